@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file The one exception type of the library (L0).
+#pragma once
+
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace tulle {
+
+/// What kind of thing went wrong. The values are pinned: the C ABI hands them out.
+enum class ErrorCode : int {
+  invalid_argument = 1,  ///< an option, token or prompt that makes no sense
+  state = 2,             ///< a call that this object cannot take now
+  io = 10,               ///< the file system said no
+  malformed = 11,        ///< a file that does not keep its own format's rules
+  unsupported = 12,      ///< a valid file or option that this build cannot run
+  not_found = 13,        ///< a file, tensor or name that is not there
+  capacity = 20,         ///< longer than the context, the cache or a limit
+  memory = 21,           ///< an allocation that the system refused
+  cancelled = 30,        ///< stopped by the caller
+};
+
+/// The name of a code as it is printed ("malformed").
+constexpr std::string_view error_name(ErrorCode code) noexcept {
+  switch (code) {
+    case ErrorCode::invalid_argument: return "invalid_argument";
+    case ErrorCode::state: return "state";
+    case ErrorCode::io: return "io";
+    case ErrorCode::malformed: return "malformed";
+    case ErrorCode::unsupported: return "unsupported";
+    case ErrorCode::not_found: return "not_found";
+    case ErrorCode::capacity: return "capacity";
+    case ErrorCode::memory: return "memory";
+    case ErrorCode::cancelled: return "cancelled";
+  }
+  return "unknown";
+}
+
+/// Thrown while loading, parsing and reading options; never from the token loop.
+/// The message is one line: what is wrong, where, and what to do.
+class Error : public std::runtime_error {
+ public:
+  Error(ErrorCode code, const std::string& message) : std::runtime_error(message), code_(code) {}
+
+  ErrorCode code() const noexcept { return code_; }
+
+ private:
+  ErrorCode code_;
+};
+
+/// Throws `Error` with the parts joined, so that a message can be written as a list of its pieces.
+template <class... Parts>
+[[noreturn]] void fail(ErrorCode code, const Parts&... parts) {
+  std::string message;
+  const auto append = [&message](const auto& part) {
+    if constexpr (std::is_arithmetic_v<std::remove_cvref_t<decltype(part)>>) {
+      message += std::to_string(part);
+    } else {
+      message += part;
+    }
+  };
+  (append(parts), ...);
+  throw Error(code, message);
+}
+
+}  // namespace tulle

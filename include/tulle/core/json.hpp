@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file The only include of nlohmann/json, and the one way files become JSON (L0).
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <tulle/core/error.hpp>
+
+namespace tulle {
+
+using Json = nlohmann::json;
+
+/// Parses a whole text. `where` names the source in messages ("model/config.json").
+/// Errors: malformed for anything that is not JSON, is nested deeper than 64 levels or names a key twice.
+inline Json parse_json(std::string_view text, std::string_view where) {
+  constexpr int deepest = 64;
+  std::vector<std::set<std::string>> keys;  // of the objects that are open, outermost first
+  const auto check = [&](int depth, Json::parse_event_t event, Json& parsed) {
+    if (depth > deepest) fail(ErrorCode::malformed, where, ": JSON nested deeper than ", deepest, " levels");
+    switch (event) {
+      case Json::parse_event_t::object_start: keys.emplace_back(); break;
+      case Json::parse_event_t::object_end: keys.pop_back(); break;
+      case Json::parse_event_t::key:
+        if (!keys.back().insert(parsed.get_ref<const std::string&>()).second) {
+          fail(ErrorCode::malformed, where, ": key \"", parsed.get_ref<const std::string&>(), "\" appears twice");
+        }
+        break;
+      default: break;
+    }
+    return true;
+  };
+  try {
+    return Json::parse(text.begin(), text.end(), check);
+  } catch (const Json::parse_error& error) {
+    fail(ErrorCode::malformed, where, ": not valid JSON at byte ", error.byte, "; is the file complete?");
+  }
+}
+
+/// `object[key]` as a T, or `fallback` where the key is absent or null.
+/// Errors: malformed when the value has another type.
+template <class T>
+T json_value(const Json& object, const char* key, T fallback, std::string_view where) {
+  const auto found = object.find(key);
+  if (found == object.end() || found->is_null()) return fallback;
+  try {
+    return found->template get<T>();
+  } catch (const Json::exception&) {
+    fail(ErrorCode::malformed, where, ": \"", key, "\" has the wrong type");
+  }
+}
+
+}  // namespace tulle

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file The small integers that every layer speaks of (L0).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace tulle {
+
+using Token = std::int32_t;        ///< an entry of the vocabulary; never negative when valid
+using Position = std::uint32_t;    ///< of a token in its sequence, from 0
+using SequenceId = std::uint32_t;  ///< a slot of a cache: 0 .. capacity - 1
+
+/// One row of work for the decoder. A prefill chunk, a decode step, a verification and a mixed batch are lists of these.
+struct Row {
+  SequenceId sequence = 0;
+  Position position = 0;
+  Token token = 0;
+  bool wants_logits = true;
+};
+
+/// A half-open range of rows of a matrix.
+struct RowRange {
+  std::size_t begin = 0;
+  std::size_t end = 0;
+  std::size_t count() const noexcept { return end - begin; }
+};
+
+}  // namespace tulle
