@@ -19,7 +19,10 @@
 
 namespace tulle {
 
-/// A fixed-size array of zero-initialised plain values; movable, not copyable.
+/// Asks for memory whose pages the system hands out only when they are first written (a cache that may stay empty).
+struct Uninitialized {};
+
+/// A fixed-size array of plain values, zero-initialised unless asked otherwise; movable, not copyable.
 /// Alignment is 64 bytes, or 2 MiB (with huge pages asked for) from 2 MiB upwards. 64 readable bytes follow the last
 /// element, so that a vector load of the tail stays inside.
 /// Errors: memory when the system refuses.
@@ -32,7 +35,11 @@ class AlignedBuffer {
 
   AlignedBuffer() = default;
 
-  explicit AlignedBuffer(std::size_t size) : size_(size) {
+  explicit AlignedBuffer(std::size_t size) : AlignedBuffer(size, Uninitialized{}) {
+    if (size_ != 0) std::memset(static_cast<void*>(data_), 0, size_bytes() + slack_bytes);
+  }
+
+  AlignedBuffer(std::size_t size, Uninitialized) : size_(size) {
     if (size == 0) return;
     constexpr std::size_t huge = std::size_t{2} << 20;
     std::size_t bytes = checked_add(checked_multiply(size, sizeof(T), "a buffer"), slack_bytes, "a buffer");
@@ -43,7 +50,6 @@ class AlignedBuffer {
 #if defined(__linux__)
     if (wants_huge) (void)madvise(data_, round_up(bytes, huge), MADV_HUGEPAGE);
 #endif
-    std::memset(static_cast<void*>(data_), 0, bytes);
   }
 
   AlignedBuffer(AlignedBuffer&& other) noexcept
