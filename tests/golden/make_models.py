@@ -140,12 +140,19 @@ def write_safetensors(directory, tensors, shards=1):
                {"metadata": {"total_size": total}, "weight_map": dict(sorted(where.items()))})
 
 
+def write_json_lines(path, value):
+    """An object with one key a line, or one element of a list of objects: short diffs, and still JSON."""
+    def dump(v):
+        if isinstance(v, list) and v and isinstance(v[0], dict):
+            return "[\n" + ",\n".join(f"    {json.dumps(e)}" for e in v) + "\n  ]"
+        return json.dumps(v)
+    path.write_text("{\n" + ",\n".join(f"  {json.dumps(k)}: {dump(v)}" for k, v in value.items()) + "\n}\n")
+
+
 def write_golden(directory, logits, golden, name="logits.npy"):
     np.save(directory / name, np.ascontiguousarray(logits, dtype=np.float32))
     if golden is not None:
-        # One list of numbers a line: short diffs, and still JSON.
-        text = ",\n".join(f"  {json.dumps(k)}: {json.dumps(v)}" for k, v in golden.items())
-        (directory / "golden.json").write_text("{\n" + text + "\n}\n")
+        write_json_lines(directory / "golden.json", golden)
 
 
 # ---------------------------------------------------------------------------------------------------------------
