@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file The concept of a linear kernel: how a weight matrix is stored and multiplied (L2).
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <string_view>
+
+#include <tulle/core/types.hpp>
+#include <tulle/tensor/matrix_view.hpp>
+#include <tulle/tensor/weight_rows.hpp>
+
+namespace tulle {
+
+/// Output rows are stored and computed in panels of this many; row ranges begin and end at a multiple of it (or at the end).
+inline constexpr std::size_t panel_rows = 16;
+
+/// A weight matrix W [rows, columns] in the form that one inner loop wants, and that loop: Y = X W^T.
+///
+/// - `pack(source)` makes `Weights` from encoded rows, panel by panel, never through an f32 copy of the whole.
+/// - `Input` holds activations X [inputs, columns] made ready once and used by every matrix that reads the same X. Its
+///   constructor allocates for `most_inputs` x `most_columns`; nothing after it does.
+/// - `start(weights, inputs, input)` says how many inputs follow; then `prepare(weights, x, input, range)` makes ready the
+///   inputs of a range (any thread, any split into ranges that begin at multiples of 8). `shares_input(a, b)` says whether
+///   an input prepared for a also serves b.
+/// - `multiply(weights, input, y, range)` writes y [inputs, rows] for the output rows of `range`. The bits of an output
+///   depend on its row and its input alone: not on the other inputs, their number, the ranges, or the threads.
+/// - `unpack_row` gives row `row` of W as floats [columns], as `multiply` sees it.
+///
+/// Threads: const objects may be used by many threads; `prepare` and `multiply` on disjoint ranges may run concurrently.
+template <class K>
+concept LinearKernel = requires(const typename K::Weights& weights, typename K::Input& input, const typename K::Input& ready,
+                                const WeightRows& source, MatrixView<const float> x, MatrixView<float> y, RowRange range,
+                                std::size_t count, float* row) {
+  { K::name } -> std::convertible_to<std::string_view>;
+  { weights.rows() } noexcept -> std::same_as<std::size_t>;
+  { weights.columns() } noexcept -> std::same_as<std::size_t>;
+  { weights.size_bytes() } noexcept -> std::same_as<std::size_t>;  // read by one multiply with one input
+  { K::pack(source) } -> std::same_as<typename K::Weights>;
+  typename K::Input;
+  requires std::constructible_from<typename K::Input, std::size_t, std::size_t>;
+  { K::start(weights, count, input) } noexcept -> std::same_as<void>;
+  { K::prepare(weights, x, input, range) } noexcept -> std::same_as<void>;
+  { K::shares_input(weights, weights) } noexcept -> std::same_as<bool>;
+  { K::multiply(weights, ready, y, range) } noexcept -> std::same_as<void>;
+  { K::unpack_row(weights, count, row) } noexcept -> std::same_as<void>;
+};
+
+}  // namespace tulle

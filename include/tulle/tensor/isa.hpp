@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file Instruction sets: tags for the types, and which one this machine runs best (L1).
+///
+/// One program holds the inner loops for every set (function target attributes) and chooses when it runs, so that a
+/// program compiled with plain -O2 is as fast as one tuned for its machine.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdlib>
+#include <optional>
+#include <string_view>
+
+#include <tulle/core/error.hpp>
+
+#if defined(__x86_64__) || defined(__i386__)
+#define TULLE_X86 1
+#endif
+
+namespace tulle {
+
+/// In order of preference: a later one is faster where the machine has it.
+enum class InstructionSet { scalar, avx2, avx512 };
+
+namespace isa {
+
+/// Plain C++: the reference that every other set is compared with.
+struct Scalar {
+  static constexpr InstructionSet value = InstructionSet::scalar;
+};
+/// AVX2, FMA and F16C (Haswell, Zen and later).
+struct Avx2 {
+  static constexpr InstructionSet value = InstructionSet::avx2;
+};
+/// AVX-512 F, BW, DQ, VL and VNNI (Ice Lake, Zen 4 and later).
+struct Avx512 {
+  static constexpr InstructionSet value = InstructionSet::avx512;
+};
+
+}  // namespace isa
+
+inline constexpr std::array instruction_sets{InstructionSet::scalar, InstructionSet::avx2, InstructionSet::avx512};
+
+constexpr std::string_view instruction_set_name(InstructionSet set) noexcept {
+  switch (set) {
+    case InstructionSet::scalar: return "scalar";
+    case InstructionSet::avx2: return "avx2";
+    case InstructionSet::avx512: return "avx512";
+  }
+  return "unknown";
+}
+
+/// Whether this machine (processor and operating system) runs the set.
+inline bool machine_has(InstructionSet set) noexcept {
+#if defined(TULLE_X86)
+  switch (set) {
+    case InstructionSet::scalar: return true;
+    case InstructionSet::avx2:
+      return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c");
+    case InstructionSet::avx512:
+      return machine_has(InstructionSet::avx2) && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+             __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512vnni");
+  }
+  return false;
+#else
+  return set == InstructionSet::scalar;
+#endif
+}
+
+namespace detail {
+
+inline InstructionSet best_instruction_set() noexcept {
+  InstructionSet best = InstructionSet::scalar;
+  for (const InstructionSet set : instruction_sets) {
+    if (machine_has(set)) best = set;
+  }
+  return best;
+}
+
+inline std::optional<InstructionSet> find_instruction_set(std::string_view name) noexcept {
+  for (const InstructionSet set : instruction_sets) {
+    if (instruction_set_name(set) == name) return set;
+  }
+  return std::nullopt;
+}
+
+inline std::atomic<InstructionSet>& active_slot() noexcept {
+  static std::atomic<InstructionSet> slot = [] {
+    const InstructionSet best = best_instruction_set();
+    const char* wanted = std::getenv("TULLE_ISA");
+    if (wanted == nullptr) return best;
+    const auto set = find_instruction_set(wanted);
+    return set && machine_has(*set) ? *set : best;  // use_instruction_set() reports a wrong name
+  }();
+  return slot;
+}
+
+}  // namespace detail
+
+/// The set that kernels run on: the machine's best, or the one that TULLE_ISA or `use_instruction_set` asked for.
+inline InstructionSet active_instruction_set() noexcept { return detail::active_slot().load(std::memory_order_relaxed); }
+
+/// Forces a set by name ("avx2") for the whole process; call it before a model is loaded.
+/// Errors: invalid_argument for an unknown name, unsupported when this machine lacks the set.
+inline void use_instruction_set(std::string_view name) {
+  const auto set = detail::find_instruction_set(name);
+  if (!set) fail(ErrorCode::invalid_argument, "unknown instruction set \"", name, "\"; known are scalar, avx2 and avx512");
+  if (!machine_has(*set)) fail(ErrorCode::unsupported, "this machine has no ", name);
+  detail::active_slot().store(*set, std::memory_order_relaxed);
+}
+
+/// Calls `run` with the tag of the active set. `run` must be callable with every tag.
+template <class Run>
+decltype(auto) with_instruction_set(Run&& run) {
+#if defined(TULLE_X86)
+  switch (active_instruction_set()) {
+    case InstructionSet::avx512: return run(isa::Avx512{});
+    case InstructionSet::avx2: return run(isa::Avx2{});
+    default: break;
+  }
+#endif
+  return run(isa::Scalar{});
+}
+
+}  // namespace tulle
