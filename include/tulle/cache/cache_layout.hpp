@@ -42,17 +42,21 @@ struct KeyValueSpan {
 /// A layout owns its storage for a fixed number of sequence slots. It never assumes that rows of neighbouring positions
 /// are neighbours in memory, and neither does anybody who reads it.
 ///
-/// - `extend(sequence, end)` makes positions [length, end) writable and may allocate; false when they do not fit.
+/// - `extend(sequence, end)` makes positions [length, end) writable, so that length is `end`, and may allocate; false when
+///   they do not fit, which changes nothing. Call it once per forward pass: a layout may limit how far it goes at once.
 ///   `append` then stores one row [kv_heads * head_dim] of keys and of values, converting to `Element`; it never fails.
 /// - `for_each_span(layer, sequence, position, visit)` visits, in order of position, the rows that a query at `position`
-///   sees: all up to and including it, or what the layout's window keeps of them.
+///   (< length, appended) sees: all up to and including it, or what the layout's window keeps of them.
 /// - `truncate(sequence, length)` forgets the positions from `length` on in O(1); false when rows before it were overwritten
 ///   meanwhile (a window that moved on), which leaves the sequence as it was.
-/// - `fork(from, to)` makes slot `to` an independent continuation of `from`: shared where the layout can, copied elsewhere;
-///   false when there is no room. `release` empties a slot.
-/// - `save` appends the visible state of a sequence to bytes; `restore` takes it into an empty slot, false when it does not
-///   fit this layout (shape, element type, sizes: nothing in it is trusted).
+/// - `fork(from, to)` makes slot `to`, whatever it held, an independent continuation of `from`: shared where the layout can,
+///   copied elsewhere; false when there is no room. `release` empties a slot.
+/// - `save` appends the visible state of a sequence to bytes; `restore` takes it into an empty slot (length 0), false when
+///   it does not fit this layout (shape, element type, sizes: nothing in it is trusted), which leaves the slot empty.
+///   The bytes do not depend on the layout, only on what was visible.
 ///
+/// Every position that was extended to is appended, in all layers, before it is visited, forked or saved.
+/// Errors: extend, fork and restore throw `Error` memory when the system refuses an allocation.
 /// Threads: one thread changes a cache; `append` to different rows and all const members may run concurrently.
 template <class C>
 concept CacheLayout = requires(C& cache, const C& view, std::size_t layer, SequenceId sequence, Position position,

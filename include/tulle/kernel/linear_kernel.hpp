@@ -15,9 +15,19 @@ namespace tulle {
 /// Output rows are stored and computed in panels of this many; row ranges begin and end at a multiple of it (or at the end).
 inline constexpr std::size_t panel_rows = 16;
 
+/// Which dense form a run-time kernel packs a matrix into. `automatic` keeps every value of the file.
+enum class KernelChoice { automatic, dense_f32, dense_f16, dense_i8, dense_i4 };
+
+/// What packing may be asked for; a kernel ignores what does not concern it.
+struct PackOptions {
+  KernelChoice kernel = KernelChoice::automatic;
+  std::size_t int4_group = 32;   ///< columns that share a scale where weights are quantized to 4 bits: 32, 64 or 128
+  bool scale_per_input = false;  ///< one activation scale per input row ("per token"), as some checkpoints say
+};
+
 /// A weight matrix W [rows, columns] in the form that one inner loop wants, and that loop: Y = X W^T.
 ///
-/// - `pack(source)` makes `Weights` from encoded rows, panel by panel, never through an f32 copy of the whole.
+/// - `pack(source, options)` makes `Weights` from encoded rows, panel by panel, never through an f32 copy of the whole.
 /// - `Input` holds activations X [inputs, columns] made ready once and used by every matrix that reads the same X. Its
 ///   constructor allocates for `most_inputs` x `most_columns`; nothing after it does.
 /// - `start(weights, inputs, input)` says how many inputs follow; then `prepare(weights, x, input, range)` makes ready the
@@ -30,13 +40,13 @@ inline constexpr std::size_t panel_rows = 16;
 /// Threads: const objects may be used by many threads; `prepare` and `multiply` on disjoint ranges may run concurrently.
 template <class K>
 concept LinearKernel = requires(const typename K::Weights& weights, typename K::Input& input, const typename K::Input& ready,
-                                const WeightRows& source, MatrixView<const float> x, MatrixView<float> y, RowRange range,
-                                std::size_t count, float* row) {
+                                const WeightRows& source, const PackOptions& options, MatrixView<const float> x,
+                                MatrixView<float> y, RowRange range, std::size_t count, float* row) {
   { K::name } -> std::convertible_to<std::string_view>;
   { weights.rows() } noexcept -> std::same_as<std::size_t>;
   { weights.columns() } noexcept -> std::same_as<std::size_t>;
   { weights.size_bytes() } noexcept -> std::same_as<std::size_t>;  // read by one multiply with one input
-  { K::pack(source) } -> std::same_as<typename K::Weights>;
+  { K::pack(source, options) } -> std::same_as<typename K::Weights>;
   typename K::Input;
   requires std::constructible_from<typename K::Input, std::size_t, std::size_t>;
   { K::start(weights, count, input) } noexcept -> std::same_as<void>;

@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <optional>
 #include <string_view>
+#include <type_traits>
 
 #include <tulle/core/error.hpp>
 
@@ -36,6 +37,9 @@ struct Avx2 {
 struct Avx512 {
   static constexpr InstructionSet value = InstructionSet::avx512;
 };
+
+/// Not a set of its own: whatever `active_instruction_set` says when the loop is called.
+struct Active {};
 
 }  // namespace isa
 
@@ -109,17 +113,21 @@ inline void use_instruction_set(std::string_view name) {
   detail::active_slot().store(*set, std::memory_order_relaxed);
 }
 
-/// Calls `run` with the tag of the active set. `run` must be callable with every tag.
-template <class Run>
+/// Calls `run` with the tag `Isa`, or with the active set's tag for `isa::Active`. `run` must be callable with every tag.
+template <class Isa, class Run>
 decltype(auto) with_instruction_set(Run&& run) {
+  if constexpr (!std::is_same_v<Isa, isa::Active>) {
+    return run(Isa{});
+  } else {
 #if defined(TULLE_X86)
-  switch (active_instruction_set()) {
-    case InstructionSet::avx512: return run(isa::Avx512{});
-    case InstructionSet::avx2: return run(isa::Avx2{});
-    default: break;
-  }
+    switch (active_instruction_set()) {
+      case InstructionSet::avx512: return run(isa::Avx512{});
+      case InstructionSet::avx2: return run(isa::Avx2{});
+      default: break;
+    }
 #endif
-  return run(isa::Scalar{});
+    return run(isa::Scalar{});
+  }
 }
 
 }  // namespace tulle

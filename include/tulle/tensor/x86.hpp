@@ -5,7 +5,15 @@
 #include <tulle/tensor/isa.hpp>
 
 #if defined(TULLE_X86)
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"  // g++ 12 sees its own _mm512_undefined_ps() as a mistake
+#pragma GCC diagnostic ignored "-Wuninitialized"
 #include <immintrin.h>
+#pragma GCC diagnostic pop
+#else
+#include <immintrin.h>
+#endif
 
 /// Function attributes. A function so marked may only be called after `machine_has` said yes.
 #define TULLE_TARGET_AVX2 __attribute__((target("avx2,fma,f16c")))

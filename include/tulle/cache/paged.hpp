@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file Blocks of positions from one pool, shared by the sequences that begin alike (L2).
+#pragma once
+
+#include <algorithm>
+#include <cassert>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include <tulle/cache/cache_layout.hpp>
+#include <tulle/cache/element.hpp>
+#include <tulle/cache/row_store.hpp>
+#include <tulle/cache/saved_state.hpp>
+#include <tulle/core/error.hpp>
+#include <tulle/core/types.hpp>
+
+namespace tulle {
+
+/// A sequence is a list of blocks of `block_size` positions; row = block * block_size + position % block_size. Kwon et al.,
+/// "Efficient Memory Management for Large Language Model Serving with PagedAttention", SOSP 2023.
+///
+/// Blocks are counted references: `fork` shares them all and needs none. Rows are only ever written behind the length of a
+/// sequence, so of shared blocks at most the last, partly filled one is written to: `extend` copies it first. The pool is
+/// one allocation whose memory the system hands out as blocks are first written.
+/// Complexity: truncate returns one block for every block that was filled since.
+template <CacheElement ElementType>
+class PagedCache {
+ public:
+  using Element = ElementType;
+
+  /// Errors: invalid_argument for sizes that are zero or too large, or a block size that is no multiple of
+  /// `attention_tile`; memory when the system refuses the pool.
+  PagedCache(const CacheShape& shape, std::size_t sequences, std::size_t blocks, Position block_size = attention_tile)
+      : shape_(shape), block_size_(block_size), slots_(checked_sequences(sequences)) {
+    if (block_size == 0 || block_size % attention_tile != 0) {
+      fail(ErrorCode::invalid_argument, "a block of ", block_size, " positions; use a multiple of ", attention_tile);
+    }
+    constexpr std::size_t most = std::numeric_limits<Position>::max();
+    if (blocks == 0 || blocks > most / block_size) {
+      fail(ErrorCode::invalid_argument, "a paged cache holds 1 to ", most / block_size, " blocks of ", block_size,
+           " positions, not ", blocks);
+    }
+    pool_ = RowStore<Element>(shape, blocks * block_size);
+    references_.resize(blocks, 0);
+    free_.resize(blocks);
+    for (std::size_t i = 0; i < blocks; ++i) free_[i] = static_cast<std::uint32_t>(blocks - 1 - i);
+  }
+
+  CacheShape shape() const noexcept { return shape_; }
+  std::size_t sequences() const noexcept { return slots_.size(); }
+  Position capacity() const noexcept { return static_cast<Position>(blocks() * block_size_); }
+  Position length(SequenceId sequence) const noexcept { return slot(sequence).length; }
+  Position block_size() const noexcept { return block_size_; }
+  std::size_t blocks() const noexcept { return references_.size(); }
+  std::size_t free_blocks() const noexcept { return free_.size(); }
+  std::size_t size_bytes() const noexcept { return pool_.size_bytes(); }
+
+  bool extend(SequenceId sequence, Position end) {
+    Slot& target = slot(sequence);
+    if (end <= target.length) return true;
+    const std::size_t held = target.blocks.size();
+    const std::size_t wanted = blocks_for(end);
+    const std::size_t filled = target.length % block_size_;  // of the last block; 0 when it is full
+    const bool shares_tail = filled != 0 && references_[target.blocks.back()] > 1;
+    if (wanted - held + (shares_tail ? 1 : 0) > free_.size()) return false;
+    target.blocks.resize(wanted);
+    if (shares_tail) {
+      std::uint32_t& tail = target.blocks[held - 1];
+      const std::uint32_t copy = take_block();
+      pool_.copy(pool_, row_of(tail, 0), row_of(copy, 0), filled);
+      drop_block(tail);
+      tail = copy;
+    }
+    for (std::size_t i = held; i < wanted; ++i) target.blocks[i] = take_block();
+    target.length = end;
+    return true;
+  }
+
+  void append(std::size_t layer, SequenceId sequence, Position position, const float* key, const float* value) noexcept {
+    assert(position < length(sequence));
+    const std::uint32_t block = slot(sequence).blocks[position / block_size_];
+    assert(references_[block] == 1);
+    pool_.write(layer, row_of(block, position % block_size_), key, value);
+  }
+
+  template <class Visit>
+  void for_each_span(std::size_t layer, SequenceId sequence, Position position, Visit&& visit) const noexcept {
+    assert(position < length(sequence));
+    const std::uint32_t* block = slot(sequence).blocks.data();
+    for (Position begin = 0; begin <= position; ++block) {
+      const Position count = std::min(position - begin + 1, block_size_);
+      visit(pool_.span(layer, row_of(*block, 0), begin, count));
+      begin += count;
+    }
+  }
+
+  bool truncate(SequenceId sequence, Position length) noexcept {
+    Slot& target = slot(sequence);
+    if (length >= target.length) return true;
+    while (target.blocks.size() > blocks_for(length)) {
+      drop_block(target.blocks.back());
+      target.blocks.pop_back();
+    }
+    target.length = length;
+    return true;
+  }
+
+  bool fork(SequenceId from, SequenceId to) {
+    if (from == to) return true;
+    Slot copy = slot(from);
+    for (const std::uint32_t block : copy.blocks) ++references_[block];
+    release(to);
+    slot(to) = std::move(copy);
+    return true;
+  }
+
+  void release(SequenceId sequence) noexcept {
+    truncate(sequence, 0);
+    slot(sequence) = Slot();
+  }
+
+  void save(SequenceId sequence, std::vector<std::byte>& saved) const { save_state(*this, sequence, saved); }
+
+  bool restore(SequenceId sequence, std::span<const std::byte> bytes) {
+    if (length(sequence) != 0) return false;
+    const auto state = SavedState<Element>::parse(bytes, shape_);
+    if (!state || !state->complete() || !extend(sequence, state->length())) return false;
+    Position begin = 0;
+    for (const std::uint32_t block : slot(sequence).blocks) {
+      const Position count = std::min(state->length() - begin, block_size_);
+      state->load(begin, count, pool_, row_of(block, 0));
+      begin += count;
+    }
+    return true;
+  }
+
+ private:
+  struct Slot {
+    std::vector<std::uint32_t> blocks;  // always just enough for `length`
+    Position length = 0;
+  };
+
+  Slot& slot(SequenceId sequence) noexcept {
+    assert(sequence < slots_.size());
+    return slots_[sequence];
+  }
+  const Slot& slot(SequenceId sequence) const noexcept {
+    assert(sequence < slots_.size());
+    return slots_[sequence];
+  }
+
+  std::size_t blocks_for(Position length) const noexcept {
+    return length / block_size_ + (length % block_size_ == 0 ? 0 : 1);
+  }
+  std::size_t row_of(std::uint32_t block, Position offset) const noexcept {
+    return std::size_t{block} * block_size_ + offset;
+  }
+
+  std::uint32_t take_block() noexcept {
+    const std::uint32_t block = free_.back();
+    free_.pop_back();
+    references_[block] = 1;
+    return block;
+  }
+
+  /// Never allocates: the list of free blocks was once as long as the pool.
+  void drop_block(std::uint32_t block) noexcept {
+    if (--references_[block] == 0) free_.push_back(block);
+  }
+
+  CacheShape shape_;
+  Position block_size_;
+  RowStore<Element> pool_;                 // [blocks * block_size] rows
+  std::vector<std::uint32_t> references_;  // of a block: how many sequences hold it
+  std::vector<std::uint32_t> free_;
+  std::vector<Slot> slots_;
+};
+
+static_assert(CacheLayout<PagedCache<float>>);
+static_assert(CacheLayout<PagedCache<Half>>);
+static_assert(CacheLayout<PagedCache<std::int8_t>>);
+
+}  // namespace tulle

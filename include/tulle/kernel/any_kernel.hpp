@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file The kernel of the run-time front ends: each matrix gets its own form (L2).
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+
+#include <tulle/kernel/dense_float.hpp>
+#include <tulle/kernel/dense_i4.hpp>
+#include <tulle/kernel/dense_i8.hpp>
+#include <tulle/kernel/linear_kernel.hpp>
+
+namespace tulle {
+
+inline constexpr std::array<std::pair<std::string_view, KernelChoice>, 5> kernel_choices{
+    {{"auto", KernelChoice::automatic},
+     {"dense_f32", KernelChoice::dense_f32},
+     {"dense_f16", KernelChoice::dense_f16},
+     {"dense_i8", KernelChoice::dense_i8},
+     {"dense_i4", KernelChoice::dense_i4}}};
+
+/// The choice of that name. Errors: invalid_argument, with the names that exist.
+inline KernelChoice kernel_choice(std::string_view name) {
+  std::string known;
+  for (const auto& [known_name, choice] : kernel_choices) {
+    if (known_name == name) return choice;
+    known += (known.empty() ? "" : ", ") + std::string(known_name);
+  }
+  fail(ErrorCode::invalid_argument, "unknown kernel \"", name, "\"; known are ", known);
+}
+
+/// The form that keeps every value of rows of this type.
+constexpr KernelChoice lossless_kernel(DType dtype) noexcept {
+  switch (dtype) {
+    case DType::f16:
+    case DType::bf16: return KernelChoice::dense_f16;
+    case DType::i8:
+    case DType::q8_0:
+    case DType::q6_k: return KernelChoice::dense_i8;
+    case DType::q4_0:
+    case DType::q4_1: return KernelChoice::dense_i4;
+    default: return KernelChoice::dense_f32;
+  }
+}
+
+/// Chooses among the built-in kernels per matrix: the form that keeps the file's values, or the one that was asked for.
+struct AnyKernel {
+  static constexpr std::string_view name = "auto";
+
+  class Weights {
+   public:
+    /// Calls visitor(kernel, weights) with the kernel this matrix is packed for.
+    template <class Visitor>
+    decltype(auto) visit(Visitor&& visitor) const noexcept {
+      switch (form_.index()) {
+        case 0: return visitor(DenseF32{}, *std::get_if<0>(&form_));
+        case 1: return visitor(DenseF16{}, *std::get_if<1>(&form_));
+        case 2: return visitor(DenseI8{}, *std::get_if<2>(&form_));
+        default: return visitor(DenseI4{}, *std::get_if<3>(&form_));
+      }
+    }
+
+    std::size_t rows() const noexcept {
+      return visit([](const auto& kernel, const auto& weights) { return (void)kernel, weights.rows(); });
+    }
+    std::size_t columns() const noexcept {
+      return visit([](const auto& kernel, const auto& weights) { return (void)kernel, weights.columns(); });
+    }
+    std::size_t size_bytes() const noexcept {
+      return visit([](const auto& kernel, const auto& weights) { return (void)kernel, weights.size_bytes(); });
+    }
+    std::string_view kernel_name() const noexcept {
+      return visit([](const auto& kernel, const auto&) { return kernel.name; });
+    }
+    bool is_float() const noexcept { return form_.index() < 2; }
+
+   private:
+    friend AnyKernel;
+    std::variant<DenseF32::Weights, DenseF16::Weights, DenseI8Weights, DenseI4Weights> form_;
+  };
+
+  /// Both forms of activations; only the one that the matrix reads is made.
+  struct Input {
+    Input(std::size_t most_inputs, std::size_t most_columns)
+        : floats(most_inputs, most_columns), quantized(most_inputs, most_columns) {}
+    FloatInput floats;
+    QuantizedInput quantized;
+  };
+
+ private:
+  template <class Kernel, class Forms>
+  static auto& form_of(Kernel, Forms& input) noexcept {
+    if constexpr (std::is_same_v<typename Kernel::Input, FloatInput>) {
+      return input.floats;
+    } else {
+      return input.quantized;
+    }
+  }
+
+ public:
+  static Weights pack(const WeightRows& source, const PackOptions& options = {}) {
+    KernelChoice choice = options.kernel;
+    DType dtype{};
+    if (choice == KernelChoice::automatic) {
+      choice = source.uniform(dtype) ? lossless_kernel(dtype) : KernelChoice::dense_f32;
+    }
+    Weights weights;
+    switch (choice) {
+      case KernelChoice::dense_f16: weights.form_ = DenseF16::pack(source, options); break;
+      case KernelChoice::dense_i8: weights.form_ = DenseI8::pack(source, options); break;
+      case KernelChoice::dense_i4: weights.form_ = DenseI4::pack(source, options); break;
+      default: weights.form_ = DenseF32::pack(source, options); break;
+    }
+    return weights;
+  }
+
+  static void start(const Weights& weights, std::size_t inputs, Input& input) noexcept {
+    weights.visit([&](auto kernel, const auto& form) { kernel.start(form, inputs, form_of(kernel, input)); });
+  }
+  static void prepare(const Weights& weights, MatrixView<const float> x, Input& input, RowRange range) noexcept {
+    weights.visit([&](auto kernel, const auto& form) { kernel.prepare(form, x, form_of(kernel, input), range); });
+  }
+  static bool shares_input(const Weights& a, const Weights& b) noexcept {
+    return a.is_float() == b.is_float() && a.columns() == b.columns() && scale_per_input(a) == scale_per_input(b);
+  }
+  static void multiply(const Weights& weights, const Input& input, MatrixView<float> y, RowRange range) noexcept {
+    weights.visit([&](auto kernel, const auto& form) { kernel.multiply(form, form_of(kernel, input), y, range); });
+  }
+  static void unpack_row(const Weights& weights, std::size_t row, float* out) noexcept {
+    weights.visit([&](auto kernel, const auto& form) { kernel.unpack_row(form, row, out); });
+  }
+
+ private:
+  static bool scale_per_input(const Weights& weights) noexcept {
+    return weights.visit([](auto kernel, const auto& form) {
+      if constexpr (std::is_same_v<typename decltype(kernel)::Input, QuantizedInput>) {
+        return form.scale_per_input();
+      } else {
+        return (void)form, false;
+      }
+    });
+  }
+};
+
+static_assert(LinearKernel<AnyKernel>);
+
+}  // namespace tulle

@@ -1,0 +1,298 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file Dense weights in f32, f16 or bf16 (L2).
+#pragma once
+
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <cstring>
+#include <string_view>
+#include <vector>
+
+#include <tulle/core/aligned_buffer.hpp>
+#include <tulle/core/half.hpp>
+#include <tulle/kernel/float_input.hpp>
+#include <tulle/kernel/linear_kernel.hpp>
+#include <tulle/kernel/tiles.hpp>
+#include <tulle/tensor/x86.hpp>
+
+namespace tulle {
+
+namespace detail {
+
+/// One tile of Y = X W^T for panels [columns][16 rows]: y = fma(w, x, y) over the columns in order, whatever the tile.
+template <class Element, class Isa>
+struct DenseFloatLoop {
+  const Element* panels;
+  std::size_t columns;
+  const FloatInput& input;
+  MatrixView<float> y;
+  RowRange rows;
+
+  const Element* panel(std::size_t index) const noexcept { return panels + index * columns * panel_rows; }
+
+  /// Adds one finished panel x input to y, leaving out padding rows and rows outside the range.
+  void store(std::size_t panel_index, std::size_t input_index, const float* values) const noexcept {
+    const std::size_t first = panel_index * panel_rows;
+    const std::size_t count = std::min(panel_rows, rows.end - first);
+    std::memcpy(y[input_index] + first, values, count * sizeof(float));
+  }
+
+  template <std::size_t Panels, std::size_t Inputs>
+  void run(const std::size_t* which, const InputTile& tile) const noexcept {
+    compute<Panels, Inputs>(Isa{}, which, tile);
+  }
+
+  template <std::size_t Panels, std::size_t Inputs>
+  void compute(isa::Scalar, const std::size_t* which, const InputTile& tile) const noexcept {
+    const float* x = input.values(tile);
+    for (std::size_t p = 0; p < Panels; ++p) {
+      for (std::size_t lane = 0; lane < tile.inputs; ++lane) {
+        float sums[panel_rows] = {};
+        for (std::size_t column = 0; column < columns; ++column) {
+          for (std::size_t row = 0; row < panel_rows; ++row) {
+            sums[row] = std::fma(to_float(panel(which[p])[column * panel_rows + row]), x[column * Inputs + lane], sums[row]);
+          }
+        }
+        store(which[p], tile.first + lane, sums);
+      }
+    }
+  }
+
+#if defined(TULLE_X86)
+  static TULLE_INLINE_AVX2 __m256 load8(const float* w) noexcept { return _mm256_load_ps(w); }
+  static TULLE_INLINE_AVX2 __m256 load8(const Half* w) noexcept {
+    return _mm256_cvtph_ps(_mm_load_si128(reinterpret_cast<const __m128i*>(w)));
+  }
+  static TULLE_INLINE_AVX2 __m256 load8(const BFloat16* w) noexcept {
+    const __m256i wide = _mm256_cvtepu16_epi32(_mm_load_si128(reinterpret_cast<const __m128i*>(w)));
+    return _mm256_castsi256_ps(_mm256_slli_epi32(wide, 16));
+  }
+  static TULLE_INLINE_AVX512 __m512 load16(const float* w) noexcept { return _mm512_load_ps(w); }
+  static TULLE_INLINE_AVX512 __m512 load16(const Half* w) noexcept {
+    return _mm512_cvtph_ps(_mm256_load_si256(reinterpret_cast<const __m256i*>(w)));
+  }
+  static TULLE_INLINE_AVX512 __m512 load16(const BFloat16* w) noexcept {
+    const __m512i wide = _mm512_cvtepu16_epi32(_mm256_load_si256(reinterpret_cast<const __m256i*>(w)));
+    return _mm512_castsi512_ps(_mm512_slli_epi32(wide, 16));
+  }
+
+  /// Inputs beyond 4 a pass would not leave 16 registers enough: a tile of 8 is two passes over the cached panel.
+  template <std::size_t Panels, std::size_t Inputs>
+  TULLE_TARGET_AVX2 void compute(isa::Avx2, const std::size_t* which, const InputTile& tile) const noexcept {
+    constexpr std::size_t at_once = Panels * Inputs <= 4 ? Panels : Inputs >= 4 ? 1 : 4 / Inputs;
+    constexpr std::size_t lanes = Inputs < 4 ? Inputs : 4;
+    const float* x = input.values(tile);
+    for (std::size_t p0 = 0; p0 < Panels; p0 += at_once) {
+      for (std::size_t lane0 = 0; lane0 < Inputs; lane0 += lanes) {
+        __m256 sums[at_once][lanes][2];
+        const Element* w[at_once];
+#pragma GCC unroll 4
+        for (std::size_t p = 0; p < at_once; ++p) {
+          w[p] = panel(which[p0 + p]);
+#pragma GCC unroll 4
+          for (std::size_t lane = 0; lane < lanes; ++lane) sums[p][lane][0] = sums[p][lane][1] = _mm256_setzero_ps();
+        }
+        for (std::size_t column = 0; column < columns; ++column) {
+#pragma GCC unroll 4
+          for (std::size_t p = 0; p < at_once; ++p) {
+            const __m256 low = load8(w[p] + column * panel_rows), high = load8(w[p] + column * panel_rows + 8);
+#pragma GCC unroll 4
+            for (std::size_t lane = 0; lane < lanes; ++lane) {
+              const __m256 value = _mm256_broadcast_ss(x + column * Inputs + lane0 + lane);
+              sums[p][lane][0] = _mm256_fmadd_ps(low, value, sums[p][lane][0]);
+              sums[p][lane][1] = _mm256_fmadd_ps(high, value, sums[p][lane][1]);
+            }
+          }
+        }
+#pragma GCC unroll 4
+        for (std::size_t p = 0; p < at_once; ++p) {
+#pragma GCC unroll 4
+          for (std::size_t lane = 0; lane < lanes; ++lane) {
+            if (lane0 + lane >= tile.inputs) continue;
+            alignas(32) float values[panel_rows];
+            _mm256_store_ps(values, sums[p][lane][0]);
+            _mm256_store_ps(values + 8, sums[p][lane][1]);
+            store(which[p0 + p], tile.first + lane0 + lane, values);
+          }
+        }
+      }
+    }
+  }
+
+  template <std::size_t Panels, std::size_t Inputs>
+  TULLE_TARGET_AVX512 void compute(isa::Avx512, const std::size_t* which, const InputTile& tile) const noexcept {
+    const float* x = input.values(tile);
+    __m512 sums[Panels][Inputs];
+    const Element* w[Panels];
+#pragma GCC unroll 4
+    for (std::size_t p = 0; p < Panels; ++p) {
+      w[p] = panel(which[p]);
+#pragma GCC unroll 8
+      for (std::size_t lane = 0; lane < Inputs; ++lane) sums[p][lane] = _mm512_setzero_ps();
+    }
+    for (std::size_t column = 0; column < columns; ++column) {
+      __m512 weights[Panels];
+#pragma GCC unroll 4
+      for (std::size_t p = 0; p < Panels; ++p) weights[p] = load16(w[p] + column * panel_rows);
+#pragma GCC unroll 8
+      for (std::size_t lane = 0; lane < Inputs; ++lane) {
+        const __m512 value = _mm512_set1_ps(x[column * Inputs + lane]);
+#pragma GCC unroll 4
+        for (std::size_t p = 0; p < Panels; ++p) sums[p][lane] = _mm512_fmadd_ps(weights[p], value, sums[p][lane]);
+      }
+    }
+#pragma GCC unroll 4
+    for (std::size_t p = 0; p < Panels; ++p) {
+#pragma GCC unroll 8
+      for (std::size_t lane = 0; lane < Inputs; ++lane) {
+        if (lane >= tile.inputs) continue;
+        alignas(64) float values[panel_rows];
+        _mm512_store_ps(values, sums[p][lane]);
+        store(which[p], tile.first + lane, values);
+      }
+    }
+  }
+#endif
+};
+
+}  // namespace detail
+
+/// W in panels [rows / 16][columns][16 rows] of one element type; padding rows are zero.
+template <class Element>
+class DenseFloatPanels {
+ public:
+  DenseFloatPanels() = default;
+  DenseFloatPanels(std::size_t rows, std::size_t columns)
+      : rows_(rows), columns_(columns), panels_(checked_multiply(round_up(rows, panel_rows), columns, "a weight matrix")) {}
+
+  std::size_t rows() const noexcept { return rows_; }
+  std::size_t columns() const noexcept { return columns_; }
+  std::size_t size_bytes() const noexcept { return panels_.size_bytes(); }
+  const Element* data() const noexcept { return panels_.data(); }
+
+  Element& at(std::size_t row, std::size_t column) noexcept { return panels_[index(row, column)]; }
+  Element at(std::size_t row, std::size_t column) const noexcept { return panels_[index(row, column)]; }
+
+  template <class Isa>
+  void multiply(const FloatInput& input, MatrixView<float> y, RowRange range) const noexcept {
+    with_instruction_set<Isa>([&]<class Tag>(Tag) {
+      for_each_tile(detail::DenseFloatLoop<Element, Tag>{panels_.data(), columns_, input, y, range}, input.inputs(), range);
+    });
+  }
+
+ private:
+  std::size_t index(std::size_t row, std::size_t column) const noexcept {
+    return (row / panel_rows * columns_ + column) * panel_rows + row % panel_rows;
+  }
+
+  std::size_t rows_ = 0, columns_ = 0;
+  AlignedBuffer<Element> panels_;
+};
+
+/// What the two float kernels share; `Derived` brings name, Weights and pack.
+template <class Isa>
+struct DenseFloatKernel {
+  using Input = FloatInput;
+
+  template <class Weights>
+  static void start(const Weights& weights, std::size_t inputs, Input& input) noexcept {
+    input.start(inputs, weights.columns());
+  }
+  template <class Weights>
+  static void prepare(const Weights&, MatrixView<const float> x, Input& input, RowRange range) noexcept {
+    input.interleave(x, range);
+  }
+  template <class Weights>
+  static bool shares_input(const Weights& a, const Weights& b) noexcept {
+    return a.columns() == b.columns();
+  }
+  template <class Weights>
+  static void multiply(const Weights& weights, const Input& input, MatrixView<float> y, RowRange range) noexcept {
+    weights.template multiply<Isa>(input, y, range);
+  }
+};
+
+/// f32 weights: every value of an F32 file; the reference for perplexity.
+template <class Isa>
+struct BasicDenseF32 : DenseFloatKernel<Isa> {
+  static constexpr std::string_view name = "dense_f32";
+  using Weights = DenseFloatPanels<float>;
+
+  static Weights pack(const WeightRows& source, const PackOptions& = {}) {
+    Weights weights(source.rows(), source.columns());
+    std::vector<float> row(source.columns());
+    for (std::size_t r = 0; r < source.rows(); ++r) {
+      source.decode(r, row.data());
+      for (std::size_t column = 0; column < row.size(); ++column) weights.at(r, column) = row[column];
+    }
+    return weights;
+  }
+
+  static void unpack_row(const Weights& weights, std::size_t row, float* out) noexcept {
+    for (std::size_t column = 0; column < weights.columns(); ++column) out[column] = weights.at(row, column);
+  }
+};
+
+/// 16-bit weights: bf16 when every row is BF16, else f16. Every value of an F16 or BF16 file; others are rounded to f16.
+template <class Isa>
+struct BasicDenseF16 : DenseFloatKernel<Isa> {
+  static constexpr std::string_view name = "dense_f16";
+
+  class Weights {
+   public:
+    Weights() = default;
+    std::size_t rows() const noexcept { return is_bf16_ ? bf16_.rows() : f16_.rows(); }
+    std::size_t columns() const noexcept { return is_bf16_ ? bf16_.columns() : f16_.columns(); }
+    std::size_t size_bytes() const noexcept { return is_bf16_ ? bf16_.size_bytes() : f16_.size_bytes(); }
+    bool is_bf16() const noexcept { return is_bf16_; }
+
+    template <class Tag>
+    void multiply(const FloatInput& input, MatrixView<float> y, RowRange range) const noexcept {
+      is_bf16_ ? bf16_.template multiply<Tag>(input, y, range) : f16_.template multiply<Tag>(input, y, range);
+    }
+
+   private:
+    friend BasicDenseF16;
+    bool is_bf16_ = false;
+    DenseFloatPanels<Half> f16_;
+    DenseFloatPanels<BFloat16> bf16_;
+  };
+
+  static Weights pack(const WeightRows& source, const PackOptions& = {}) {
+    Weights weights;
+    DType dtype{};
+    weights.is_bf16_ = source.uniform(dtype) && dtype == DType::bf16;
+    if (weights.is_bf16_) {
+      weights.bf16_ = DenseFloatPanels<BFloat16>(source.rows(), source.columns());
+    } else {
+      weights.f16_ = DenseFloatPanels<Half>(source.rows(), source.columns());
+    }
+    std::vector<float> row(source.columns());
+    for (std::size_t r = 0; r < source.rows(); ++r) {
+      source.decode(r, row.data());
+      for (std::size_t column = 0; column < row.size(); ++column) {
+        if (weights.is_bf16_) {
+          weights.bf16_.at(r, column) = to_bfloat16(row[column]);
+        } else {
+          weights.f16_.at(r, column) = to_half(row[column]);
+        }
+      }
+    }
+    return weights;
+  }
+
+  static void unpack_row(const Weights& weights, std::size_t row, float* out) noexcept {
+    for (std::size_t column = 0; column < weights.columns(); ++column) {
+      out[column] = weights.is_bf16_ ? to_float(weights.bf16_.at(row, column)) : to_float(weights.f16_.at(row, column));
+    }
+  }
+};
+
+using DenseF32 = BasicDenseF32<isa::Active>;
+using DenseF16 = BasicDenseF16<isa::Active>;
+
+static_assert(LinearKernel<DenseF32>);
+static_assert(LinearKernel<DenseF16>);
+
+}  // namespace tulle

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file Dense 4-bit weights with an f16 scale (and, where the file has one, minimum) per group of columns (L2).
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include <tulle/core/aligned_buffer.hpp>
+#include <tulle/kernel/dense_i4_loop.hpp>
+#include <tulle/kernel/dense_i8.hpp>
+#include <tulle/kernel/linear_kernel.hpp>
+
+namespace tulle {
+
+/// W in panels [columns / 8][16 rows][4 bytes] of nibble pairs (see DenseI4Loop); padding rows have scale 0.
+class DenseI4Weights {
+ public:
+  std::size_t rows() const noexcept { return rows_; }
+  std::size_t columns() const noexcept { return columns_; }
+  std::size_t size_bytes() const noexcept { return codes_.size_bytes() + scales_.size_bytes() + minima_.size_bytes(); }
+  std::size_t group() const noexcept { return group_; }
+  bool scale_per_input() const noexcept { return false; }
+
+  /// Q4_0 and Q4_1 rows keep codes, scales and minima. Other rows are quantized in groups of `group` columns (32, 64 or 128)
+  /// the way Q4_0 is (ggml-quants.c): the value of largest magnitude becomes code -8.
+  static DenseI4Weights pack(const WeightRows& source, std::size_t group = 32);
+  void unpack_row(std::size_t row, float* out) const noexcept;
+
+  template <class Isa>
+  void multiply(const QuantizedInput& input, MatrixView<float> y, RowRange range) const noexcept {
+    with_instruction_set<Isa>([&]<class Tag>(Tag) {
+      const auto sweep = [&]<bool Minima, std::size_t Span>() {
+        const detail::DenseI4Loop<Minima, Span, Tag> loop{codes_.data(), scales_.data(), minima_.data(), group_,
+                                                          groups(),      input,          y,              range};
+        for_each_tile(loop, input.inputs(), range);
+      };
+      if (minima_.size() != 0) {
+        sweep.template operator()<true, 32>();
+      } else if (group_ == 32) {
+        sweep.template operator()<false, 32>();
+      } else {
+        sweep.template operator()<false, 64>();
+      }
+    });
+  }
+
+ private:
+  DenseI4Weights(std::size_t rows, std::size_t columns, std::size_t group, bool with_minima)
+      : rows_(rows), columns_(columns), padded_(round_up(columns, group_columns)), group_(group) {
+    const std::size_t padded_rows = round_up(rows, panel_rows);
+    codes_ = AlignedBuffer<std::uint8_t>(checked_multiply(padded_rows, padded_ / 2, "a weight matrix"));
+    scales_ = AlignedBuffer<Half>(padded_rows * groups());
+    if (with_minima) minima_ = AlignedBuffer<Half>(padded_rows * groups());
+  }
+
+  std::size_t groups() const noexcept { return (padded_ + group_ - 1) / group_; }
+  std::size_t scale_index(std::size_t row, std::size_t column) const noexcept {
+    return (row / panel_rows * groups() + column / group_) * panel_rows + row % panel_rows;
+  }
+  std::size_t code_index(std::size_t row, std::size_t column) const noexcept {
+    return ((row / panel_rows * (padded_ / 8) + column / 8) * panel_rows + row % panel_rows) * 4 + column % 4;
+  }
+  void put(std::size_t row, std::size_t column, unsigned code) noexcept {
+    codes_[code_index(row, column)] |= static_cast<std::uint8_t>(column % 8 < 4 ? code : code << 4);
+  }
+  void quantize_row(std::size_t row, const float* values) noexcept;
+
+  std::size_t rows_ = 0, columns_ = 0, padded_ = 0, group_ = 32;
+  AlignedBuffer<std::uint8_t> codes_;
+  AlignedBuffer<Half> scales_, minima_;
+};
+
+/// 4-bit weights and int8 activations.
+template <class Isa>
+struct BasicDenseI4 : QuantizedInputKernel<Isa> {
+  static constexpr std::string_view name = "dense_i4";
+  using Weights = DenseI4Weights;
+
+  static Weights pack(const WeightRows& source, const PackOptions& options = {}) {
+    return Weights::pack(source, options.int4_group);
+  }
+  static void unpack_row(const Weights& weights, std::size_t row, float* out) noexcept { weights.unpack_row(row, out); }
+  static void multiply(const Weights& weights, const QuantizedInput& input, MatrixView<float> y, RowRange range) noexcept {
+    weights.multiply<Isa>(input, y, range);
+  }
+};
+
+using DenseI4 = BasicDenseI4<isa::Active>;
+
+inline void DenseI4Weights::quantize_row(std::size_t row, const float* values) noexcept {
+  for (std::size_t begin = 0; begin < columns_; begin += group_) {
+    const std::size_t end = std::min(begin + group_, columns_);
+    float extreme = 0;
+    for (std::size_t column = begin; column < end; ++column) {
+      if (std::fabs(values[column]) > std::fabs(extreme)) extreme = values[column];
+    }
+    const Half scale = to_half(extreme / -8.0f);
+    scales_[scale_index(row, begin)] = scale;
+    const float inverse = extreme != 0.0f && std::isfinite(extreme) ? -8.0f / extreme : 0.0f;
+    for (std::size_t column = begin; column < end; ++column) {
+      const float code = std::clamp(std::nearbyint(values[column] * inverse) + 8.0f, 0.0f, 15.0f);
+      put(row, column, static_cast<unsigned>(code));
+    }
+  }
+}
+
+inline DenseI4Weights DenseI4Weights::pack(const WeightRows& source, std::size_t group) {
+  DType dtype{};
+  const bool uniform = source.uniform(dtype);
+  const std::size_t columns = source.columns();
+  if (uniform && (dtype == DType::q4_0 || dtype == DType::q4_1)) {
+    const bool with_minima = dtype == DType::q4_1;
+    const std::size_t header = with_minima ? 4 : 2;
+    DenseI4Weights weights(source.rows(), columns, 32, with_minima);
+    for (std::size_t row = 0; row < source.rows(); ++row) {
+      const std::byte* block = source[row].data;
+      for (std::size_t begin = 0; begin < columns; begin += 32, block += header + 16) {
+        const std::size_t at = weights.scale_index(row, begin);
+        weights.scales_[at] = detail::load_unaligned<Half>(block);
+        if (with_minima) weights.minima_[at] = detail::load_unaligned<Half>(block + 2);
+        for (std::size_t i = 0; i < 16; ++i) {
+          const auto pair = static_cast<unsigned>(block[header + i]);
+          weights.put(row, begin + i, pair & 15u);
+          weights.put(row, begin + 16 + i, pair >> 4);
+        }
+      }
+    }
+    return weights;
+  }
+  if (group != 32 && group != 64 && group != 128) fail(ErrorCode::invalid_argument, "int4 groups are 32, 64 or 128 columns, not ", group);
+  DenseI4Weights weights(source.rows(), columns, group, false);
+  std::vector<float> values(columns);
+  for (std::size_t row = 0; row < source.rows(); ++row) {
+    source.decode(row, values.data());
+    weights.quantize_row(row, values.data());
+  }
+  return weights;
+}
+
+inline void DenseI4Weights::unpack_row(std::size_t row, float* out) const noexcept {
+  for (std::size_t column = 0; column < columns_; ++column) {
+    const unsigned pair = codes_[code_index(row, column)];
+    const auto code = static_cast<int>(column % 8 < 4 ? pair & 15u : pair >> 4);
+    const std::size_t at = scale_index(row, column);
+    out[column] = minima_.size() != 0 ? to_float(scales_[at]) * static_cast<float>(code) + to_float(minima_[at])
+                                      : to_float(scales_[at]) * static_cast<float>(code - 8);
+  }
+}
+
+static_assert(LinearKernel<DenseI4>);
+
+}  // namespace tulle

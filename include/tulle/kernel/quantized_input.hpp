@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file Activations as int8 codes with one scale per 64 columns: the input of every integer kernel (L2).
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+
+#include <tulle/core/aligned_buffer.hpp>
+#include <tulle/kernel/tiles.hpp>
+#include <tulle/tensor/matrix_view.hpp>
+#include <tulle/tensor/x86.hpp>
+
+namespace tulle {
+
+/// Columns that share an activation scale. Integer kernels pad the columns of a matrix to a multiple of it.
+inline constexpr std::size_t group_columns = 64;
+/// Columns whose codes are summed for kernels with an offset in their weights.
+inline constexpr std::size_t sum_columns = 16;
+
+/// x is about scale * code; code = round half even(x * 127 / max|x|) over the group, in [-127, 127].
+/// Layout per tile of `width` inputs: codes [columns / 4][width][4], scales [columns / 64][width], sums [columns / 16][width].
+class QuantizedInput {
+ public:
+  /// Room for `most_inputs` rows of at most `most_columns` columns. Errors: memory.
+  QuantizedInput(std::size_t most_inputs, std::size_t most_columns)
+      : codes_(round_up(most_inputs, tile_inputs) * round_up(most_columns, group_columns)),
+        scales_(codes_.size() / group_columns),
+        sums_(codes_.size() / sum_columns) {}
+
+  /// Says how many inputs follow, of how many columns, and whether a whole row shares one scale ("per token").
+  void start(std::size_t inputs, std::size_t columns, bool scale_per_row) noexcept {
+    inputs_ = inputs;
+    columns_ = columns;
+    padded_ = round_up(columns, group_columns);
+    scale_per_row_ = scale_per_row;
+  }
+
+  std::size_t inputs() const noexcept { return inputs_; }
+  std::size_t padded_columns() const noexcept { return padded_; }
+
+  const std::int8_t* codes(const InputTile& tile) const noexcept { return codes_.data() + tile.first * padded_; }
+  const float* scales(const InputTile& tile) const noexcept { return scales_.data() + tile.first * (padded_ / group_columns); }
+  const std::int32_t* sums(const InputTile& tile) const noexcept { return sums_.data() + tile.first * (padded_ / sum_columns); }
+
+  /// Quantizes the inputs of `range` (begins at a multiple of 8). x [inputs, columns].
+  template <class Isa>
+  void quantize(MatrixView<const float> x, RowRange range) noexcept;
+
+ private:
+  void quantize_row(isa::Scalar, const float* x, const InputTile& tile, std::size_t lane) noexcept;
+#if defined(TULLE_X86)
+  TULLE_TARGET_AVX2 void quantize_row(isa::Avx2, const float* x, const InputTile& tile, std::size_t lane) noexcept;
+  void quantize_row(isa::Avx512, const float* x, const InputTile& tile, std::size_t lane) noexcept {
+    quantize_row(isa::Avx2{}, x, tile, lane);
+  }
+#endif
+  void clear_lane(const InputTile& tile, std::size_t lane) noexcept;
+  float row_maximum(const float* x) const noexcept;
+
+  /// The scale and what x is multiplied with for a group whose largest magnitude is `maximum`. A group of zeros has code 0;
+  /// one with an infinity or a NaN has scale NaN, so that it shows in the result.
+  static void scale_of(float maximum, float& scale, float& inverse) noexcept {
+    const bool finite = maximum <= std::numeric_limits<float>::max();
+    scale = finite ? maximum / 127.0f : std::numeric_limits<float>::quiet_NaN();
+    // The smallest subnormals have no finite inverse; they count as zero.
+    inverse = finite && maximum > 1e-36f ? 127.0f / maximum : 0.0f;
+  }
+
+  AlignedBuffer<std::int8_t> codes_;
+  AlignedBuffer<float> scales_;
+  AlignedBuffer<std::int32_t> sums_;
+  std::size_t inputs_ = 0, columns_ = 0, padded_ = 0;
+  bool scale_per_row_ = false;
+};
+
+template <class Isa>
+void QuantizedInput::quantize(MatrixView<const float> x, RowRange range) noexcept {
+  for (std::size_t first = range.begin; first < range.end; first += tile_inputs) {
+    const InputTile tile = input_tile(first, inputs_);
+    for (std::size_t lane = 0; lane < tile.width; ++lane) {
+      if (lane < tile.inputs) {
+        with_instruction_set<Isa>([&](auto tag) { quantize_row(tag, x[first + lane], tile, lane); });
+      } else {
+        clear_lane(tile, lane);
+      }
+    }
+  }
+}
+
+inline void QuantizedInput::clear_lane(const InputTile& tile, std::size_t lane) noexcept {
+  auto* codes = const_cast<std::int8_t*>(this->codes(tile));
+  for (std::size_t quad = 0; quad < padded_ / 4; ++quad) std::fill_n(codes + (quad * tile.width + lane) * 4, 4, std::int8_t{0});
+  auto* scales = const_cast<float*>(this->scales(tile));
+  for (std::size_t group = 0; group < padded_ / group_columns; ++group) scales[group * tile.width + lane] = 0;
+  auto* sums = const_cast<std::int32_t*>(this->sums(tile));
+  for (std::size_t part = 0; part < padded_ / sum_columns; ++part) sums[part * tile.width + lane] = 0;
+}
+
+inline float QuantizedInput::row_maximum(const float* x) const noexcept {
+  float maximum = 0;
+  for (std::size_t column = 0; column < columns_; ++column) {
+    const float magnitude = std::fabs(x[column]);
+    if (!(magnitude <= maximum)) maximum = magnitude;  // also takes a NaN
+    if (std::isnan(maximum)) break;
+  }
+  return maximum;
+}
+
+inline void QuantizedInput::quantize_row(isa::Scalar, const float* x, const InputTile& tile, std::size_t lane) noexcept {
+  auto* codes = const_cast<std::int8_t*>(this->codes(tile));
+  auto* scales = const_cast<float*>(this->scales(tile));
+  auto* sums = const_cast<std::int32_t*>(this->sums(tile));
+  float scale = 0, inverse = 0;
+  if (scale_per_row_) scale_of(row_maximum(x), scale, inverse);
+  for (std::size_t begin = 0; begin < padded_; begin += group_columns) {
+    const std::size_t end = std::min(begin + group_columns, columns_);
+    if (!scale_per_row_) {
+      float maximum = 0;
+      for (std::size_t column = begin; column < end; ++column) {
+        const float magnitude = std::fabs(x[column]);
+        if (std::isnan(magnitude) || magnitude > maximum) maximum = magnitude;
+        if (std::isnan(maximum)) break;
+      }
+      scale_of(maximum, scale, inverse);
+    }
+    scales[begin / group_columns * tile.width + lane] = scale;
+    for (std::size_t part = begin; part < begin + group_columns; part += sum_columns) {
+      std::int32_t sum = 0;
+      for (std::size_t column = part; column < part + sum_columns; ++column) {
+        const float scaled = column < end && inverse != 0.0f ? std::nearbyint(x[column] * inverse) : 0.0f;
+        const auto code = static_cast<std::int8_t>(scaled);
+        codes[(column / 4 * tile.width + lane) * 4 + column % 4] = code;
+        sum += code;
+      }
+      sums[part / sum_columns * tile.width + lane] = sum;
+    }
+  }
+}
+
+#if defined(TULLE_X86)
+
+TULLE_TARGET_AVX2 inline void QuantizedInput::quantize_row(isa::Avx2, const float* x, const InputTile& tile,
+                                                           std::size_t lane) noexcept {
+  auto* codes = const_cast<std::int8_t*>(this->codes(tile));
+  auto* scales = const_cast<float*>(this->scales(tile));
+  auto* sums = const_cast<std::int32_t*>(this->sums(tile));
+  const __m256 magnitude_mask = _mm256_castsi256_ps(_mm256_set1_epi32(0x7FFFFFFF));
+  // packs of 32-bit lanes leave dwords in the order 0 4 1 5 2 6 3 7
+  const __m256i order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
+  float scale = 0, inverse = 0;
+  if (scale_per_row_) scale_of(row_maximum(x), scale, inverse);
+  alignas(32) float tail[group_columns];
+  for (std::size_t begin = 0; begin < padded_; begin += group_columns) {
+    const float* group = x + begin;
+    if (begin + group_columns > columns_) {
+      std::fill_n(tail, group_columns, 0.0f);
+      std::copy(x + begin, x + columns_, tail);
+      group = tail;
+    }
+    __m256 values[8];
+    __m256i largest = _mm256_setzero_si256();  // magnitudes as integers: ordered like the floats, with NaN on top
+#pragma GCC unroll 8
+    for (int i = 0; i < 8; ++i) {
+      values[i] = _mm256_loadu_ps(group + 8 * i);
+      largest = _mm256_max_epi32(largest, _mm256_castps_si256(_mm256_and_ps(values[i], magnitude_mask)));
+    }
+    if (!scale_per_row_) {
+      __m128i half = _mm_max_epi32(_mm256_castsi256_si128(largest), _mm256_extracti128_si256(largest, 1));
+      half = _mm_max_epi32(half, _mm_shuffle_epi32(half, 0x4E));
+      half = _mm_max_epi32(half, _mm_shuffle_epi32(half, 0xB1));
+      scale_of(_mm_cvtss_f32(_mm_castsi128_ps(half)), scale, inverse);
+    }
+    scales[begin / group_columns * tile.width + lane] = scale;
+    if (inverse == 0.0f) {  // zeros, or not finite: no product with x may decide a code
+#pragma GCC unroll 8
+      for (int i = 0; i < 8; ++i) values[i] = _mm256_setzero_ps();
+    }
+    const __m256 factor = _mm256_set1_ps(inverse);
+    alignas(32) std::int32_t quads[group_columns / 4];
+#pragma GCC unroll 2
+    for (int half = 0; half < 2; ++half) {
+      __m256i whole[4];
+#pragma GCC unroll 4
+      for (int i = 0; i < 4; ++i) whole[i] = _mm256_cvtps_epi32(_mm256_mul_ps(values[4 * half + i], factor));
+      const __m256i packed = _mm256_permutevar8x32_epi32(
+          _mm256_packs_epi16(_mm256_packs_epi32(whole[0], whole[1]), _mm256_packs_epi32(whole[2], whole[3])), order);
+      _mm256_store_si256(reinterpret_cast<__m256i*>(quads + 8 * half), packed);
+      // Sums of 16 codes: ones (u8) times codes, pairs to quads, then quads of each 128-bit half.
+      __m256i sum = _mm256_madd_epi16(_mm256_maddubs_epi16(_mm256_set1_epi8(1), packed), _mm256_set1_epi16(1));
+      sum = _mm256_add_epi32(sum, _mm256_shuffle_epi32(sum, 0x4E));
+      sum = _mm256_add_epi32(sum, _mm256_shuffle_epi32(sum, 0xB1));
+      const std::size_t part = begin / sum_columns + 2 * static_cast<std::size_t>(half);
+      sums[part * tile.width + lane] = _mm256_extract_epi32(sum, 0);
+      sums[(part + 1) * tile.width + lane] = _mm256_extract_epi32(sum, 4);
+    }
+    auto* out = reinterpret_cast<std::int32_t*>(codes) + begin / 4 * tile.width + lane;
+    for (std::size_t quad = 0; quad < group_columns / 4; ++quad) out[quad * tile.width] = quads[quad];
+  }
+}
+
+#endif
+
+}  // namespace tulle

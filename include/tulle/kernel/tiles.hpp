@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file How a product Y = X W^T is cut into tiles: a few panels of W by 1, 2, 4 or 8 inputs (L2).
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+
+#include <tulle/core/types.hpp>
+#include <tulle/kernel/linear_kernel.hpp>
+
+namespace tulle {
+
+/// Activations are stored in tiles of this many inputs, interleaved, so that one tile is read front to back.
+inline constexpr std::size_t tile_inputs = 8;
+
+/// A run of inputs that one inner loop takes together.
+struct InputTile {
+  std::size_t first = 0;   ///< index of its first input
+  std::size_t inputs = 0;  ///< how many are real; the rest of `width` is zeros
+  std::size_t width = 1;   ///< 1, 2, 4 or 8
+};
+
+/// The tile that holds input `first` (a multiple of 8) when there are `inputs` in all.
+constexpr InputTile input_tile(std::size_t first, std::size_t inputs) noexcept {
+  const std::size_t rest = std::min(inputs - first, tile_inputs);
+  const std::size_t width = rest > 4 ? 8 : rest > 2 ? 4 : rest;
+  return {first, rest, width};
+}
+
+namespace detail {
+
+/// Every input tile of one group of panels. Panels lie `apart` panels from each other.
+template <std::size_t Panels, class Loop>
+void run_tiles(const Loop& loop, std::size_t inputs, std::size_t panel, std::size_t apart) noexcept {
+  std::array<std::size_t, Panels> panels{};
+  for (std::size_t i = 0; i < Panels; ++i) panels[i] = panel + i * apart;
+  for (std::size_t input = 0; input < inputs; input += tile_inputs) {
+    const InputTile tile = input_tile(input, inputs);
+    switch (tile.width) {
+      case 1: loop.template run<Panels, 1>(panels.data(), tile); break;
+      case 2: loop.template run<Panels, 2>(panels.data(), tile); break;
+      case 4: loop.template run<Panels, 4>(panels.data(), tile); break;
+      default:
+        if constexpr (Panels <= 2) loop.template run<Panels, 8>(panels.data(), tile);
+        break;
+    }
+  }
+}
+
+template <std::size_t Panels, class Loop>
+void run_panels(const Loop& loop, std::size_t inputs, std::size_t first, std::size_t last) noexcept {
+  const std::size_t apart = (last - first) / Panels;
+  for (std::size_t panel = first; panel < first + apart; ++panel) run_tiles<Panels>(loop, inputs, panel, apart);
+  for (std::size_t panel = first + apart * Panels; panel < last; ++panel) run_tiles<1>(loop, inputs, panel, 0);
+}
+
+}  // namespace detail
+
+/// Runs `loop.template run<Panels, Inputs>(panels, tile)` over the panels of `rows` and all input tiles.
+/// Panels that are taken together (4 for a tile of one or two inputs, else 2) lie far apart: each is a memory stream of its
+/// own, and several streams read main memory 15 to 20 % faster than one. Tiles are the inner loop: a panel comes from
+/// main memory once and from the cache for every further tile.
+template <class Loop>
+void for_each_tile(const Loop& loop, std::size_t inputs, RowRange rows) noexcept {
+  const std::size_t first = rows.begin / panel_rows;
+  const std::size_t last = (rows.end + panel_rows - 1) / panel_rows;
+  if (inputs <= 2) {
+    detail::run_panels<4>(loop, inputs, first, last);
+  } else {
+    detail::run_panels<2>(loop, inputs, first, last);
+  }
+}
+
+}  // namespace tulle

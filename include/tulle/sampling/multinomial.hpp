@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file A token drawn by its probability (L2).
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+#include <tulle/core/rng.hpp>
+#include <tulle/core/types.hpp>
+#include <tulle/sampling/logits.hpp>
+#include <tulle/sampling/sampler.hpp>
+
+namespace tulle {
+
+/// Draws an id with probability weights[id] / total, by inversion of the cumulative sum in order of ids.
+/// Requires: finite weights >= 0; `total`, above 0, is their sum in order of ids; `random` in [0, 1).
+inline Token draw(std::span<const float> weights, double total, double random) noexcept {
+  const double target = random * total;
+  double sum = 0;
+  std::size_t last = 0;
+  for (std::size_t token = 0; token < weights.size(); ++token) {
+    if (!(weights[token] > 0)) continue;
+    last = token;
+    sum += weights[token];
+    if (sum > target) break;
+  }
+  return static_cast<Token>(last);
+}
+
+/// Draws from the softmax of the logits. The random number is `uniform(seed, sequence, position)`, and nothing else.
+class Multinomial {
+ public:
+  Token sample(std::span<float> logits, const SamplingContext& context) const noexcept {
+    const float largest = detail::largest_logit(logits);
+    if (!detail::eligible(largest)) return detail::fallback_token(logits);
+    const double total = write_weights(logits, largest);
+    return draw(logits, total, uniform(context.seed, context.sequence, context.position));
+  }
+
+  void distribution(std::span<float> logits, const SamplingContext&) const noexcept {
+    const float largest = detail::largest_logit(logits);
+    if (!detail::eligible(largest)) return detail::write_one_hot(logits, detail::fallback_token(logits));
+    const double total = write_weights(logits, largest);
+    for (float& value : logits) value = static_cast<float>(value / total);
+  }
+
+ private:
+  /// Overwrites logits with weights and returns their sum, added in order of ids.
+  static double write_weights(std::span<float> logits, float largest) noexcept {
+    double total = 0;
+    for (float& value : logits) {
+      value = detail::weight(value, largest);
+      total += value;
+    }
+    return total;
+  }
+};
+
+static_assert(Sampler<Multinomial>);
+
+}  // namespace tulle

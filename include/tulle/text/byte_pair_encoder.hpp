@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file Byte-pair encoding of one word, with byte fallback (L2).
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <tulle/core/error.hpp>
+#include <tulle/core/types.hpp>
+#include <tulle/text/pair_table.hpp>
+#include <tulle/text/utf8.hpp>
+#include <tulle/text/vocabulary.hpp>
+
+namespace tulle {
+
+/// What to do with characters and words, beside the merges.
+struct BytePairOptions {
+  bool byte_fallback = false;          ///< an unknown character becomes the tokens <0xNN> of its bytes
+  bool fuse_unknown = false;           ///< neighbouring unknown characters become one unknown token
+  bool ignore_merges = false;          ///< a word that is in the vocabulary is taken whole
+  std::optional<Token> unknown = {};   ///< without it, unknown characters are dropped
+};
+
+/// Merges the adjacent pair of lowest rank, leftmost first, until none is left.
+/// Complexity: O(n log n) in the characters of a word: a heap over a linked list of symbols.
+/// Threads: immutable; each thread brings its own `Scratch`.
+class BytePairEncoder {
+ public:
+  /// Two contents and the rank at which they merge.
+  struct Merge {
+    std::string left, right;
+    std::uint32_t rank;
+  };
+
+  class Scratch {
+    friend class BytePairEncoder;
+    static constexpr std::uint32_t none = std::numeric_limits<std::uint32_t>::max();
+    struct Symbol {
+      Token id;
+      std::uint32_t previous, next;  // none at the ends
+    };
+    struct Candidate {
+      std::uint32_t rank, left;
+      Token merged;
+    };
+    std::vector<Symbol> symbols_;  // a merged-away symbol has id -1
+    std::vector<Candidate> heap_;
+  };
+
+  /// A word may have at most this many bytes.
+  static constexpr std::size_t longest_word = std::numeric_limits<std::uint32_t>::max() - 1;
+
+  /// Errors: malformed when a merge names a token that the vocabulary lacks.
+  BytePairEncoder(const Vocabulary& vocabulary, const std::vector<Merge>& merges, const BytePairOptions& options,
+                  std::string_view where)
+      : options_(options), merges_(merges.size()) {
+    std::string joined;
+    for (const Merge& merge : merges) {
+      joined.assign(merge.left).append(merge.right);
+      merges_.insert(id_of(vocabulary, merge.left, where), id_of(vocabulary, merge.right, where),
+                     {merge.rank, id_of(vocabulary, joined, where)});
+    }
+    constexpr std::string_view digits = "0123456789ABCDEF";
+    for (std::size_t byte = 0; options.byte_fallback && byte < 256; ++byte) {
+      byte_tokens_.push_back(vocabulary.find(std::string("<0x") + digits[byte >> 4] + digits[byte & 15] + ">"));
+    }
+  }
+
+  /// Appends the tokens of `word`. Requires: valid UTF-8 of at most `longest_word` bytes.
+  void encode(const Vocabulary& vocabulary, std::string_view word, Scratch& scratch, std::vector<Token>& tokens) const {
+    if (options_.ignore_merges) {
+      if (const std::optional<Token> whole = vocabulary.find(word)) {
+        tokens.push_back(*whole);
+        return;
+      }
+    }
+    split_characters(vocabulary, word, scratch);
+    merge_all(scratch);
+    for (const Scratch::Symbol& symbol : scratch.symbols_) {
+      if (symbol.id >= 0) tokens.push_back(symbol.id);
+    }
+  }
+
+ private:
+  static Token id_of(const Vocabulary& vocabulary, std::string_view content, std::string_view where) {
+    const std::optional<Token> id = vocabulary.find(content);
+    if (!id) fail(ErrorCode::malformed, where, ": a merge needs the token \"", content, "\", which the vocabulary lacks");
+    return *id;
+  }
+
+  void split_characters(const Vocabulary& vocabulary, std::string_view word, Scratch& scratch) const {
+    auto& symbols = scratch.symbols_;
+    symbols.clear();
+    const auto push = [&symbols](Token id) {
+      const auto index = static_cast<std::uint32_t>(symbols.size());
+      symbols.push_back({id, index == 0 ? Scratch::none : index - 1, index + 1});
+    };
+    bool is_after_unknown = false;
+    for (std::size_t at = 0; at < word.size();) {
+      const Utf8Step step = decode_utf8(word, at);
+      const std::string_view character = word.substr(at, step.length);
+      if (const std::optional<Token> id = vocabulary.find_character(word, at, step)) {
+        push(*id);
+        is_after_unknown = false;
+      } else if (has_byte_tokens(character)) {
+        for (const char byte : character) push(*byte_tokens_[static_cast<unsigned char>(byte)]);
+        is_after_unknown = false;
+      } else if (options_.unknown) {
+        if (!is_after_unknown || !options_.fuse_unknown) push(*options_.unknown);
+        is_after_unknown = true;
+      }
+      at += step.length;
+    }
+    if (!symbols.empty()) symbols.back().next = Scratch::none;
+  }
+
+  bool has_byte_tokens(std::string_view character) const {
+    return options_.byte_fallback && std::all_of(character.begin(), character.end(), [this](char byte) {
+             return byte_tokens_[static_cast<unsigned char>(byte)].has_value();
+           });
+  }
+
+  void merge_all(Scratch& scratch) const {
+    auto& symbols = scratch.symbols_;
+    auto& heap = scratch.heap_;
+    const auto is_later = [](const Scratch::Candidate& a, const Scratch::Candidate& b) {
+      return a.rank != b.rank ? a.rank > b.rank : a.left > b.left;
+    };
+    const auto propose = [&](std::uint32_t left) {
+      if (left == Scratch::none || symbols[left].next == Scratch::none) return false;
+      const PairTable::Entry* merge = merges_.find(symbols[left].id, symbols[symbols[left].next].id);
+      if (merge == nullptr) return false;
+      heap.push_back({merge->rank, left, merge->merged});
+      return true;
+    };
+    heap.clear();
+    for (std::uint32_t left = 0; left < symbols.size(); ++left) propose(left);
+    std::make_heap(heap.begin(), heap.end(), is_later);
+    while (!heap.empty()) {
+      std::pop_heap(heap.begin(), heap.end(), is_later);
+      const Scratch::Candidate best = heap.back();
+      heap.pop_back();
+      Scratch::Symbol& left = symbols[best.left];
+      if (left.id < 0 || left.next == Scratch::none) continue;
+      // A candidate is stale when one of its symbols has merged with another since; then the pair is another one.
+      const PairTable::Entry* merge = merges_.find(left.id, symbols[left.next].id);
+      if (merge == nullptr || merge->merged != best.merged) continue;
+      Scratch::Symbol& right = symbols[left.next];
+      left.id = best.merged;
+      left.next = right.next;
+      right.id = -1;
+      if (left.next != Scratch::none) symbols[left.next].previous = best.left;
+      if (propose(left.previous)) std::push_heap(heap.begin(), heap.end(), is_later);
+      if (propose(best.left)) std::push_heap(heap.begin(), heap.end(), is_later);
+    }
+  }
+
+  BytePairOptions options_;
+  PairTable merges_;
+  std::vector<std::optional<Token>> byte_tokens_;  // 256 with byte_fallback, else none
+};
+
+}  // namespace tulle

@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file The methods of Python's str that templates call (L2, text).
+#pragma once
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <tulle/text/jinja/arguments.hpp>
+#include <tulle/text/jinja/formatting.hpp>
+#include <tulle/text/jinja/printing.hpp>
+#include <tulle/text/jinja/strings.hpp>
+#include <tulle/text/jinja/value.hpp>
+
+namespace tulle::jinja {
+
+/// Appends a new item to a list under construction; the charge covers the item, its string and their bookkeeping.
+inline void push(Budget& budget, Items& items, std::string_view text) {
+  budget.allocate(96 + text.size());
+  items.emplace_back(text);
+}
+
+/// Every item of a sequence as one text. Errors: invalid_argument where `strict` and an item is no string.
+inline std::string join(Budget& budget, std::string_view separator, const Items& items, bool strict) {
+  std::string out;
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    if (strict && !items[i].is(Kind::text)) {
+      fail(ErrorCode::invalid_argument, "join() wants strings, item ", i, " is of type ", items[i].type_name());
+    }
+    if (i != 0) append(budget, out, separator);
+    append_text(budget, out, items[i]);
+  }
+  return out;
+}
+
+/// Python's text.replace(from, to, count); an empty `from` stands between all code points. A negative count is no limit.
+inline std::string replace(Budget& budget, std::string_view text, std::string_view from, std::string_view to,
+                           std::int64_t count) {
+  budget.spend_search(text.size(), from.size());
+  std::string out;
+  std::size_t at = 0;
+  for (std::size_t begin = 0; count != 0; --count) {
+    const std::size_t found = from.empty() ? begin : text.find(from, begin);
+    if (found == std::string_view::npos || found > text.size()) break;
+    append(budget, out, text.substr(at, found - at));
+    append(budget, out, to);
+    at = found + from.size();
+    begin = from.empty() ? (at < text.size() ? at + code_point_size(text, at) : at + 1) : at;
+  }
+  append(budget, out, text.substr(std::min(at, text.size())));
+  return out;
+}
+
+namespace detail {
+
+/// Python's split() and rsplit(): between runs of white space, where `separator` is null.
+inline Value split(Budget& budget, std::string_view text, const std::string* separator, std::int64_t most, bool right) {
+  budget.spend_search(text.size(), separator == nullptr ? 1 : separator->size());
+  Items parts;
+  const auto is_edge = [](char32_t point) { return !is_space(point); };
+  if (separator == nullptr) text = strip(text);
+  for (; most != 0 && !(separator == nullptr && text.empty()); --most) {
+    std::string_view left, rest;
+    if (separator == nullptr) {
+      const std::string_view tail = right ? strip_if(text, Side::right, is_edge) : strip_if(text, Side::left, is_edge);
+      if (tail.empty()) break;
+      left = right ? strip(tail, Side::right) : text.substr(0, text.size() - tail.size());
+      rest = right ? text.substr(tail.size()) : strip(tail, Side::left);
+    } else {
+      const std::size_t found = right ? text.rfind(*separator) : text.find(*separator);
+      if (found == std::string_view::npos) break;
+      left = text.substr(0, found);
+      rest = text.substr(found + separator->size());
+    }
+    push(budget, parts, right ? rest : left);
+    text = right ? left : rest;
+  }
+  if (separator != nullptr || !text.empty()) push(budget, parts, text);
+  if (right) std::reverse(parts.begin(), parts.end());
+  return Value::sequence(std::move(parts));
+}
+
+inline Value split_call(Budget& budget, std::string_view name, const std::string& self, const Arguments& arguments) {
+  const Bound bound(name, arguments, {"sep", "maxsplit"});
+  const bool blank = !bound.has(0) || bound.required(0).is(Kind::none);
+  if (!blank && bound.text(0).empty()) fail(ErrorCode::invalid_argument, name, "() wants a separator that is not empty");
+  return split(budget, self, blank ? nullptr : &bound.text(0), bound.integer(1, -1), name == "rsplit");
+}
+
+inline Value strip_call(std::string_view name, const std::string& self, const Arguments& arguments, Side side) {
+  const Bound bound(name, arguments, {"chars"});
+  const bool blank = !bound.has(0) || bound.required(0).is(Kind::none);
+  return blank ? strip(self, side) : strip(self, side, bound.text(0));
+}
+
+/// startswith() and endswith(): one string or a tuple of strings.
+inline bool has_affix(std::string_view name, const std::string& self, const Arguments& arguments) {
+  const Bound bound(name, arguments, {"affix"});
+  const auto matches = [&](const Value& affix) {
+    if (!affix.is(Kind::text)) {
+      fail(ErrorCode::invalid_argument, name, "() wants a string or a tuple of strings, not ", affix.type_name());
+    }
+    return name == "endswith" ? self.ends_with(affix.text()) : self.starts_with(affix.text());
+  };
+  const Value& affix = bound.required(0);
+  if (!affix.is(Flavor::tuple)) return matches(affix);
+  return std::any_of(affix.items().begin(), affix.items().end(), matches);
+}
+
+/// find() and rfind(): the code point index, or -1.
+inline std::int64_t find_text(Budget& budget, std::string_view name, const std::string& self, const Arguments& arguments) {
+  const Bound bound(name, arguments, {"sub"});
+  budget.spend_search(self.size(), bound.text(0).size());
+  const std::size_t found = name[0] == 'r' ? self.rfind(bound.text(0)) : self.find(bound.text(0));
+  if (found == std::string::npos) return -1;
+  return static_cast<std::int64_t>(text_length(std::string_view(self).substr(0, found)));
+}
+
+inline std::int64_t count_text(Budget& budget, const std::string& self, const Arguments& arguments) {
+  const std::string& sub = Bound("count", arguments, {"sub"}).text(0);
+  if (sub.empty()) return static_cast<std::int64_t>(text_length(self)) + 1;
+  budget.spend_search(self.size(), sub.size());
+  std::int64_t count = 0;
+  for (std::size_t at = 0; (at = self.find(sub, at)) != std::string::npos; at += sub.size()) ++count;
+  return count;
+}
+
+/// isdigit() and its like: all code points pass, and there is one.
+template <class Test>
+bool all_points(const std::string& self, Test test) {
+  for (std::size_t at = 0; at < self.size(); at += code_point_size(self, at)) {
+    if (!test(decode_code_point(self, at))) return false;
+  }
+  return !self.empty();
+}
+
+/// isupper() and islower(): a letter of the one case, none of the other.
+inline bool is_cased(const std::string& self, bool (*wanted)(char32_t), bool (*other)(char32_t)) {
+  bool seen = false;
+  for (std::size_t at = 0; at < self.size(); at += code_point_size(self, at)) {
+    const char32_t point = decode_code_point(self, at);
+    if (other(point)) return false;
+    seen = seen || wanted(point);
+  }
+  return seen;
+}
+
+using StringMethod = Value (*)(Budget&, const std::string& self, const Arguments&);
+
+struct NamedStringMethod {
+  std::string_view name;
+  StringMethod method;
+};
+
+using S = const std::string&;
+using A = const Arguments&;
+
+inline constexpr NamedStringMethod string_methods[] = {
+    {"capitalize", [](Budget&, S self, A) -> Value { return capitalize(self); }},
+    {"count", [](Budget& budget, S self, A arguments) -> Value { return count_text(budget, self, arguments); }},
+    {"endswith", [](Budget&, S self, A arguments) -> Value { return has_affix("endswith", self, arguments); }},
+    {"find", [](Budget& budget, S self, A arguments) -> Value { return find_text(budget, "find", self, arguments); }},
+    {"format", [](Budget& budget, S self, A arguments) -> Value { return format_braces(budget, self, arguments); }},
+    {"isalnum", [](Budget&, S self, A) -> Value {
+       return all_points(self, [](char32_t point) { return is_letter(point) || is_digit(point); });
+     }},
+    {"isalpha", [](Budget&, S self, A) -> Value { return all_points(self, is_letter); }},
+    {"isdigit", [](Budget&, S self, A) -> Value { return all_points(self, is_digit); }},
+    {"islower", [](Budget&, S self, A) -> Value { return is_cased(self, is_lower, is_upper); }},
+    {"isspace", [](Budget&, S self, A) -> Value { return all_points(self, is_space); }},
+    {"isupper", [](Budget&, S self, A) -> Value { return is_cased(self, is_upper, is_lower); }},
+    {"join", [](Budget& budget, S self, A arguments) -> Value {
+       const Bound bound("join", arguments, {"iterable"});
+       if (!bound.required(0).is(Kind::sequence)) fail(ErrorCode::invalid_argument, "join() wants a list");
+       return join(budget, self, bound.required(0).items(), true);
+     }},
+    {"lower", [](Budget&, S self, A) -> Value { return lower(self); }},
+    {"lstrip", [](Budget&, S self, A arguments) { return strip_call("lstrip", self, arguments, Side::left); }},
+    {"removeprefix", [](Budget&, S self, A arguments) -> Value {
+       const std::string& prefix = Bound("removeprefix", arguments, {"prefix"}).text(0);
+       return self.starts_with(prefix) ? self.substr(prefix.size()) : self;
+     }},
+    {"removesuffix", [](Budget&, S self, A arguments) -> Value {
+       const std::string& suffix = Bound("removesuffix", arguments, {"suffix"}).text(0);
+       return self.ends_with(suffix) ? self.substr(0, self.size() - suffix.size()) : self;
+     }},
+    {"replace", [](Budget& budget, S self, A arguments) -> Value {
+       const Bound bound("replace", arguments, {"old", "new", "count"});
+       return replace(budget, self, bound.text(0), bound.text(1), bound.integer(2, -1));
+     }},
+    {"rfind", [](Budget& budget, S self, A arguments) -> Value { return find_text(budget, "rfind", self, arguments); }},
+    {"rsplit", [](Budget& budget, S self, A arguments) { return split_call(budget, "rsplit", self, arguments); }},
+    {"rstrip", [](Budget&, S self, A arguments) { return strip_call("rstrip", self, arguments, Side::right); }},
+    {"split", [](Budget& budget, S self, A arguments) { return split_call(budget, "split", self, arguments); }},
+    {"splitlines", [](Budget& budget, S self, A) {
+       Items lines;
+       for (const std::string_view line : split_lines(self)) push(budget, lines, line);
+       return Value::sequence(std::move(lines));
+     }},
+    {"startswith", [](Budget&, S self, A arguments) -> Value { return has_affix("startswith", self, arguments); }},
+    {"strip", [](Budget&, S self, A arguments) { return strip_call("strip", self, arguments, Side::both); }},
+    {"title", [](Budget&, S self, A) -> Value { return title(self); }},
+    {"upper", [](Budget&, S self, A) -> Value { return upper(self); }},
+};
+
+}  // namespace detail
+
+/// The method of that name, or null.
+inline detail::StringMethod find_string_method(std::string_view name) {
+  for (const auto& candidate : detail::string_methods) {
+    if (candidate.name == name) return candidate.method;
+  }
+  return nullptr;
+}
+
+}  // namespace tulle::jinja

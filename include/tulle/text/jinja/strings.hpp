@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file Python's view of strings, by code points, over UTF-8 bytes (L2, text).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace tulle::jinja {
+
+/// Bytes of the code point at `at`; a byte that is not valid UTF-8 counts as one code point.
+inline std::size_t code_point_size(std::string_view text, std::size_t at) {
+  const auto lead = static_cast<unsigned char>(text[at]);
+  const std::size_t size = lead < 0xC2 ? 1 : lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : lead < 0xF5 ? 4 : 1;
+  if (at + size > text.size()) return 1;
+  for (std::size_t i = 1; i < size; ++i) {
+    if ((static_cast<unsigned char>(text[at + i]) & 0xC0) != 0x80) return 1;
+  }
+  return size;
+}
+
+inline char32_t decode_code_point(std::string_view text, std::size_t at) {
+  const std::size_t size = code_point_size(text, at);
+  const auto lead = static_cast<unsigned char>(text[at]);
+  if (size == 1) return lead < 0x80 ? char32_t{lead} : char32_t{0xFFFD};
+  char32_t point = lead & (0x7Fu >> size);
+  for (std::size_t i = 1; i < size; ++i) point = (point << 6) | (static_cast<unsigned char>(text[at + i]) & 0x3Fu);
+  return point;
+}
+
+inline void append_code_point(std::string& out, char32_t point) {
+  const auto byte = [&out](char32_t bits) { out += static_cast<char>(static_cast<unsigned char>(bits)); };
+  if (point < 0x80) return byte(point);
+  if (point < 0x800) return byte(0xC0 | (point >> 6)), byte(0x80 | (point & 0x3F));
+  if (point < 0x10000) {
+    return byte(0xE0 | (point >> 12)), byte(0x80 | ((point >> 6) & 0x3F)), byte(0x80 | (point & 0x3F));
+  }
+  byte(0xF0 | (point >> 18));
+  byte(0x80 | ((point >> 12) & 0x3F));
+  byte(0x80 | ((point >> 6) & 0x3F));
+  byte(0x80 | (point & 0x3F));
+}
+
+/// The code points of a text, each as its bytes.
+inline std::vector<std::string_view> code_points(std::string_view text) {
+  std::vector<std::string_view> points;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t size = code_point_size(text, at);
+    points.push_back(text.substr(at, size));
+    at += size;
+  }
+  return points;
+}
+
+/// Python's `len(text)`.
+inline std::size_t text_length(std::string_view text) {
+  std::size_t length = 0;
+  for (std::size_t at = 0; at < text.size(); at += code_point_size(text, at)) ++length;
+  return length;
+}
+
+/// What Python's str.isspace, strip and split take for white space.
+inline bool is_space(char32_t point) {
+  return (point >= 0x09 && point <= 0x0D) || (point >= 0x1C && point <= 0x20) || point == 0x85 || point == 0xA0 ||
+         point == 0x1680 || (point >= 0x2000 && point <= 0x200A) || point == 0x2028 || point == 0x2029 ||
+         point == 0x202F || point == 0x205F || point == 0x3000;
+}
+
+inline bool is_digit(char32_t point) { return point >= '0' && point <= '9'; }
+
+/// ASCII, Latin-1, the basic Greek and Cyrillic letters; other scripts stay as they are.
+inline char32_t to_upper(char32_t point) {
+  if ((point >= 'a' && point <= 'z') || (point >= 0xE0 && point <= 0xFE && point != 0xF7)) return point - 32;
+  if (point == 0xFF) return 0x178;
+  if (point == 0x3C2) return 0x3A3;
+  if ((point >= 0x3B1 && point <= 0x3C9) || (point >= 0x430 && point <= 0x44F)) return point - 32;
+  if (point >= 0x450 && point <= 0x45F) return point - 80;
+  return point;
+}
+
+inline char32_t to_lower(char32_t point) {
+  if ((point >= 'A' && point <= 'Z') || (point >= 0xC0 && point <= 0xDE && point != 0xD7)) return point + 32;
+  if (point == 0x178) return 0xFF;
+  if ((point >= 0x391 && point <= 0x3A9 && point != 0x3A2) || (point >= 0x410 && point <= 0x42F)) return point + 32;
+  if (point >= 0x400 && point <= 0x40F) return point + 80;
+  return point;
+}
+
+inline bool is_upper(char32_t point) { return to_lower(point) != point; }
+inline bool is_lower(char32_t point) { return to_upper(point) != point || point == 0xDF; }
+
+/// Letters: exact in ASCII, everything from U+00AA on that is no space elsewhere.
+inline bool is_letter(char32_t point) {
+  return (point >= 'a' && point <= 'z') || (point >= 'A' && point <= 'Z') ||
+         (point >= 0xAA && point != 0xD7 && point != 0xF7 && !is_space(point));
+}
+
+/// Every code point of `text` through `change(point)`.
+template <class Change>
+std::string map_code_points(std::string_view text, Change change) {
+  std::string out;
+  out.reserve(text.size());
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t size = code_point_size(text, at);
+    const bool valid = size > 1 || static_cast<unsigned char>(text[at]) < 0x80;
+    valid ? append_code_point(out, change(decode_code_point(text, at))) : out.push_back(text[at]);
+    at += size;
+  }
+  return out;
+}
+
+inline std::string upper(std::string_view text) { return map_code_points(text, to_upper); }
+inline std::string lower(std::string_view text) { return map_code_points(text, to_lower); }
+
+/// The first letter large, the others small.
+inline std::string capitalize(std::string_view text) {
+  return map_code_points(text, [first = true](char32_t point) mutable {
+    return std::exchange(first, false) ? to_upper(point) : to_lower(point);
+  });
+}
+
+/// Python's str.title(): letters that follow no letter become large.
+inline std::string title(std::string_view text) {
+  return map_code_points(text, [inside = false](char32_t point) mutable {
+    return std::exchange(inside, is_letter(point)) ? to_lower(point) : to_upper(point);
+  });
+}
+
+enum class Side : std::uint8_t { both, left, right };
+
+/// The text without the code points that `drop(point)` names, at its ends.
+template <class Drop>
+std::string_view strip_if(std::string_view text, Side side, Drop drop) {
+  while (side != Side::right && !text.empty() && drop(decode_code_point(text, 0))) {
+    text.remove_prefix(code_point_size(text, 0));
+  }
+  while (side != Side::left && !text.empty()) {
+    std::size_t last = text.size() - 1;  // the lead byte of the last code point, if its bytes are valid
+    while (last > 0 && text.size() - last < 4 && (static_cast<unsigned char>(text[last]) & 0xC0) == 0x80) --last;
+    if (last + code_point_size(text, last) != text.size()) last = text.size() - 1;
+    if (!drop(decode_code_point(text, last))) break;
+    text.remove_suffix(text.size() - last);
+  }
+  return text;
+}
+
+inline std::string_view strip(std::string_view text, Side side = Side::both) { return strip_if(text, side, is_space); }
+
+/// Without the code points that `characters` holds.
+inline std::string_view strip(std::string_view text, Side side, std::string_view characters) {
+  return strip_if(text, side, [characters](char32_t point) {
+    std::string bytes;
+    append_code_point(bytes, point);
+    return characters.find(bytes) != std::string_view::npos;
+  });
+}
+
+/// Python's str.splitlines(): lines without their ends; no empty line after the last end.
+inline std::vector<std::string_view> split_lines(std::string_view text) {
+  std::vector<std::string_view> lines;
+  std::size_t begin = 0;
+  for (std::size_t at = 0; at < text.size();) {
+    const char32_t point = decode_code_point(text, at);
+    std::size_t size = code_point_size(text, at);
+    const bool ends = (point >= 0x0A && point <= 0x0D) || (point >= 0x1C && point <= 0x1E) || point == 0x85 ||
+                      point == 0x2028 || point == 0x2029;
+    if (ends) {
+      lines.push_back(text.substr(begin, at - begin));
+      if (point == '\r' && at + 1 < text.size() && text[at + 1] == '\n') size = 2;
+      begin = at + size;
+    }
+    at += size;
+  }
+  if (begin < text.size()) lines.push_back(text.substr(begin));
+  return lines;
+}
+
+}  // namespace tulle::jinja

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file The Unicode properties that tokenizers split text by (L2).
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <iterator>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include <tulle/text/code_point_set.hpp>
+#include <tulle/text/unicode_tables.hpp>
+
+namespace tulle {
+
+/// Abbreviations of the general categories, in the order of the generated table.
+inline constexpr std::array<std::string_view, 30> category_names = {
+    "Lu", "Ll", "Lt", "Lm", "Lo", "Mn", "Mc", "Me", "Nd", "Nl", "No", "Pc", "Pd", "Ps", "Pe",
+    "Pi", "Pf", "Po", "Sm", "Sc", "Sk", "So", "Zs", "Zl", "Zp", "Cc", "Cf", "Cs", "Co", "Cn"};
+
+/// The code points of one general category ("Lu") or of a group of them ("L"); nothing for another name.
+/// Equal to Oniguruma's classes on every code point (compared with `tokenizers` 0.23). Two older tables inside that
+/// library differ from ours on rare characters: its `Punctuation` and the combining classes of its NFC (Unicode 9).
+inline std::optional<CodePointSet> category_set(std::string_view name) {
+  using detail::category_steps;
+  if (name.empty() || name.size() > 2) return std::nullopt;
+  std::vector<CodePointSet::Range> ranges;
+  for (std::size_t index = 0; index < std::size(category_steps); ++index) {
+    if (!category_names[category_steps[index] & 0xFF].starts_with(name)) continue;
+    const bool is_last = index + 1 == std::size(category_steps);
+    ranges.push_back({category_steps[index] >> 8,
+                      is_last ? CodePointSet::largest : static_cast<char32_t>((category_steps[index + 1] >> 8) - 1)});
+  }
+  if (ranges.empty()) return std::nullopt;
+  return CodePointSet(std::move(ranges));
+}
+
+/// The property White_Space, which is `\s`.
+inline const CodePointSet& white_space_set() {
+  static const CodePointSet set({{0x09, 0x0D}, {0x20, 0x20}, {0x85, 0x85}, {0xA0, 0xA0}, {0x1680, 0x1680},
+                                 {0x2000, 0x200A}, {0x2028, 0x2029}, {0x202F, 0x202F}, {0x205F, 0x205F},
+                                 {0x3000, 0x3000}});
+  return set;
+}
+
+/// `\w`: Unicode Technical Standard 18, annex C: Alphabetic, marks, decimal digits, connectors, join controls.
+/// Alphabetic is L, Nl, marks, and the circled and squared letters among the symbols.
+inline const CodePointSet& word_set() {
+  static const CodePointSet set = [] {
+    CodePointSet all({{0x200C, 0x200D}, {0x24B6, 0x24E9}, {0x1F130, 0x1F149}, {0x1F150, 0x1F169}, {0x1F170, 0x1F189}});
+    for (const char* name : {"L", "M", "Nd", "Nl", "Pc"}) all = all.united(*category_set(name));
+    return all;
+  }();
+  return set;
+}
+
+}  // namespace tulle
