@@ -24,9 +24,9 @@ struct CacheShape {
 };
 
 /// Rows of consecutive positions that lie one after the other in memory, for every head of one layer.
-/// Row i of head h: `keys + h * head_stride + i * head_dim`, likewise values. int8 elements carry one scale per row of a
-/// head: `key_scales[h * scale_stride + i]`; other elements leave the scales null.
-/// A span begins and ends only at a multiple of `attention_tile` or where the visible positions begin or end.
+/// Row i of head h: `keys + h * head_stride + i * head_dim`, likewise values. int8 elements carry one scale per row of
+/// a head: `key_scales[h * scale_stride + i]`; other elements leave the scales null. A span begins and ends only at a
+/// multiple of `attention_tile` or where the visible positions begin or end.
 template <class ElementType>
 struct KeyValueSpan {
   Position begin = 0;
@@ -42,16 +42,21 @@ struct KeyValueSpan {
 /// A layout owns its storage for a fixed number of sequence slots. It never assumes that rows of neighbouring positions
 /// are neighbours in memory, and neither does anybody who reads it.
 ///
-/// - `extend(sequence, end)` makes positions [length, end) writable, so that length is `end`, and may allocate; false when
+/// - `extend(sequence, end)` makes positions [length, end) writable, so that length is `end`, and may allocate; false
+/// when
 ///   they do not fit, which changes nothing. Call it once per forward pass: a layout may limit how far it goes at once.
 ///   `append` then stores one row [kv_heads * head_dim] of keys and of values, converting to `Element`; it never fails.
-/// - `for_each_span(layer, sequence, position, visit)` visits, in order of position, the rows that a query at `position`
+/// - `for_each_span(layer, sequence, position, visit)` visits, in order of position, the rows that a query at
+/// `position`
 ///   (< length, appended) sees: all up to and including it, or what the layout's window keeps of them.
-/// - `truncate(sequence, length)` forgets the positions from `length` on in O(1); false when rows before it were overwritten
+/// - `truncate(sequence, length)` forgets the positions from `length` on in O(1); false when rows before it were
+/// overwritten
 ///   meanwhile (a window that moved on), which leaves the sequence as it was.
-/// - `fork(from, to)` makes slot `to`, whatever it held, an independent continuation of `from`: shared where the layout can,
+/// - `fork(from, to)` makes slot `to`, whatever it held, an independent continuation of `from`: shared where the layout
+/// can,
 ///   copied elsewhere; false when there is no room. `release` empties a slot.
-/// - `save` appends the visible state of a sequence to bytes; `restore` takes it into an empty slot (length 0), false when
+/// - `save` appends the visible state of a sequence to bytes; `restore` takes it into an empty slot (length 0), false
+/// when
 ///   it does not fit this layout (shape, element type, sizes: nothing in it is trusted), which leaves the slot empty.
 ///   The bytes do not depend on the layout, only on what was visible.
 ///

@@ -47,7 +47,8 @@ class ContiguousCache {
     return true;
   }
 
-  void append(std::size_t layer, SequenceId sequence, Position position, const float* key, const float* value) noexcept {
+  void append(std::size_t layer, SequenceId sequence, Position position, const float* key,
+              const float* value) noexcept {
     assert(position < length(sequence));
     slot(sequence).rows.write(layer, position, key, value);
   }

@@ -21,7 +21,8 @@ concept CacheElement = std::same_as<E, float> || std::same_as<E, Half> || std::s
 template <CacheElement Element>
 inline constexpr bool has_row_scale = std::same_as<Element, std::int8_t>;
 
-/// Stores one row of a head and returns what its elements are to be multiplied by. Shapes: row [count], encoded [count].
+/// Stores one row of a head and returns what its elements are to be multiplied by. Shapes: row [count], encoded
+/// [count].
 inline float encode_row(const float* row, std::size_t count, float* encoded) noexcept {
   std::memcpy(encoded, row, count * sizeof(float));
   return 1;
@@ -51,8 +52,8 @@ inline float encode_row(const float* row, std::size_t count, std::int8_t* encode
   for (std::size_t i = 0; i < count; ++i) {
     const float quotient = row[i] / scale;  // beyond 127 only where a subnormal scale was rounded
     const float clamped = std::min(std::max(quotient, -127.0f), 127.0f);
-    encoded[i] = static_cast<std::int8_t>(std::bit_cast<std::int32_t>(clamped + rounder) -
-                                          std::bit_cast<std::int32_t>(rounder));
+    encoded[i] =
+        static_cast<std::int8_t>(std::bit_cast<std::int32_t>(clamped + rounder) - std::bit_cast<std::int32_t>(rounder));
   }
   return scale;
 }

@@ -20,13 +20,13 @@
 
 namespace tulle {
 
-/// A sequence is a list of blocks of `block_size` positions; row = block * block_size + position % block_size. Kwon et al.,
-/// "Efficient Memory Management for Large Language Model Serving with PagedAttention", SOSP 2023.
+/// A sequence is a list of blocks of `block_size` positions; row = block * block_size + position % block_size. Kwon et
+/// al., "Efficient Memory Management for Large Language Model Serving with PagedAttention", SOSP 2023.
 ///
-/// Blocks are counted references: `fork` shares them all and needs none. Rows are only ever written behind the length of a
-/// sequence, so of shared blocks at most the last, partly filled one is written to: `extend` copies it first. The pool is
-/// one allocation whose memory the system hands out as blocks are first written.
-/// Complexity: truncate returns one block for every block that was filled since.
+/// Blocks are counted references: `fork` shares them all and needs none. Rows are only ever written behind the length
+/// of a sequence, so of shared blocks at most the last, partly filled one is written to: `extend` copies it first. The
+/// pool is one allocation whose memory the system hands out as blocks are first written. Complexity: truncate returns
+/// one block for every block that was filled since.
 template <CacheElement ElementType>
 class PagedCache {
  public:
@@ -80,7 +80,8 @@ class PagedCache {
     return true;
   }
 
-  void append(std::size_t layer, SequenceId sequence, Position position, const float* key, const float* value) noexcept {
+  void append(std::size_t layer, SequenceId sequence, Position position, const float* key,
+              const float* value) noexcept {
     assert(position < length(sequence));
     const std::uint32_t block = slot(sequence).blocks[position / block_size_];
     assert(references_[block] == 1);

@@ -23,7 +23,9 @@ class EncodedRows {
  public:
   EncodedRows() = default;
   EncodedRows(std::size_t rows, std::size_t dim)
-      : elements_(rows * dim, Uninitialized{}), scales_(has_row_scale<Element> ? rows : 0, Uninitialized{}), dim_(dim) {}
+      : elements_(rows * dim, Uninitialized{}),
+        scales_(has_row_scale<Element> ? rows : 0, Uninitialized{}),
+        dim_(dim) {}
 
   const Element* elements(std::size_t row) const noexcept { return elements_.data() + row * dim_; }
   const float* scales(std::size_t row) const noexcept {

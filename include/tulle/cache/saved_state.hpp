@@ -20,9 +20,9 @@
 
 namespace tulle {
 
-/// All numbers are little-endian. The rows follow: for each layer, keys then values, for each of them and each head, the
-/// elements [row][head_dim], then, for int8, the scales [row] as float. Rows are those of the positions [0, prefix), then
-/// [begin, length); in a state that lacks nothing, prefix and begin are equal.
+/// All numbers are little-endian. The rows follow: for each layer, keys then values, for each of them and each head,
+/// the elements [row][head_dim], then, for int8, the scales [row] as float. Rows are those of the positions [0,
+/// prefix), then [begin, length); in a state that lacks nothing, prefix and begin are equal.
 struct SavedStateHeader {
   static constexpr std::array<char, 8> expected_magic = {'t', 'u', 'l', 'l', 'e', '.', 'k', 'v'};
   static constexpr std::uint32_t current_version = 1;
@@ -117,8 +117,7 @@ class SavedState {
     state.rows_ = header.prefix + (header.length - header.begin);
     state.data_ = bytes.data() + sizeof(header);
     const std::size_t size = bytes.size() - sizeof(header);
-    const std::size_t position_bytes =
-        shape.layers * 2 * shape.kv_heads * RowStore<Element>::row_bytes(shape.head_dim);
+    const std::size_t position_bytes = shape.layers * 2 * shape.kv_heads * RowStore<Element>::row_bytes(shape.head_dim);
     if (size % position_bytes != 0 || size / position_bytes != state.rows_) return std::nullopt;
     return state;
   }
@@ -129,7 +128,8 @@ class SavedState {
   Position begin() const noexcept { return complete() ? 0 : header_.begin; }
   bool complete() const noexcept { return header_.prefix == header_.begin; }
 
-  /// Copies the positions [position, position + count), all there and in one piece, to the rows of a store from `row` on.
+  /// Copies the positions [position, position + count), all there and in one piece, to the rows of a store from `row`
+  /// on.
   void load(Position position, std::size_t count, RowStore<Element>& store, std::size_t row) const noexcept {
     const std::size_t first = position < header_.prefix ? position : header_.prefix + (position - header_.begin);
     const std::size_t elements_bytes = shape_.head_dim * sizeof(Element);

@@ -20,16 +20,16 @@
 
 namespace tulle {
 
-/// A query at position p sees the positions [0, sinks) and [p - window + 1, p]. Sinks: Xiao et al., "Efficient Streaming
-/// Language Models with Attention Sinks", ICLR 2024; positions are those in the text, not those in the cache.
+/// A query at position p sees the positions [0, sinks) and [p - window + 1, p]. Sinks: Xiao et al., "Efficient
+/// Streaming Language Models with Attention Sinks", ICLR 2024; positions are those in the text, not those in the cache.
 ///
 /// Rows lie in a ring, row = position % ring, and the ring is a multiple of `attention_tile`, so that no tile wraps. It
 /// has room for window + sinks + max_chunk positions: a chunk of `max_chunk` rows may be stored before its first row is
 /// attended to, and truncation by as many always succeeds. Sinks are in the ring like any position and once more after
 /// it: until a position has left the window, the spans are those of a contiguous cache.
 ///
-/// A sequence has no end (`capacity` is the largest Position), but `extend` refuses more than `max_chunk` positions at once.
-/// The memory of a sequence is taken when it is first extended and given back when it is released. `fork` copies.
+/// A sequence has no end (`capacity` is the largest Position), but `extend` refuses more than `max_chunk` positions at
+/// once. The memory of a sequence is taken when it is first extended and given back when it is released. `fork` copies.
 template <CacheElement ElementType>
 class SlidingCache {
  public:
@@ -42,8 +42,8 @@ class SlidingCache {
     if (max_chunk == 0) fail(ErrorCode::invalid_argument, "a sliding cache needs chunks of at least 1 position");
     const std::uint64_t positions = std::uint64_t{window} + sinks + max_chunk;
     if (positions + sinks + attention_tile > std::numeric_limits<Position>::max()) {
-      fail(ErrorCode::invalid_argument, "a window of ", window, " positions, ", sinks, " sinks and chunks of ", max_chunk,
-           " are too large together");
+      fail(ErrorCode::invalid_argument, "a window of ", window, " positions, ", sinks, " sinks and chunks of ",
+           max_chunk, " are too large together");
     }
     ring_ = static_cast<Position>(round_up(static_cast<std::size_t>(positions), attention_tile));
     RowStore<Element>::checked_bytes(shape, std::size_t{ring_} + sinks_);
@@ -72,7 +72,8 @@ class SlidingCache {
     return true;
   }
 
-  void append(std::size_t layer, SequenceId sequence, Position position, const float* key, const float* value) noexcept {
+  void append(std::size_t layer, SequenceId sequence, Position position, const float* key,
+              const float* value) noexcept {
     assert(position < length(sequence));
     RowStore<Element>& rows = slot(sequence).rows;
     rows.write(layer, position % ring_, key, value);

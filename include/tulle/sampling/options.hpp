@@ -50,7 +50,7 @@ struct SamplingOptions {
   float frequency_penalty = 0;   ///< 0 is off; counts generated tokens
   int no_repeat_ngram = 0;       ///< 0 is off; counts the whole history
   int min_new_tokens = 0;        ///< no token of `eos` before so many generated ones
-  std::vector<Token> eos;        ///< ids that end a text
+  std::vector<Token> eos = {};   ///< ids that end a text
   SamplerOrder order = SamplerOrder::hugging_face;
 
   bool greedy() const noexcept { return !do_sample || temperature < Temperature::smallest; }

@@ -13,9 +13,10 @@
 
 namespace tulle {
 
-/// Nucleus sampling (Holtzman et al., arXiv 1904.09751) with the ties of transformers' TopPLogitsWarper: from the
+/// Nucleus sampling (Holtzman et al., arXiv 1904.09751) by the rule of transformers' TopPLogitsWarper: from the
 /// least probable token upwards, equal ones in order of ids, a token is banned while the sum up to and with it is
-/// <= 1 - p. The last of that order always stays. p = 1 bans nothing.
+/// <= 1 - p. The last of that order always stays. p = 1 bans nothing. (Of equal tokens transformers bans as many, but
+/// its sort does not say which.)
 /// Errors: invalid_argument unless 0 <= p <= 1.
 class TopP {
  public:

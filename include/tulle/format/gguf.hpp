@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file The GGUF container, versions 2 and 3: metadata, then tensors (L3).
+#pragma once
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <tulle/core/checked.hpp>
+#include <tulle/core/error.hpp>
+#include <tulle/core/json.hpp>
+#include <tulle/format/byte_reader.hpp>
+#include <tulle/format/gguf_types.hpp>
+#include <tulle/format/quoted.hpp>
+#include <tulle/tensor/encoded_tensor.hpp>
+
+namespace tulle {
+
+/// A metadata array as the file holds it: checked, but not decoded, because a vocabulary has 10^5 entries and most
+/// readers of a file need none of them. Lifetime: a view into the file.
+struct GgufArray {
+  GgufType type = GgufType::u8;
+  std::size_t count = 0;
+  std::span<const std::byte> bytes;
+};
+
+/// The contents of a GGUF file. Lifetime: arrays and tensors are views into the bytes that were parsed.
+struct GgufFile {
+  std::string where;  ///< names the file in messages
+  std::uint32_t version = 3;
+  std::size_t alignment = 32;
+  Json metadata = Json::object();  ///< the scalar values; strings are the file's bytes, whatever their encoding
+  std::map<std::string, GgufArray, std::less<>> arrays;
+  std::vector<EncodedTensor> tensors;  ///< GGUF names; shapes outermost first, [rows, columns]
+
+  /// The elements of a metadata array; empty where the file has no such key.
+  /// Errors: malformed when the key holds something else.
+  std::vector<std::string> strings(std::string_view key) const;
+  std::vector<float> floats(std::string_view key) const;
+  std::vector<std::int64_t> integers(std::string_view key) const;
+
+ private:
+  const GgufArray* array(std::string_view key) const;
+};
+
+namespace detail {
+
+inline std::string_view gguf_string(ByteReader& reader, std::string_view what) {
+  return reader.text(reader.read<std::uint64_t>(what), what);
+}
+
+inline Json gguf_scalar(ByteReader& reader, GgufType type, const std::string& what) {
+  switch (type) {
+    case GgufType::u8: return reader.read<std::uint8_t>(what);
+    case GgufType::i8: return reader.read<std::int8_t>(what);
+    case GgufType::u16: return reader.read<std::uint16_t>(what);
+    case GgufType::i16: return reader.read<std::int16_t>(what);
+    case GgufType::u32: return reader.read<std::uint32_t>(what);
+    case GgufType::i32: return reader.read<std::int32_t>(what);
+    case GgufType::f32: return reader.read<float>(what);
+    case GgufType::u64: return reader.read<std::uint64_t>(what);
+    case GgufType::i64: return reader.read<std::int64_t>(what);
+    case GgufType::f64: return reader.read<double>(what);
+    case GgufType::string: return std::string(gguf_string(reader, what));
+    case GgufType::boolean: {
+      const auto value = reader.read<std::uint8_t>(what);
+      if (value > 1) fail(ErrorCode::malformed, reader.where(), ": ", what, " is a boolean of value ", value);
+      return value == 1;
+    }
+    case GgufType::array: break;
+  }
+  fail(ErrorCode::malformed, reader.where(), ": ", what, " has the unknown type ", static_cast<std::uint32_t>(type));
+}
+
+inline GgufArray gguf_array(ByteReader& reader, std::span<const std::byte> file, const std::string& what) {
+  const auto type = static_cast<GgufType>(reader.read<std::uint32_t>(what));
+  const auto claimed = reader.read<std::uint64_t>(what);
+  const std::size_t element_bytes = gguf_type_bytes(type);
+  if (element_bytes == 0 && type != GgufType::string) {
+    fail(ErrorCode::malformed, reader.where(), ": ", what, " is an array of type ", static_cast<std::uint32_t>(type),
+         "; arrays hold numbers, booleans or strings");
+  }
+  const std::size_t smallest = type == GgufType::string ? sizeof(std::uint64_t) : element_bytes;
+  const std::size_t count = reader.count(claimed, smallest, "the length of " + what);
+  if (type != GgufType::string) return {type, count, reader.take(count * element_bytes, what)};
+  const std::size_t begin = reader.position();
+  for (std::size_t i = 0; i < count; ++i) gguf_string(reader, what);
+  return {type, count, file.subspan(begin, reader.position() - begin)};
+}
+
+inline void read_gguf_metadata(ByteReader& reader, std::span<const std::byte> bytes, std::size_t count, GgufFile& file) {
+  constexpr std::size_t longest_key = 65535;
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::string key(gguf_string(reader, "a metadata key"));
+    const std::string what = "metadata " + quoted(key);
+    if (key.empty() || key.size() > longest_key) {
+      fail(ErrorCode::malformed, file.where, ": a metadata key has ", key.size(), " bytes; 1 to 65535 are allowed");
+    }
+    if (file.metadata.contains(key) || file.arrays.contains(key)) {
+      fail(ErrorCode::malformed, file.where, ": ", what, " appears twice");
+    }
+    const auto type = static_cast<GgufType>(reader.read<std::uint32_t>(what));
+    if (type == GgufType::array) {
+      file.arrays.emplace(key, gguf_array(reader, bytes, what));
+    } else {
+      file.metadata[key] = gguf_scalar(reader, type, what);
+    }
+  }
+}
+
+/// One entry of the tensor list. Its bytes are set by the caller: the data begins after the whole list.
+struct GgufTensorEntry {
+  EncodedTensor tensor;
+  std::uint64_t offset = 0;  ///< from the start of the data
+  std::size_t bytes = 0;
+};
+
+inline GgufTensorEntry read_gguf_tensor_entry(ByteReader& reader) {
+  constexpr std::size_t longest_name = 63, highest_rank = 4;
+  GgufTensorEntry entry;
+  EncodedTensor& tensor = entry.tensor;
+  tensor.name = gguf_string(reader, "a tensor name");
+  const std::string what = std::string(reader.where()) + ": tensor " + quoted(tensor.name);
+  if (tensor.name.empty() || tensor.name.size() > longest_name) {
+    fail(ErrorCode::malformed, what, ": a name has 1 to ", longest_name, " bytes");
+  }
+  const auto rank = reader.read<std::uint32_t>(what);
+  if (rank > highest_rank) fail(ErrorCode::malformed, what, " has ", rank, " dimensions; 4 are the most");
+  std::size_t elements = 1;
+  for (std::uint32_t axis = 0; axis < rank; ++axis) {
+    const auto extent = reader.read<std::uint64_t>(what);
+    if (extent > SIZE_MAX) fail(ErrorCode::malformed, what, " is too large");
+    tensor.shape.insert(tensor.shape.begin(), static_cast<std::size_t>(extent));  // GGUF has the fastest axis first
+    elements = checked_multiply(elements, static_cast<std::size_t>(extent), what);
+  }
+  const auto id = reader.read<std::uint32_t>(what);
+  const auto dtype = ggml_dtype(id);
+  if (!dtype) {
+    const std::string_view name = unread_ggml_type_name(id);
+    fail(ErrorCode::unsupported, what, " has type ", name.empty() ? "number " + std::to_string(id) : std::string(name),
+         "; convert the file to F32, F16, BF16, Q8_0, Q4_0, Q4_1 or Q6_K");
+  }
+  tensor.dtype = *dtype;
+  const std::size_t columns = tensor.shape.empty() ? 1 : tensor.shape.back();
+  dtype_bytes(tensor.dtype, columns, what);  // blocks do not cross rows
+  entry.bytes = dtype_bytes(tensor.dtype, elements, what);
+  entry.offset = reader.read<std::uint64_t>(what);
+  return entry;
+}
+
+inline std::size_t gguf_alignment(const GgufFile& file) {
+  const auto found = file.metadata.find("general.alignment");
+  if (found == file.metadata.end()) return 32;
+  if (!found->is_number_unsigned() || !std::has_single_bit(found->get<std::uint64_t>()) ||
+      found->get<std::uint64_t>() > UINT32_MAX) {
+    fail(ErrorCode::malformed, file.where, ": \"general.alignment\" is no power of two");
+  }
+  return found->get<std::size_t>();
+}
+
+inline void read_gguf_tensors(ByteReader& reader, std::span<const std::byte> bytes, std::size_t count, GgufFile& file) {
+  std::vector<GgufTensorEntry> entries;
+  std::set<std::string_view> names;
+  entries.reserve(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    entries.push_back(read_gguf_tensor_entry(reader));
+    if (!names.insert(entries.back().tensor.name).second) {
+      fail(ErrorCode::malformed, file.where, ": tensor ", quoted(entries.back().tensor.name), " appears twice");
+    }
+  }
+  const std::size_t data_begin = round_up(reader.position(), file.alignment);
+  std::size_t next = 0;  // where the format wants the next tensor, from data_begin
+  for (GgufTensorEntry& entry : entries) {
+    const std::string what = file.where + ": tensor " + quoted(entry.tensor.name);
+    if (entry.offset != next) {
+      fail(ErrorCode::malformed, what, " begins at byte ", entry.offset, " of the data where byte ", next, " must be next");
+    }
+    const std::size_t end = checked_add(checked_add(data_begin, next, what), entry.bytes, what);
+    if (end > bytes.size()) {
+      fail(ErrorCode::malformed, what, " ends at byte ", end, ", the file at ", bytes.size(), "; is the file complete?");
+    }
+    entry.tensor.bytes = bytes.subspan(end - entry.bytes, entry.bytes);
+    next = round_up(next + entry.bytes, file.alignment);
+    file.tensors.push_back(std::move(entry.tensor));
+  }
+}
+
+}  // namespace detail
+
+/// Reads the metadata and the tensor list of a GGUF file and checks both against the file's length.
+/// Errors: malformed where the format's rules are broken, unsupported for another version, big-endian files and tensor
+/// types that are not read; `where` names the file in messages.
+inline GgufFile parse_gguf(std::span<const std::byte> bytes, std::string_view where) {
+  constexpr std::size_t smallest_pair = 14, smallest_tensor = 25;  // a key of 1 byte and a u8; a name of 1 byte, rank 0
+  detail::ByteReader reader(bytes, where);
+  if (reader.text(4, "the magic number") != "GGUF") fail(ErrorCode::malformed, where, " is no GGUF file");
+  GgufFile file;
+  file.where = where;
+  file.version = reader.read<std::uint32_t>("the version");
+  if (file.version != 0 && (file.version & 0xFFFF) == 0) {
+    fail(ErrorCode::unsupported, where, " is a big-endian GGUF file; convert the model anew on a little-endian machine");
+  }
+  if (file.version != 2 && file.version != 3) {
+    fail(ErrorCode::unsupported, where, " has GGUF version ", file.version, "; versions 2 and 3 are read");
+  }
+  const auto tensors = reader.read<std::uint64_t>("the number of tensors");
+  const auto pairs = reader.read<std::uint64_t>("the number of metadata entries");
+  const std::size_t pair_count = reader.count(pairs, smallest_pair, "the number of metadata entries");
+  detail::read_gguf_metadata(reader, bytes, pair_count, file);
+  file.alignment = detail::gguf_alignment(file);
+  const std::size_t tensor_count = reader.count(tensors, smallest_tensor, "the number of tensors");
+  detail::read_gguf_tensors(reader, bytes, tensor_count, file);
+  return file;
+}
+
+inline const GgufArray* GgufFile::array(std::string_view key) const {
+  if (metadata.contains(key)) fail(ErrorCode::malformed, where, ": metadata ", detail::quoted(key), " is no array");
+  const auto found = arrays.find(key);
+  return found == arrays.end() ? nullptr : &found->second;
+}
+
+inline std::vector<std::string> GgufFile::strings(std::string_view key) const {
+  std::vector<std::string> values;
+  const GgufArray* source = array(key);
+  if (source == nullptr) return values;
+  if (source->type != GgufType::string) {
+    fail(ErrorCode::malformed, where, ": metadata ", detail::quoted(key), " holds no strings");
+  }
+  detail::ByteReader reader(source->bytes, where);
+  values.reserve(source->count);
+  for (std::size_t i = 0; i < source->count; ++i) values.emplace_back(detail::gguf_string(reader, key));
+  return values;
+}
+
+inline std::vector<float> GgufFile::floats(std::string_view key) const {
+  std::vector<float> values;
+  const GgufArray* source = array(key);
+  if (source == nullptr) return values;
+  if (source->type != GgufType::f32 && source->type != GgufType::f64) {
+    fail(ErrorCode::malformed, where, ": metadata ", detail::quoted(key), " holds no floating-point numbers");
+  }
+  detail::ByteReader reader(source->bytes, where);
+  values.reserve(source->count);
+  for (std::size_t i = 0; i < source->count; ++i) {
+    values.push_back(source->type == GgufType::f32 ? reader.read<float>(key) : static_cast<float>(reader.read<double>(key)));
+  }
+  return values;
+}
+
+inline std::vector<std::int64_t> GgufFile::integers(std::string_view key) const {
+  std::vector<std::int64_t> values;
+  const GgufArray* source = array(key);
+  if (source == nullptr) return values;
+  detail::ByteReader reader(source->bytes, where);
+  values.reserve(source->count);
+  for (std::size_t i = 0; i < source->count; ++i) {
+    switch (source->type) {
+      case GgufType::boolean:
+      case GgufType::u8: values.push_back(reader.read<std::uint8_t>(key)); break;
+      case GgufType::i8: values.push_back(reader.read<std::int8_t>(key)); break;
+      case GgufType::u16: values.push_back(reader.read<std::uint16_t>(key)); break;
+      case GgufType::i16: values.push_back(reader.read<std::int16_t>(key)); break;
+      case GgufType::u32: values.push_back(reader.read<std::uint32_t>(key)); break;
+      case GgufType::i32: values.push_back(reader.read<std::int32_t>(key)); break;
+      case GgufType::u64: values.push_back(static_cast<std::int64_t>(reader.read<std::uint64_t>(key))); break;
+      case GgufType::i64: values.push_back(reader.read<std::int64_t>(key)); break;
+      default: fail(ErrorCode::malformed, where, ": metadata ", detail::quoted(key), " holds no integers");
+    }
+  }
+  return values;
+}
+
+}  // namespace tulle

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file The description of a decoder: what one model family and size is made of (L3).
+#pragma once
+
+#include <cmath>
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <tulle/core/error.hpp>
+#include <tulle/core/types.hpp>
+#include <tulle/tensor/ops.hpp>
+
+namespace tulle {
+
+enum class NormKind { rms, layer };     ///< layer norms have a bias
+enum class MlpKind { gated_silu, gelu };  ///< down(silu(gate(x)) * up(x)), or down(gelu_new(up(x)))
+
+/// Angle of pair j at position p: p * inverse_frequencies[j].
+struct Rotary {
+  RotaryPairing pairing = RotaryPairing::halves;
+  std::vector<float> inverse_frequencies;
+  std::size_t dimensions() const noexcept { return 2 * inverse_frequencies.size(); }
+};
+
+/// Where the weights of a family are in its checkpoints. `layer` is put before the names of a layer's tensors, with {}
+/// replaced by its index; ".weight" and ".bias" are appended. An empty name: the family has no such tensor.
+struct WeightNames {
+  std::string embedding, final_norm, head, layer;
+  std::string attention_norm, mlp_norm;
+  std::string query, key, value;  ///< or
+  std::string query_key_value;    ///< one tensor: `mp_num` blocks of query, value and key rows, in that order (CodeGen)
+  std::string output;
+  std::string gate, up, down;
+};
+
+/// Everything the decoder needs to know, as run-time values. A new family is a new function that fills one of these.
+struct Architecture {
+  std::string family;
+  std::size_t vocabulary = 0;
+  std::size_t hidden = 0;
+  std::size_t layers = 0;
+  std::size_t heads = 0;
+  std::size_t kv_heads = 0;
+  std::size_t head_dim = 0;
+  std::size_t intermediate = 0;
+  std::size_t context_length = 0;  ///< positions it was trained for
+  NormKind norm = NormKind::rms;
+  float norm_epsilon = 1e-5f;
+  MlpKind mlp = MlpKind::gated_silu;
+  bool parallel_residual = false;  ///< x += attention(norm(x)) + mlp(norm(x)), with one norm
+  bool tied_head = false;          ///< the output matrix is the embedding
+  bool qkv_bias = false, output_bias = false, mlp_bias = false, head_bias = false;
+  std::size_t mp_num = 0;  ///< blocks of a fused query_key_value tensor
+  Rotary rotary;
+  WeightNames names;
+  std::optional<Token> bos;
+  std::vector<Token> eos;
+
+  std::size_t query_rows() const noexcept { return heads * head_dim; }
+  std::size_t kv_rows() const noexcept { return kv_heads * head_dim; }
+  std::size_t qkv_rows() const noexcept { return query_rows() + 2 * kv_rows(); }
+  std::size_t up_rows() const noexcept { return mlp == MlpKind::gated_silu ? 2 * intermediate : intermediate; }
+
+  /// Checks that the numbers make a decoder. `where` names the config in messages.
+  /// Errors: malformed.
+  void validate(std::string_view where) const {
+    const auto require = [&](bool holds, std::string_view what) {
+      if (!holds) fail(ErrorCode::malformed, where, ": ", what);
+    };
+    // Far above every model, and small enough that no product of three overflows.
+    constexpr std::size_t most = std::size_t{1} << 20;
+    require(vocabulary > 0 && vocabulary <= (std::size_t{1} << 24), "the vocabulary size must be 1 to 16777216");
+    require(hidden > 0 && hidden <= most, "the hidden size must be 1 to 1048576");
+    require(layers > 0 && layers <= 4096, "the number of layers must be 1 to 4096");
+    require(heads > 0 && heads <= 65536, "the number of attention heads must be 1 to 65536");
+    require(kv_heads > 0 && kv_heads <= heads && heads % kv_heads == 0,
+            "the number of attention heads must be a multiple of the number of key-value heads");
+    require(head_dim > 0 && head_dim <= 4096, "the head dimension must be 1 to 4096");
+    require(query_rows() <= most, "heads times head dimension must be at most 1048576");
+    require(intermediate > 0 && intermediate <= most, "the intermediate size must be 1 to 1048576");
+    require(context_length > 0 && context_length <= (std::size_t{1} << 30), "the context length must be 1 to 1073741824");
+    require(std::isfinite(norm_epsilon) && norm_epsilon > 0, "the norm's epsilon must be positive");
+    require(rotary.dimensions() <= head_dim, "the rotary dimension must be at most the head dimension");
+    for (const float frequency : rotary.inverse_frequencies) {
+      require(std::isfinite(frequency), "the rotary embedding's parameters give frequencies that are not finite");
+    }
+    require(mp_num == 0 || heads % mp_num == 0, "the number of attention heads must be a multiple of mp_num");
+    for (const Token token : eos) {
+      require(token >= 0 && static_cast<std::size_t>(token) < vocabulary, "eos_token_id must be inside the vocabulary");
+    }
+  }
+};
+
+}  // namespace tulle

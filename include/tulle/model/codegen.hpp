@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file The CodeGen family: Salesforce codegen-350M to 16B (L3).
+#pragma once
+
+#include <string_view>
+
+#include <tulle/core/json.hpp>
+#include <tulle/model/architecture.hpp>
+#include <tulle/model/config_tokens.hpp>
+#include <tulle/model/rotary_scaling.hpp>
+
+namespace tulle {
+
+/// Layer norms, attention and MLP side by side on one norm, partial interleaved rotary, gelu, a head with a bias.
+/// Keys and defaults are those of transformers' CodeGenConfig; `mp_num` (4) is fixed there.
+inline Architecture codegen_architecture(const Json& config, std::string_view where) {
+  const auto size = [&](const char* key, std::size_t fallback) { return json_value(config, key, fallback, where); };
+  Architecture model;
+  model.family = "codegen";
+  model.vocabulary = size("vocab_size", 50400);
+  model.hidden = size("n_embd", 4096);
+  model.layers = size("n_layer", 28);
+  model.heads = model.kv_heads = size("n_head", 16);
+  if (model.heads == 0 || model.hidden % model.heads != 0) {
+    fail(ErrorCode::malformed, where, ": n_embd ", model.hidden, " is no multiple of n_head ", model.heads);
+  }
+  model.head_dim = model.hidden / model.heads;
+  model.intermediate = size("n_inner", 4 * model.hidden);
+  model.context_length = size("n_positions", 2048);
+  model.norm = NormKind::layer;
+  model.norm_epsilon = json_value(config, "layer_norm_epsilon", 1e-5f, where);
+  const auto activation = json_value(config, "activation_function", std::string("gelu_new"), where);
+  if (activation != "gelu_new") {
+    fail(ErrorCode::unsupported, where, ": activation_function \"", activation, "\" is not known for codegen; known is gelu_new");
+  }
+  model.mlp = MlpKind::gelu;
+  model.parallel_residual = true;
+  model.tied_head = json_value(config, "tie_word_embeddings", false, where);
+  model.mlp_bias = model.head_bias = true;
+  model.mp_num = size("mp_num", 4);
+  if (model.mp_num == 0) fail(ErrorCode::malformed, where, ": mp_num must be positive");
+  model.rotary.pairing = RotaryPairing::interleaved;
+  const std::size_t rotary_dim = size("rotary_dim", config.contains("rotary_dim") ? 0 : 64);
+  if (rotary_dim == 0 || rotary_dim % 2 != 0 || rotary_dim > model.head_dim) {
+    fail(ErrorCode::malformed, where, ": rotary_dim must be even and at most the head dimension ", model.head_dim);
+  }
+  model.rotary.inverse_frequencies = plain_frequencies(10000.0, rotary_dim);
+  model.names = {.embedding = "transformer.wte",
+                 .final_norm = "transformer.ln_f",
+                 .head = "lm_head",
+                 .layer = "transformer.h.{}.",
+                 .attention_norm = "ln_1",
+                 .mlp_norm = "",
+                 .query = "",
+                 .key = "",
+                 .value = "",
+                 .query_key_value = "attn.qkv_proj",
+                 .output = "attn.out_proj",
+                 .gate = "",
+                 .up = "mlp.fc_in",
+                 .down = "mlp.fc_out"};
+  read_special_tokens(config, 50256, 50256, where, model);
+  return model;
+}
+
+}  // namespace tulle

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file Which families there are, and the description of a model from its config (L3).
+#pragma once
+
+#include <array>
+#include <string>
+#include <string_view>
+
+#include <tulle/core/json.hpp>
+#include <tulle/model/architecture.hpp>
+#include <tulle/model/codegen.hpp>
+#include <tulle/model/llama.hpp>
+
+namespace tulle {
+
+struct Family {
+  std::string_view model_type;  ///< as config.json spells it
+  Architecture (*describe)(const Json& config, std::string_view where);
+};
+
+/// Adding a family is adding a line here and the function it names.
+inline constexpr std::array families{Family{"codegen", codegen_architecture}, Family{"llama", llama_architecture}};
+
+/// The description of the model that a Hugging Face config names, checked.
+/// Errors: unsupported for an unknown model_type, malformed for a config that makes no sense.
+inline Architecture describe_model(const Json& config, std::string_view where) {
+  if (!config.is_object()) fail(ErrorCode::malformed, where, ": a config must be a JSON object");
+  const auto model_type = json_value(config, "model_type", std::string(), where);
+  std::string known;
+  for (const Family& family : families) {
+    if (family.model_type == model_type) {
+      Architecture model = family.describe(config, where);
+      model.validate(where);
+      return model;
+    }
+    known += (known.empty() ? "" : ", ") + std::string(family.model_type);
+  }
+  fail(ErrorCode::unsupported, where, ": model_type \"", model_type, "\" is not supported; supported are ", known);
+}
+
+}  // namespace tulle

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file What happens to one row of activations between two matrix products (L1).
+///
+/// Every function works on one row alone and in a fixed order, so a row has the same bits in any batch.
+#pragma once
+
+#include <cmath>
+#include <cstddef>
+
+#include <tulle/tensor/simd.hpp>
+
+namespace tulle {
+
+namespace detail {
+
+/// Calls `wide(index)` for whole batches and `narrow(index)` for the rest of `size` elements.
+template <class Batch, class Wide, class Narrow>
+void for_each_batch(std::size_t size, Wide&& wide, Narrow&& narrow) noexcept {
+  std::size_t index = 0;
+  for (; index + Batch::size <= size; index += Batch::size) wide(index);
+  for (; index < size; ++index) narrow(index);
+}
+
+/// Sum of f(x[i]) in a fixed order: by lanes, then across them, then the tail.
+template <class Batch, class Function>
+float sum_of(const float* x, std::size_t size, Function&& function) noexcept {
+  Batch sums(0.0f);
+  float tail = 0;
+  for_each_batch<Batch>(
+      size, [&](std::size_t i) { sums += function(Batch::load_unaligned(x + i)); }, [&](std::size_t i) { tail += function(x[i]); });
+  return xsimd::reduce_add(sums) + tail;
+}
+
+}  // namespace detail
+
+/// y = x * weight / sqrt(mean(x^2) + epsilon). Zhang, Sennrich, "Root Mean Square Layer Normalization", 2019. [size] each.
+template <class Batch = DefaultBatch>
+void rms_norm(const float* x, const float* weight, std::size_t size, float epsilon, float* y) noexcept {
+  const float squares = detail::sum_of<Batch>(x, size, [](auto value) { return value * value; });
+  const float inverse = 1.0f / std::sqrt(squares / static_cast<float>(size) + epsilon);
+  detail::for_each_batch<Batch>(
+      size,
+      [&](std::size_t i) {
+        (Batch::load_unaligned(x + i) * Batch(inverse) * Batch::load_unaligned(weight + i)).store_unaligned(y + i);
+      },
+      [&](std::size_t i) { y[i] = x[i] * inverse * weight[i]; });
+}
+
+/// y = (x - mean) / sqrt(variance + epsilon) * weight + bias. Ba, Kiros, Hinton, "Layer Normalization", 2016. [size] each.
+template <class Batch = DefaultBatch>
+void layer_norm(const float* x, const float* weight, const float* bias, std::size_t size, float epsilon, float* y) noexcept {
+  const float mean = detail::sum_of<Batch>(x, size, [](auto value) { return value; }) / static_cast<float>(size);
+  const float squares = detail::sum_of<Batch>(x, size, [mean](auto value) {
+    const auto centred = value - decltype(value)(mean);
+    return centred * centred;
+  });
+  const float inverse = 1.0f / std::sqrt(squares / static_cast<float>(size) + epsilon);
+  detail::for_each_batch<Batch>(
+      size,
+      [&](std::size_t i) {
+        const Batch centred = Batch::load_unaligned(x + i) - Batch(mean);
+        (centred * Batch(inverse) * Batch::load_unaligned(weight + i) + Batch::load_unaligned(bias + i)).store_unaligned(y + i);
+      },
+      [&](std::size_t i) { y[i] = (x[i] - mean) * inverse * weight[i] + bias[i]; });
+}
+
+/// y += x. [size] each.
+template <class Batch = DefaultBatch>
+void add(const float* x, std::size_t size, float* y) noexcept {
+  detail::for_each_batch<Batch>(
+      size, [&](std::size_t i) { (Batch::load_unaligned(y + i) + Batch::load_unaligned(x + i)).store_unaligned(y + i); },
+      [&](std::size_t i) { y[i] += x[i]; });
+}
+
+/// y = gate * sigmoid(gate) * up ("SwiGLU", Shazeer 2020). [size] each; y may be gate.
+template <class Batch = DefaultBatch>
+void silu_times(const float* gate, const float* up, std::size_t size, float* y) noexcept {
+  detail::for_each_batch<Batch>(
+      size,
+      [&](std::size_t i) {
+        const Batch value = Batch::load_unaligned(gate + i);
+        (value / (Batch(1.0f) + xsimd::exp(-value)) * Batch::load_unaligned(up + i)).store_unaligned(y + i);
+      },
+      [&](std::size_t i) { y[i] = gate[i] / (1.0f + std::exp(-gate[i])) * up[i]; });
+}
+
+/// x = 0.5 x (1 + tanh(u)), u = sqrt(2/pi) (x + 0.044715 x^3), in place ("gelu_new"; Hendrycks, Gimpel 2016).
+/// Computed as x / (1 + exp(-2u)), which is the same function.
+template <class Batch = DefaultBatch>
+void gelu_new(float* x, std::size_t size) noexcept {
+  constexpr float twice_root = 1.5957691216057308f;  // 2 sqrt(2 / pi)
+  detail::for_each_batch<Batch>(
+      size,
+      [&](std::size_t i) {
+        const Batch value = Batch::load_unaligned(x + i);
+        const Batch u = Batch(-twice_root) * (value + Batch(0.044715f) * value * value * value);
+        (value / (Batch(1.0f) + xsimd::exp(u))).store_unaligned(x + i);
+      },
+      [&](std::size_t i) {
+        x[i] = x[i] / (1.0f + std::exp(-twice_root * (x[i] + 0.044715f * x[i] * x[i] * x[i])));
+      });
+}
+
+/// How the two halves of a rotated pair lie in a head.
+enum class RotaryPairing {
+  halves,       ///< (x[j], x[j + d/2]): Llama in Hugging Face's order
+  interleaved,  ///< (x[2j], x[2j + 1]): GPT-J, CodeGen
+};
+
+/// Rotates the first 2 * pairs elements of one head by the angles whose cosines and sines are given ([pairs] each).
+/// Su et al., "RoFormer", 2021, eq. 34.
+inline void rotate(float* head, const float* cosines, const float* sines, std::size_t pairs, RotaryPairing pairing) noexcept {
+  const std::size_t step = pairing == RotaryPairing::halves ? 1 : 2;
+  const std::size_t apart = pairing == RotaryPairing::halves ? pairs : 1;
+  for (std::size_t j = 0; j < pairs; ++j) {
+    float& first = head[j * step];
+    float& second = head[j * step + apart];
+    const float x = first, y = second;
+    first = x * cosines[j] - y * sines[j];
+    second = y * cosines[j] + x * sines[j];
+  }
+}
+
+}  // namespace tulle

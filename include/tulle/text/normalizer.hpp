@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file What happens to text before it is split: a list of rewriting steps (L2).
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include <tulle/text/nfc.hpp>
+#include <tulle/text/regex.hpp>
+
+namespace tulle {
+
+/// Unicode Normalization Form C.
+struct ComposeStep {};
+
+/// Puts `content` in front of every text that is not empty.
+struct PrependStep {
+  std::string content;
+};
+
+/// Replaces every match of `pattern` by `content`, as it stands.
+struct ReplaceStep {
+  Regex pattern;
+  std::string content;
+
+  std::string apply(std::string_view text, Regex::Scratch& scratch) const {
+    std::string result;
+    result.reserve(text.size());
+    std::size_t done = 0;
+    for (std::size_t at = 0; at <= text.size();) {
+      const std::optional<Regex::Match> match = pattern.search(text, at, scratch);
+      if (!match) break;
+      result.append(text, done, match->begin - done).append(content);
+      done = match->end;
+      at = match->end;
+      if (match->begin < match->end) continue;
+      if (at == text.size()) break;
+      at += decode_utf8(text, at).length;  // after an empty match
+    }
+    return result.append(text, done);
+  }
+};
+
+using NormalizerStep = std::variant<ComposeStep, PrependStep, ReplaceStep>;
+
+/// The steps of tokenizer.json's "normalizer", in order. Threads: immutable.
+class Normalizer {
+ public:
+  Normalizer() = default;
+  explicit Normalizer(std::vector<NormalizerStep> steps) : steps_(std::move(steps)) {}
+
+  bool empty() const noexcept { return steps_.empty(); }
+
+  /// Requires: valid UTF-8.
+  std::string apply(std::string text, Regex::Scratch& scratch) const {
+    for (const NormalizerStep& step : steps_) {
+      if (std::holds_alternative<ComposeStep>(step)) {
+        text = nfc(text);
+      } else if (const auto* prepend = std::get_if<PrependStep>(&step)) {
+        if (!text.empty()) text.insert(0, prepend->content);
+      } else {
+        text = std::get<ReplaceStep>(step).apply(text, scratch);
+      }
+    }
+    return text;
+  }
+
+ private:
+  std::vector<NormalizerStep> steps_;
+};
+
+}  // namespace tulle

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file Text from tokens that come one by one (L2).
+#pragma once
+
+#include <string>
+
+#include <tulle/core/types.hpp>
+#include <tulle/text/tokenizer.hpp>
+
+namespace tulle {
+
+/// Streams text in whole code points: the concatenation of all `push` and of `finish` is `Tokenizer::decode` of all
+/// tokens. At most 3 bytes are held back.
+/// Lifetime: keeps a reference to the tokenizer.
+class TokenStream {
+ public:
+  explicit TokenStream(const Tokenizer& tokenizer, bool skip_special_tokens = false)
+      : tokenizer_(&tokenizer), skips_special_(skip_special_tokens) {}
+
+  /// What the token lets us say; empty while a code point is incomplete.
+  std::string push(Token token) {
+    if (skips_special_ && tokenizer_->is_special(token)) return {};
+    std::string bytes = std::move(tail_);
+    tokenizer_->append(token, state_, bytes);
+    return replace_invalid_utf8(bytes, &tail_);
+  }
+
+  /// The rest: U+FFFD for an incomplete tail, or nothing. The stream then stands at the beginning of a new text.
+  std::string finish() {
+    std::string rest = replace_invalid_utf8(tail_);
+    tail_.clear();
+    state_ = {};
+    return rest;
+  }
+
+ private:
+  const Tokenizer* tokenizer_;
+  bool skips_special_;
+  DecodeState state_;
+  std::string tail_;
+};
+
+}  // namespace tulle
