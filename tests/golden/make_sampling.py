@@ -9,12 +9,15 @@ the names of tulle::SamplingOptions, and holds
   token   their argmax (only where do_sample is false)
 
 The processors are not listed here: a model's own _get_logits_processor picks and orders them, as generate() does.
+transformers leaves the order of equal scores to torch.sort, which promises none; here it is told to be stable, so
+that of equal scores the lower id is the smaller one.
 A number that JSON cannot say (-inf) is null. Numbers are float32, printed with nine digits.
 
 usage: make_sampling.py [--out FILE]
 Made with Python 3.11, torch 2.14.0, transformers 5.17.0, numpy 2.4.6, on the CPU.
 """
 import argparse
+import functools
 import json
 import os
 from pathlib import Path
@@ -26,6 +29,7 @@ import torch
 import transformers
 
 EOS = [2, 7]
+torch.sort = functools.partial(torch.sort, stable=True)
 
 
 def rows():
