@@ -102,6 +102,14 @@ struct AnyKernel {
   }
 
  public:
+  static constexpr bool keeps_values(DType dtype, const PackOptions& options) noexcept {
+    switch (options.kernel) {
+      case KernelChoice::automatic:
+      case KernelChoice::dense_f32: return true;
+      default: return options.kernel == lossless_kernel(dtype);
+    }
+  }
+
   static Weights pack(const WeightRows& source, const PackOptions& options = {}) {
     KernelChoice choice = options.kernel;
     DType dtype{};

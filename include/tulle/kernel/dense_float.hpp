@@ -219,6 +219,8 @@ struct BasicDenseF32 : DenseFloatKernel<Isa> {
   static constexpr std::string_view name = "dense_f32";
   using Weights = DenseFloatPanels<float>;
 
+  static constexpr bool keeps_values(DType dtype, const PackOptions&) noexcept { return is_weight_dtype(dtype); }
+
   static Weights pack(const WeightRows& source, const PackOptions& = {}) {
     Weights weights(source.rows(), source.columns());
     std::vector<float> row(source.columns());
@@ -238,6 +240,10 @@ struct BasicDenseF32 : DenseFloatKernel<Isa> {
 template <class Isa>
 struct BasicDenseF16 : DenseFloatKernel<Isa> {
   static constexpr std::string_view name = "dense_f16";
+
+  static constexpr bool keeps_values(DType dtype, const PackOptions&) noexcept {
+    return dtype == DType::f16 || dtype == DType::bf16;
+  }
 
   class Weights {
    public:

@@ -80,6 +80,9 @@ struct BasicDenseI4 : QuantizedInputKernel<Isa> {
   static constexpr std::string_view name = "dense_i4";
   using Weights = DenseI4Weights;
 
+  static constexpr bool keeps_values(DType dtype, const PackOptions&) noexcept {
+    return dtype == DType::q4_0 || dtype == DType::q4_1;
+  }
   static Weights pack(const WeightRows& source, const PackOptions& options = {}) {
     return Weights::pack(source, options.int4_group);
   }

@@ -105,6 +105,9 @@ struct BasicDenseI8 : QuantizedInputKernel<Isa> {
   static constexpr std::string_view name = "dense_i8";
   using Weights = DenseI8Weights;
 
+  static constexpr bool keeps_values(DType dtype, const PackOptions&) noexcept {
+    return dtype == DType::i8 || dtype == DType::q8_0 || dtype == DType::q6_k;
+  }
   static Weights pack(const WeightRows& source, const PackOptions& options = {}) {
     Weights weights = Weights::pack(source);
     weights.scale_per_input(options.scale_per_input);

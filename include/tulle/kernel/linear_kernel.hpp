@@ -35,6 +35,7 @@ struct PackOptions {
 ///   an input prepared for a also serves b.
 /// - `multiply(weights, input, y, range)` writes y [inputs, rows] for the output rows of `range`. The bits of an output
 ///   depend on its row and its input alone: not on the other inputs, their number, the ranges, or the threads.
+/// - `keeps_values(dtype, options)`: whether packing rows of that type loses nothing.
 /// - `unpack_row` gives row `row` of W as floats [columns], as `multiply` sees it.
 ///
 /// Threads: const objects may be used by many threads; `prepare` and `multiply` on disjoint ranges may run concurrently.
@@ -47,6 +48,7 @@ concept LinearKernel = requires(const typename K::Weights& weights, typename K::
   { weights.columns() } noexcept -> std::same_as<std::size_t>;
   { weights.size_bytes() } noexcept -> std::same_as<std::size_t>;  // read by one multiply with one input
   { K::pack(source, options) } -> std::same_as<typename K::Weights>;
+  { K::keeps_values(DType{}, options) } noexcept -> std::same_as<bool>;
   typename K::Input;
   requires std::constructible_from<typename K::Input, std::size_t, std::size_t>;
   { K::start(weights, count, input) } noexcept -> std::same_as<void>;

@@ -35,12 +35,12 @@ struct PrefixStep {
 /// Rewrites every byte as a character of the byte alphabet.
 struct ByteLevelStep {};
 
-using PreTokenizerStep = std::variant<SplitStep, PrefixStep, ByteLevelStep, struct SpaceStep>;
-
 /// Replaces every ' ' by `content`.
 struct SpaceStep {
   std::string content;
 };
+
+using PreTokenizerStep = std::variant<SplitStep, PrefixStep, SpaceStep, ByteLevelStep>;
 
 /// The regular expression of GPT-2's byte-level pre-tokenizer (Radford et al. 2019, encoder.py).
 inline constexpr std::string_view gpt2_pattern =

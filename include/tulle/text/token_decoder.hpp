@@ -11,8 +11,6 @@
 #include <vector>
 
 #include <tulle/text/byte_level.hpp>
-#include <tulle/text/regex.hpp>
-#include <tulle/text/normalizer.hpp>
 
 namespace tulle {
 
@@ -27,10 +25,11 @@ struct DecodeState {
 struct ByteLevelDecode {};
 /// <0xNN> becomes that byte.
 struct ByteFallbackDecode {};
-/// `replacement` becomes a space; with `drops_in_first`, in the first token of a text it becomes nothing.
-struct MetaspaceDecode {
-  std::string replacement;
-  bool drops_in_first = true;
+/// `old`, which is not empty, becomes `content`; with `drops_in_first`, in the first token of a text it becomes nothing.
+struct ReplaceDecode {
+  std::string old;
+  std::string content;
+  bool drops_in_first = false;
 };
 /// Strips up to `begin` and `end` times the character `content` from the ends of every token.
 struct StripDecode {
@@ -39,7 +38,7 @@ struct StripDecode {
   std::size_t end = 0;
 };
 
-using TokenDecoderStep = std::variant<ByteLevelDecode, ByteFallbackDecode, MetaspaceDecode, StripDecode, ReplaceStep>;
+using TokenDecoderStep = std::variant<ByteLevelDecode, ByteFallbackDecode, ReplaceDecode, StripDecode>;
 
 /// tokenizer.json's "decoder" as a per-token function and a strip at the beginning of the text, so that it can stream.
 /// It makes bytes; what is not UTF-8 in their concatenation becomes U+FFFD later (`replace_invalid_utf8`). So a run of
@@ -80,13 +79,10 @@ class TokenDecoder {
         if (std::optional<std::string> mapped = from_byte_level(bytes)) bytes = std::move(*mapped);
       } else if (std::holds_alternative<ByteFallbackDecode>(step)) {
         if (const std::optional<char> byte = byte_of(bytes)) bytes.assign(1, *byte);
-      } else if (const auto* metaspace = std::get_if<MetaspaceDecode>(&step)) {
-        replace_all(bytes, metaspace->replacement, is_first && metaspace->drops_in_first ? "" : " ");
-      } else if (const auto* strip = std::get_if<StripDecode>(&step)) {
-        strip_ends(bytes, *strip);
+      } else if (const auto* replace = std::get_if<ReplaceDecode>(&step)) {
+        replace_all(bytes, replace->old, is_first && replace->drops_in_first ? std::string_view() : replace->content);
       } else {
-        Regex::Scratch scratch;
-        bytes = std::get<ReplaceStep>(step).apply(bytes, scratch);
+        strip_ends(bytes, std::get<StripDecode>(step));
       }
     }
     return bytes;

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file The packed weights of a model, layer by layer (L3).
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <tulle/core/aligned_buffer.hpp>
+#include <tulle/kernel/linear_kernel.hpp>
+#include <tulle/model/architecture.hpp>
+#include <tulle/tensor/weight_rows.hpp>
+
+namespace tulle {
+
+/// A linear layer Y = X W^T + bias: one packed matrix, or several whose output rows follow each other (q, k and v of a file
+/// that encodes them differently).
+template <LinearKernel Kernel>
+struct Linear {
+  struct Part {
+    std::string name;  ///< of the tensors it was packed from
+    std::size_t first_row = 0;
+    typename Kernel::Weights weights;
+  };
+  std::vector<Part> parts;
+  std::vector<float> bias;  ///< [rows], or empty
+
+  std::size_t rows() const noexcept { return parts.empty() ? 0 : parts.back().first_row + parts.back().weights.rows(); }
+  std::size_t columns() const noexcept { return parts.empty() ? 0 : parts.front().weights.columns(); }
+  std::size_t size_bytes() const noexcept {
+    std::size_t sum = bias.size() * sizeof(float);
+    for (const Part& part : parts) sum += part.weights.size_bytes();
+    return sum;
+  }
+};
+
+struct NormWeights {
+  std::vector<float> weight;
+  std::vector<float> bias;  ///< empty for RMS norms
+};
+
+/// One row per token. The rows of the tied head where its kernel keeps every value, else a copy in the file's encoding.
+template <LinearKernel Kernel>
+class Embedding {
+ public:
+  Embedding() = default;
+
+  /// Rows that live in the head's packed matrix, which must outlive this object's use.
+  static Embedding of_head() { return Embedding(); }
+
+  /// A copy of encoded rows, all of one type.
+  explicit Embedding(const WeightRows& rows) : columns_(rows.columns()), dtype_(rows[0].dtype) {
+    row_bytes_ = dtype_bytes(dtype_, columns_, "the embedding");
+    bytes_ = AlignedBuffer<std::byte>(checked_multiply(row_bytes_, rows.rows(), "the embedding"));
+    for (std::size_t row = 0; row < rows.rows(); ++row) {
+      std::memcpy(bytes_.data() + row * row_bytes_, rows[row].data, row_bytes_);
+    }
+  }
+
+  std::size_t size_bytes() const noexcept { return bytes_.size_bytes(); }
+
+  /// out [hidden]. `token` is inside the vocabulary.
+  void row(Token token, const Linear<Kernel>& head, float* out) const noexcept {
+    const auto index = static_cast<std::size_t>(token);
+    if (bytes_.size() == 0) {
+      Kernel::unpack_row(head.parts.front().weights, index, out);
+    } else {
+      decode_elements(dtype_, bytes_.data() + index * row_bytes_, columns_, out);
+    }
+  }
+
+ private:
+  std::size_t columns_ = 0, row_bytes_ = 0;
+  DType dtype_ = DType::f32;
+  AlignedBuffer<std::byte> bytes_;
+};
+
+template <LinearKernel Kernel>
+struct LayerWeights {
+  NormWeights attention_norm, mlp_norm;  ///< mlp_norm is empty in a parallel residual block
+  Linear<Kernel> query_key_value;        ///< rows: query heads, key heads, value heads
+  Linear<Kernel> output;
+  Linear<Kernel> up;                     ///< rows: gate then up, or up alone
+  Linear<Kernel> down;
+};
+
+template <LinearKernel Kernel>
+struct ModelWeights {
+  Embedding<Kernel> embedding;
+  std::vector<LayerWeights<Kernel>> layers;
+  NormWeights final_norm;
+  Linear<Kernel> head;
+
+  /// Calls visit(linear) for every linear layer, in the order of the forward pass.
+  template <class Visit>
+  void for_each_linear(Visit&& visit) const {
+    for (const auto& layer : layers) {
+      visit(layer.query_key_value);
+      visit(layer.output);
+      visit(layer.up);
+      visit(layer.down);
+    }
+    visit(head);
+  }
+
+  std::size_t size_bytes() const noexcept {
+    std::size_t sum = embedding.size_bytes();
+    for_each_linear([&](const Linear<Kernel>& linear) { sum += linear.size_bytes(); });
+    return sum;
+  }
+};
+
+}  // namespace tulle
