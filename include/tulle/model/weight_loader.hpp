@@ -228,8 +228,7 @@ class WeightLoader {
 
   void load_head(ModelWeights<Kernel>& weights) const {
     const WeightNames& names = model_.names;
-    // Checkpoints whose head is the embedding leave it out, whatever their config says.
-    const bool tied = model_.tied_head || source_.find(names.head + ".weight") == nullptr;
+    const bool tied = model_.tied_head;
     const WeightRows embedding = rows_of({names.embedding, model_.vocabulary}, model_.hidden);
     weights.head = linear({{tied ? names.embedding : names.head, model_.vocabulary}}, model_.hidden, false);
     if (model_.head_bias) weights.head.bias = vector(names.head + ".bias", model_.vocabulary);

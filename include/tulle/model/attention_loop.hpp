@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file The inner loops of attention over rows of keys and values, on every instruction set (L3).
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+
+#include <tulle/core/half.hpp>
+#include <tulle/tensor/x86.hpp>
+
+namespace tulle::detail {
+
+inline float element_value(float value) noexcept { return value; }
+inline float element_value(Half value) noexcept { return to_float(value); }
+inline float element_value(std::int8_t value) noexcept { return static_cast<float>(value); }
+
+/// scores[i] = sum_d query[d] * keys[i][d] for `count` rows of `size` elements. The order of each sum depends on `size`
+/// alone. `Isa` chooses the loop.
+template <class Element>
+void score_keys(isa::Scalar, const float* query, const Element* keys, std::size_t count, std::size_t size,
+                float* scores) noexcept {
+  for (std::size_t i = 0; i < count; ++i) {
+    float sum = 0;
+    for (std::size_t d = 0; d < size; ++d) sum = std::fma(query[d], element_value(keys[i * size + d]), sum);
+    scores[i] = sum;
+  }
+}
+
+/// out[d] += sum_i weights[i] * values[i][d], i in order, by fma.
+template <class Element>
+void add_values(isa::Scalar, const float* weights, const Element* values, std::size_t count, std::size_t size,
+                float* out) noexcept {
+  for (std::size_t i = 0; i < count; ++i) {
+    for (std::size_t d = 0; d < size; ++d) out[d] = std::fma(weights[i], element_value(values[i * size + d]), out[d]);
+  }
+}
+
+/// scores[i] = exp(scores[i] - maximum) in place; returns their sum, added in order. maximum >= every score.
+inline float exponentials(isa::Scalar, float* scores, std::size_t count, float maximum) noexcept {
+  float sum = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    scores[i] = std::exp(scores[i] - maximum);
+    sum += scores[i];
+  }
+  return sum;
+}
+
+#if defined(TULLE_X86)
+
+TULLE_INLINE_AVX2 __m256 load_elements(const float* at) noexcept { return _mm256_loadu_ps(at); }
+TULLE_INLINE_AVX2 __m256 load_elements(const Half* at) noexcept {
+  return _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(at)));
+}
+TULLE_INLINE_AVX2 __m256 load_elements(const std::int8_t* at) noexcept {
+  return _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(at))));
+}
+
+/// exp(x) for x <= 0: 2^n * p(r), n = round(x / ln 2), r = x - n ln 2 in two steps (Cody, Waite), p of degree 6 from the
+/// Taylor series on |r| <= 0.35: relative error below 4e-8. Below -87 the result is 0.
+TULLE_INLINE_AVX2 __m256 exp_of_negative(__m256 x) noexcept {
+  const __m256 n = _mm256_round_ps(_mm256_mul_ps(x, _mm256_set1_ps(1.44269504f)), _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+  __m256 r = _mm256_fnmadd_ps(n, _mm256_set1_ps(0.693359375f), x);
+  r = _mm256_fnmadd_ps(n, _mm256_set1_ps(-2.12194440e-4f), r);
+  __m256 p = _mm256_set1_ps(1.0f / 720);
+  p = _mm256_fmadd_ps(p, r, _mm256_set1_ps(1.0f / 120));
+  p = _mm256_fmadd_ps(p, r, _mm256_set1_ps(1.0f / 24));
+  p = _mm256_fmadd_ps(p, r, _mm256_set1_ps(1.0f / 6));
+  p = _mm256_fmadd_ps(p, r, _mm256_set1_ps(0.5f));
+  p = _mm256_fmadd_ps(p, r, _mm256_set1_ps(1.0f));
+  p = _mm256_fmadd_ps(p, r, _mm256_set1_ps(1.0f));
+  const __m256i exponent = _mm256_slli_epi32(_mm256_add_epi32(_mm256_cvtps_epi32(n), _mm256_set1_epi32(127)), 23);
+  const __m256 result = _mm256_mul_ps(p, _mm256_castsi256_ps(exponent));
+  const __m256 vanishes = _mm256_cmp_ps(x, _mm256_set1_ps(-87.0f), _CMP_LT_OQ);
+  return _mm256_blendv_ps(_mm256_andnot_ps(vanishes, result), x, _mm256_cmp_ps(x, x, _CMP_UNORD_Q));  // a NaN stays one
+}
+
+template <class Element>
+TULLE_TARGET_AVX2 void score_keys(isa::Avx2, const float* query, const Element* keys, std::size_t count, std::size_t size,
+                                  float* scores) noexcept {
+  const std::size_t whole = size / 8 * 8;
+  for (std::size_t i = 0; i < count; i += 4) {
+    // Four rows at a time share the horizontal additions; a last group repeats its final row.
+    const Element* rows[4];
+    __m256 sums[4];
+    float tails[4] = {};
+#pragma GCC unroll 4
+    for (std::size_t k = 0; k < 4; ++k) {
+      rows[k] = keys + std::min(i + k, count - 1) * size;
+      sums[k] = _mm256_setzero_ps();
+    }
+    for (std::size_t d = 0; d < whole; d += 8) {
+      const __m256 q = _mm256_loadu_ps(query + d);
+#pragma GCC unroll 4
+      for (std::size_t k = 0; k < 4; ++k) sums[k] = _mm256_fmadd_ps(q, load_elements(rows[k] + d), sums[k]);
+    }
+    for (std::size_t d = whole; d < size; ++d) {
+      for (std::size_t k = 0; k < 4; ++k) tails[k] += query[d] * element_value(rows[k][d]);
+    }
+    const __m256 pairs = _mm256_hadd_ps(_mm256_hadd_ps(sums[0], sums[1]), _mm256_hadd_ps(sums[2], sums[3]));
+    const __m128 four = _mm_add_ps(_mm256_castps256_ps128(pairs), _mm256_extractf128_ps(pairs, 1));
+    alignas(16) float out[4];
+    _mm_store_ps(out, _mm_add_ps(four, _mm_loadu_ps(tails)));
+    for (std::size_t k = 0; k < 4 && i + k < count; ++k) scores[i + k] = out[k];
+  }
+}
+
+template <class Element>
+TULLE_TARGET_AVX2 void add_values(isa::Avx2, const float* weights, const Element* values, std::size_t count, std::size_t size,
+                                  float* out) noexcept {
+  std::size_t d = 0;
+  for (; d + 32 <= size; d += 32) {
+    __m256 sums[4];
+#pragma GCC unroll 4
+    for (std::size_t k = 0; k < 4; ++k) sums[k] = _mm256_loadu_ps(out + d + 8 * k);
+    for (std::size_t i = 0; i < count; ++i) {
+      const __m256 weight = _mm256_set1_ps(weights[i]);
+      const Element* row = values + i * size + d;
+#pragma GCC unroll 4
+      for (std::size_t k = 0; k < 4; ++k) sums[k] = _mm256_fmadd_ps(weight, load_elements(row + 8 * k), sums[k]);
+    }
+#pragma GCC unroll 4
+    for (std::size_t k = 0; k < 4; ++k) _mm256_storeu_ps(out + d + 8 * k, sums[k]);
+  }
+  for (; d + 8 <= size; d += 8) {
+    __m256 sum = _mm256_loadu_ps(out + d);
+    for (std::size_t i = 0; i < count; ++i) {
+      sum = _mm256_fmadd_ps(_mm256_set1_ps(weights[i]), load_elements(values + i * size + d), sum);
+    }
+    _mm256_storeu_ps(out + d, sum);
+  }
+  for (; d < size; ++d) {
+    for (std::size_t i = 0; i < count; ++i) out[d] = std::fma(weights[i], element_value(values[i * size + d]), out[d]);
+  }
+}
+
+/// `scores` has room for a multiple of 8.
+TULLE_TARGET_AVX2 inline float exponentials(isa::Avx2, float* scores, std::size_t count, float maximum) noexcept {
+  const __m256 top = _mm256_set1_ps(maximum);
+  __m256 sums = _mm256_setzero_ps();
+  for (std::size_t i = 0; i < count; i += 8) {
+    const __m256i index = _mm256_add_epi32(_mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7), _mm256_set1_epi32(static_cast<int>(i)));
+    const __m256 inside = _mm256_castsi256_ps(_mm256_cmpgt_epi32(_mm256_set1_epi32(static_cast<int>(count)), index));
+    const __m256 value = _mm256_and_ps(inside, exp_of_negative(_mm256_sub_ps(_mm256_loadu_ps(scores + i), top)));
+    _mm256_storeu_ps(scores + i, value);
+    sums = _mm256_add_ps(sums, value);
+  }
+  const __m128 half = _mm_add_ps(_mm256_castps256_ps128(sums), _mm256_extractf128_ps(sums, 1));
+  const __m128 quarter = _mm_add_ps(half, _mm_movehl_ps(half, half));
+  return _mm_cvtss_f32(_mm_add_ss(quarter, _mm_movehdup_ps(quarter)));
+}
+
+// The rows of a head are too short for wider vectors to pay: AVX-512 machines run the same loops.
+template <class Element>
+void score_keys(isa::Avx512, const float* query, const Element* keys, std::size_t count, std::size_t size,
+                float* scores) noexcept {
+  score_keys(isa::Avx2{}, query, keys, count, size, scores);
+}
+template <class Element>
+void add_values(isa::Avx512, const float* weights, const Element* values, std::size_t count, std::size_t size,
+                float* out) noexcept {
+  add_values(isa::Avx2{}, weights, values, count, size, out);
+}
+inline float exponentials(isa::Avx512, float* scores, std::size_t count, float maximum) noexcept {
+  return exponentials(isa::Avx2{}, scores, count, maximum);
+}
+
+#endif
+
+}  // namespace tulle::detail
