@@ -61,7 +61,7 @@ def histories(generator):
 
 
 def settings():
-    """Options of the cases, each run on several rows. Only what transformers knows: no presence or frequency penalty."""
+    """Options of the cases, each run on several rows. transformers has no presence and no frequency penalty."""
     single = []
     single += [{"temperature": value} for value in (0.1, 0.7, 1.7)]
     single += [{"top_k": value} for value in (1, 5, 40, 1000)]

@@ -16,8 +16,8 @@ namespace tulle::detail {
 /// What is written over the logit of a token that must not be chosen.
 inline constexpr float banned = -std::numeric_limits<float>::infinity();
 
-/// Thresholds on probabilities count as met within the rounding of a float near 1 (one half unit in the last place), so
-/// that a sum of exactly 1 - p is a tie, not an accident of how p was rounded.
+/// Thresholds on sums of probabilities count as met within one unit in the last place of a float below 1, so that a sum
+/// of exactly 1 - p is a tie, not an accident of how p was rounded.
 inline constexpr double probability_rounding = 0x1p-24;
 
 /// Whether a token can be chosen by its logit: neither -inf nor NaN.

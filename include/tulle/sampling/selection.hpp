@@ -12,7 +12,8 @@ namespace tulle::detail {
 /// A number whose unsigned order is the order of the floats; -0 and 0 are one. Not for NaN.
 constexpr std::uint32_t ordered_bits(float value) noexcept {
   const std::uint32_t bits = std::bit_cast<std::uint32_t>(value + 0.0f);  // -0 + 0 is 0
-  return (bits & 0x80000000u) != 0 ? ~bits : bits | 0x80000000u;
+  const std::uint32_t flips = 0u - (bits >> 31);  // all bits of a negative number, else the sign alone; no branch
+  return bits ^ (flips | 0x80000000u);
 }
 
 /// Where a running sum met its condition.
