@@ -5,55 +5,25 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <set>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <tulle/core/checked.hpp>
 #include <tulle/core/error.hpp>
 #include <tulle/core/json.hpp>
 #include <tulle/format/byte_reader.hpp>
+#include <tulle/format/gguf_file.hpp>
 #include <tulle/format/gguf_types.hpp>
-#include <tulle/format/quoted.hpp>
+#include <tulle/format/quoted_name.hpp>
 #include <tulle/tensor/encoded_tensor.hpp>
 
 namespace tulle {
 
-/// A metadata array as the file holds it: checked, but not decoded, because a vocabulary has 10^5 entries and most
-/// readers of a file need none of them. Lifetime: a view into the file.
-struct GgufArray {
-  GgufType type = GgufType::u8;
-  std::size_t count = 0;
-  std::span<const std::byte> bytes;
-};
-
-/// The contents of a GGUF file. Lifetime: arrays and tensors are views into the bytes that were parsed.
-struct GgufFile {
-  std::string where;  ///< names the file in messages
-  std::uint32_t version = 3;
-  std::size_t alignment = 32;
-  Json metadata = Json::object();  ///< the scalar values; strings are the file's bytes, whatever their encoding
-  std::map<std::string, GgufArray, std::less<>> arrays;
-  std::vector<EncodedTensor> tensors;  ///< GGUF names; shapes outermost first, [rows, columns]
-
-  /// The elements of a metadata array; empty where the file has no such key.
-  /// Errors: malformed when the key holds something else.
-  std::vector<std::string> strings(std::string_view key) const;
-  std::vector<float> floats(std::string_view key) const;
-  std::vector<std::int64_t> integers(std::string_view key) const;
-
- private:
-  const GgufArray* array(std::string_view key) const;
-};
-
 namespace detail {
-
-inline std::string_view gguf_string(ByteReader& reader, std::string_view what) {
-  return reader.text(reader.read<std::uint64_t>(what), what);
-}
 
 inline Json gguf_scalar(ByteReader& reader, GgufType type, const std::string& what) {
   switch (type) {
@@ -98,7 +68,7 @@ inline void read_gguf_metadata(ByteReader& reader, std::span<const std::byte> by
   constexpr std::size_t longest_key = 65535;
   for (std::size_t i = 0; i < count; ++i) {
     const std::string key(gguf_string(reader, "a metadata key"));
-    const std::string what = "metadata " + quoted(key);
+    const std::string what = "metadata " + quoted_name(key);
     if (key.empty() || key.size() > longest_key) {
       fail(ErrorCode::malformed, file.where, ": a metadata key has ", key.size(), " bytes; 1 to 65535 are allowed");
     }
@@ -126,7 +96,7 @@ inline GgufTensorEntry read_gguf_tensor_entry(ByteReader& reader) {
   GgufTensorEntry entry;
   EncodedTensor& tensor = entry.tensor;
   tensor.name = gguf_string(reader, "a tensor name");
-  const std::string what = std::string(reader.where()) + ": tensor " + quoted(tensor.name);
+  const std::string what = std::string(reader.where()) + ": tensor " + quoted_name(tensor.name);
   if (tensor.name.empty() || tensor.name.size() > longest_name) {
     fail(ErrorCode::malformed, what, ": a name has 1 to ", longest_name, " bytes");
   }
@@ -171,13 +141,13 @@ inline void read_gguf_tensors(ByteReader& reader, std::span<const std::byte> byt
   for (std::size_t i = 0; i < count; ++i) {
     entries.push_back(read_gguf_tensor_entry(reader));
     if (!names.insert(entries.back().tensor.name).second) {
-      fail(ErrorCode::malformed, file.where, ": tensor ", quoted(entries.back().tensor.name), " appears twice");
+      fail(ErrorCode::malformed, file.where, ": tensor ", quoted_name(entries.back().tensor.name), " appears twice");
     }
   }
   const std::size_t data_begin = round_up(reader.position(), file.alignment);
   std::size_t next = 0;  // where the format wants the next tensor, from data_begin
   for (GgufTensorEntry& entry : entries) {
-    const std::string what = file.where + ": tensor " + quoted(entry.tensor.name);
+    const std::string what = file.where + ": tensor " + quoted_name(entry.tensor.name);
     if (entry.offset != next) {
       fail(ErrorCode::malformed, what, " begins at byte ", entry.offset, " of the data where byte ", next, " must be next");
     }
@@ -217,63 +187,6 @@ inline GgufFile parse_gguf(std::span<const std::byte> bytes, std::string_view wh
   const std::size_t tensor_count = reader.count(tensors, smallest_tensor, "the number of tensors");
   detail::read_gguf_tensors(reader, bytes, tensor_count, file);
   return file;
-}
-
-inline const GgufArray* GgufFile::array(std::string_view key) const {
-  if (metadata.contains(key)) fail(ErrorCode::malformed, where, ": metadata ", detail::quoted(key), " is no array");
-  const auto found = arrays.find(key);
-  return found == arrays.end() ? nullptr : &found->second;
-}
-
-inline std::vector<std::string> GgufFile::strings(std::string_view key) const {
-  std::vector<std::string> values;
-  const GgufArray* source = array(key);
-  if (source == nullptr) return values;
-  if (source->type != GgufType::string) {
-    fail(ErrorCode::malformed, where, ": metadata ", detail::quoted(key), " holds no strings");
-  }
-  detail::ByteReader reader(source->bytes, where);
-  values.reserve(source->count);
-  for (std::size_t i = 0; i < source->count; ++i) values.emplace_back(detail::gguf_string(reader, key));
-  return values;
-}
-
-inline std::vector<float> GgufFile::floats(std::string_view key) const {
-  std::vector<float> values;
-  const GgufArray* source = array(key);
-  if (source == nullptr) return values;
-  if (source->type != GgufType::f32 && source->type != GgufType::f64) {
-    fail(ErrorCode::malformed, where, ": metadata ", detail::quoted(key), " holds no floating-point numbers");
-  }
-  detail::ByteReader reader(source->bytes, where);
-  values.reserve(source->count);
-  for (std::size_t i = 0; i < source->count; ++i) {
-    values.push_back(source->type == GgufType::f32 ? reader.read<float>(key) : static_cast<float>(reader.read<double>(key)));
-  }
-  return values;
-}
-
-inline std::vector<std::int64_t> GgufFile::integers(std::string_view key) const {
-  std::vector<std::int64_t> values;
-  const GgufArray* source = array(key);
-  if (source == nullptr) return values;
-  detail::ByteReader reader(source->bytes, where);
-  values.reserve(source->count);
-  for (std::size_t i = 0; i < source->count; ++i) {
-    switch (source->type) {
-      case GgufType::boolean:
-      case GgufType::u8: values.push_back(reader.read<std::uint8_t>(key)); break;
-      case GgufType::i8: values.push_back(reader.read<std::int8_t>(key)); break;
-      case GgufType::u16: values.push_back(reader.read<std::uint16_t>(key)); break;
-      case GgufType::i16: values.push_back(reader.read<std::int16_t>(key)); break;
-      case GgufType::u32: values.push_back(reader.read<std::uint32_t>(key)); break;
-      case GgufType::i32: values.push_back(reader.read<std::int32_t>(key)); break;
-      case GgufType::u64: values.push_back(static_cast<std::int64_t>(reader.read<std::uint64_t>(key))); break;
-      case GgufType::i64: values.push_back(reader.read<std::int64_t>(key)); break;
-      default: fail(ErrorCode::malformed, where, ": metadata ", detail::quoted(key), " holds no integers");
-    }
-  }
-  return values;
 }
 
 }  // namespace tulle

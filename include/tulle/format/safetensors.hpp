@@ -17,7 +17,7 @@
 #include <tulle/core/json.hpp>
 #include <tulle/format/byte_reader.hpp>
 #include <tulle/format/json_file.hpp>
-#include <tulle/format/quoted.hpp>
+#include <tulle/format/quoted_name.hpp>
 #include <tulle/tensor/encoded_tensor.hpp>
 
 namespace tulle {
@@ -30,14 +30,14 @@ inline DType safetensors_dtype(const std::string& name, const std::string& tenso
   for (const DType dtype : readable) {
     if (dtype_name(dtype) == name) return dtype;
   }
-  fail(ErrorCode::unsupported, tensor, " has dtype ", quoted(name), "; convert it to F32, F16, BF16 or I8");
+  fail(ErrorCode::unsupported, tensor, " has dtype ", quoted_name(name), "; convert it to F32, F16, BF16 or I8");
 }
 
 /// One entry of the header: {"dtype": "F32", "shape": [2, 3], "data_offsets": [begin, end]}.
 inline EncodedTensor safetensors_entry(const std::string& name, const Json& entry, std::span<const std::byte> data,
                                        std::string_view where) {
   constexpr std::size_t highest_rank = 8;  // the format has no limit; models have at most 5
-  const std::string tensor = std::string(where) + ": tensor " + quoted(name);
+  const std::string tensor = std::string(where) + ": tensor " + quoted_name(name);
   const auto field = [&](const char* key) -> const Json& {
     const auto found = entry.find(key);
     if (found == entry.end()) fail(ErrorCode::malformed, tensor, " has no \"", key, "\"");
@@ -118,7 +118,7 @@ inline std::vector<EncodedTensor> parse_safetensors(std::span<const std::byte> f
   for (const EncodedTensor& tensor : tensors) {
     const auto begin = static_cast<std::size_t>(tensor.bytes.data() - data.data());
     if (begin != end) {
-      fail(ErrorCode::malformed, where, ": tensor ", detail::quoted(tensor.name), " begins at byte ", begin,
+      fail(ErrorCode::malformed, where, ": tensor ", detail::quoted_name(tensor.name), " begins at byte ", begin,
            " of the data where byte ", end, " must be next (a hole or an overlap)");
     }
     end = begin + tensor.bytes.size();

@@ -9,7 +9,7 @@ namespace tulle::detail {
 
 /// `name` between quotes. Anything but printable ASCII becomes '?' and long names are cut, so that a hostile file can
 /// neither break the one line of a message nor put invalid UTF-8 into it.
-inline std::string quoted(std::string_view name) {
+inline std::string quoted_name(std::string_view name) {
   constexpr std::size_t longest = 120;
   std::string text = "\"";
   for (const char c : name.substr(0, longest)) text += (c >= ' ' && c <= '~') ? c : '?';

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file GGUF files of the "llama" architecture, put into Hugging Face's words (L3).
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <tulle/core/error.hpp>
+#include <tulle/core/json.hpp>
+#include <tulle/format/gguf_file.hpp>
+#include <tulle/format/quoted_name.hpp>
+#include <tulle/tensor/weight_rows.hpp>
+
+namespace tulle {
+
+/// The Hugging Face name of a tensor of a llama GGUF file; a name that has none stays as it is. Weights and biases.
+/// Source: llama.cpp's convert_hf_to_gguf.py and gguf-py's tensor_mapping.py.
+inline std::string huggingface_tensor_name(const std::string& gguf_name) {
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 3> outside{
+      {{"token_embd", "model.embed_tokens"}, {"output_norm", "model.norm"}, {"output", "lm_head"}}};
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 9> inside{{{"attn_norm", "input_layernorm"},
+                                                                                 {"attn_q", "self_attn.q_proj"},
+                                                                                 {"attn_k", "self_attn.k_proj"},
+                                                                                 {"attn_v", "self_attn.v_proj"},
+                                                                                 {"attn_output", "self_attn.o_proj"},
+                                                                                 {"ffn_norm", "post_attention_layernorm"},
+                                                                                 {"ffn_gate", "mlp.gate_proj"},
+                                                                                 {"ffn_up", "mlp.up_proj"},
+                                                                                 {"ffn_down", "mlp.down_proj"}}};
+  const std::size_t end = gguf_name.rfind('.');
+  if (end == std::string::npos) return gguf_name;
+  const std::string_view stem = std::string_view(gguf_name).substr(0, end);
+  const std::string kind = gguf_name.substr(end);  // ".weight", ".bias"
+  for (const auto& [from, to] : outside) {
+    if (stem == from) return std::string(to) + kind;
+  }
+  if (!stem.starts_with("blk.")) return gguf_name;
+  const std::size_t dot = stem.find('.', 4);
+  if (dot == std::string_view::npos) return gguf_name;
+  for (const auto& [from, to] : inside) {
+    if (stem.substr(dot + 1) == from) {
+      return "model.layers." + std::string(stem.substr(4, dot - 4)) + "." + std::string(to) + kind;
+    }
+  }
+  return gguf_name;
+}
+
+namespace detail {
+
+inline const EncodedTensor* find_gguf_tensor(const GgufFile& file, std::string_view name) {
+  const auto found = std::find_if(file.tensors.begin(), file.tensors.end(),
+                                  [name](const EncodedTensor& tensor) { return tensor.name == name; });
+  return found == file.tensors.end() ? nullptr : &*found;
+}
+
+/// A scalar of the metadata that must be a number, or null where it is absent. Integers may have any width.
+inline Json gguf_number(const GgufFile& file, const std::string& key, bool integer) {
+  if (file.arrays.contains(key)) {
+    fail(ErrorCode::unsupported, file.where, ": metadata ", quoted_name(key), " differs from layer to layer");
+  }
+  const auto found = file.metadata.find(key);
+  if (found == file.metadata.end()) return nullptr;
+  if (integer ? !found->is_number_integer() : !found->is_number()) {
+    fail(ErrorCode::malformed, file.where, ": metadata ", quoted_name(key), " is no ", integer ? "integer" : "number");
+  }
+  return *found;
+}
+
+/// `gguf_number`. Errors: malformed when it is absent.
+inline Json required_gguf_number(const GgufFile& file, const std::string& key, bool integer) {
+  Json value = gguf_number(file, key, integer);
+  if (value.is_null()) fail(ErrorCode::malformed, file.where, ": metadata ", quoted_name(key), " is missing");
+  return value;
+}
+
+/// "rope_scaling" of the config, or null. llama.cpp divides every position by `rope.scaling.factor` unless the type is
+/// "none", and every frequency by its entry of rope_freqs.weight (so it keeps llama3 scaling): where there are such
+/// entries the result is {"rope_type": "factors", "factors": [one divisor per frequency]}.
+inline Json gguf_rope_scaling(const GgufFile& file, const Json& head_dim) {
+  const auto found = file.metadata.find("llama.rope.scaling.type");
+  if (found != file.metadata.end() && !found->is_string()) {
+    fail(ErrorCode::malformed, file.where, ": metadata \"llama.rope.scaling.type\" is no string");
+  }
+  const std::string type = found == file.metadata.end() ? "linear" : found->get<std::string>();
+  Json factor = gguf_number(file, "llama.rope.scaling.factor", false);
+  if (factor.is_null()) factor = gguf_number(file, "llama.rope.scale_linear", false);
+  if (factor.is_null() || factor == 0 || type == "none") factor = 1.0;
+
+  const EncodedTensor* divisors = find_gguf_tensor(file, "rope_freqs.weight");
+  if (divisors == nullptr) {
+    if (type == "none" || (type == "linear" && factor == 1.0)) return nullptr;
+    Json scaling{{"rope_type", type}, {"factor", factor}};
+    const Json original = gguf_number(file, "llama.rope.scaling.original_context_length", true);
+    if (!original.is_null()) scaling["original_max_position_embeddings"] = original;
+    return scaling;
+  }
+  if (type != "none" && type != "linear") {
+    fail(ErrorCode::unsupported, file.where, ": rope scaling ", quoted_name(type), " together with rope_freqs.weight");
+  }
+  const std::size_t count = divisors->elements();
+  if (divisors->dtype != DType::f32 || !head_dim.is_number() || Json(count) != Json(head_dim.get<std::uint64_t>() / 2)) {
+    fail(ErrorCode::malformed, file.where, ": rope_freqs.weight must be F32 with one number per rotary frequency");
+  }
+  std::vector<float> values(count);
+  decode_elements(DType::f32, divisors->bytes.data(), count, values.data());
+  Json factors = Json::array();
+  for (const float value : values) factors.push_back(static_cast<double>(value) * factor.get<double>());
+  return {{"rope_type", "factors"}, {"factors", std::move(factors)}};
+}
+
+/// The id of "bos" or "eos"; where the file has none, llama.cpp's default for its SentencePiece kind of tokenizer.
+inline Json gguf_token(const GgufFile& file, const std::string& name) {
+  const Json id = gguf_number(file, "tokenizer.ggml." + name + "_token_id", true);
+  const auto kind = json_value(file.metadata, "tokenizer.ggml.model", std::string(), file.where);
+  if (id.is_null() && kind == "llama" && name == "bos") return 1;
+  if (id.is_null() && kind == "llama" && name == "eos") return 2;
+  return id;
+}
+
+/// End tokens: eos, and the ends of a turn and of a message where the file has them (llama.cpp stops at all of these).
+inline Json gguf_end_tokens(const GgufFile& file) {
+  Json tokens = Json::array();
+  for (const char* name : {"eos", "eot", "eom"}) {
+    const Json id = gguf_token(file, name);
+    if (!id.is_null() && std::find(tokens.begin(), tokens.end(), id) == tokens.end()) tokens.push_back(id);
+  }
+  if (tokens.empty()) return nullptr;
+  return tokens.size() == 1 ? tokens[0] : tokens;
+}
+
+}  // namespace detail
+
+/// config.json as Hugging Face would write it for this file. What the file lacks and needs a default there is absent.
+/// Errors: unsupported for another architecture, split files and mixtures of experts; malformed for missing keys.
+inline Json llama_config(const GgufFile& file) {
+  using detail::gguf_number;
+  using detail::required_gguf_number;
+  const auto architecture = json_value(file.metadata, "general.architecture", std::string(), file.where);
+  if (architecture != "llama") {
+    fail(ErrorCode::unsupported, file.where, ": GGUF architecture ", detail::quoted_name(architecture),
+         " is not known; known is \"llama\"");
+  }
+  const Json parts = gguf_number(file, "split.count", true);
+  if (!parts.is_null() && parts > 1) {
+    fail(ErrorCode::unsupported, file.where, " is one of ", parts.get<std::uint64_t>(),
+         " parts; join them with llama-gguf-split --merge");
+  }
+  const Json experts = gguf_number(file, "llama.expert_count", true);
+  if (!experts.is_null() && experts != 0) fail(ErrorCode::unsupported, file.where, " is a mixture of experts");
+
+  const Json hidden = required_gguf_number(file, "llama.embedding_length", true);
+  const Json heads = required_gguf_number(file, "llama.attention.head_count", true);
+  Json head_dim = gguf_number(file, "llama.attention.key_length", true);
+  if (head_dim.is_null() && heads > 0 && hidden > 0) head_dim = hidden.get<std::uint64_t>() / heads.get<std::uint64_t>();
+  for (const char* key : {"llama.attention.value_length", "llama.rope.dimension_count"}) {
+    const Json value = gguf_number(file, key, true);
+    if (!value.is_null() && value != head_dim) {
+      fail(ErrorCode::unsupported, file.where, ": ", key, " ", value.dump(), " differs from the head dimension ", head_dim.dump());
+    }
+  }
+  const Json kv_heads = gguf_number(file, "llama.attention.head_count_kv", true);
+  const Json theta = gguf_number(file, "llama.rope.freq_base", false);
+  const EncodedTensor* embedding = detail::find_gguf_tensor(file, "token_embd.weight");
+  const bool has_rows = embedding != nullptr && !embedding->shape.empty();
+
+  Json config{{"model_type", "llama"},
+              {"architectures", {"LlamaForCausalLM"}},
+              {"hidden_act", "silu"},
+              {"hidden_size", hidden},
+              {"num_hidden_layers", required_gguf_number(file, "llama.block_count", true)},
+              {"num_attention_heads", heads},
+              {"num_key_value_heads", kv_heads.is_null() ? heads : kv_heads},
+              {"head_dim", head_dim},
+              {"intermediate_size", required_gguf_number(file, "llama.feed_forward_length", true)},
+              {"max_position_embeddings", required_gguf_number(file, "llama.context_length", true)},
+              {"rms_norm_eps", required_gguf_number(file, "llama.attention.layer_norm_rms_epsilon", false)},
+              {"rope_theta", theta.is_null() ? Json(10000.0) : theta},
+              {"rope_scaling", detail::gguf_rope_scaling(file, head_dim)},
+              {"attention_bias", detail::find_gguf_tensor(file, "blk.0.attn_q.bias") != nullptr},
+              {"mlp_bias", detail::find_gguf_tensor(file, "blk.0.ffn_gate.bias") != nullptr},
+              {"tie_word_embeddings", detail::find_gguf_tensor(file, "output.weight") == nullptr},
+              {"vocab_size", has_rows ? Json(embedding->shape.front()) : gguf_number(file, "llama.vocab_size", true)},
+              {"bos_token_id", detail::gguf_token(file, "bos")},
+              {"eos_token_id", detail::gguf_end_tokens(file)}};
+  if (config["vocab_size"].is_null()) config.erase("vocab_size");
+  return config;
+}
+
+}  // namespace tulle

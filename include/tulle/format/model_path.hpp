@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file From the path that a user gave to the files of a model (L3).
+#pragma once
+
+#include <cstdio>
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <system_error>
+
+#include <tulle/core/error.hpp>
+
+namespace tulle::detail {
+
+/// Where a model lies: a GGUF file, or (where that is empty) a directory in Hugging Face's layout.
+struct ModelPath {
+  std::string gguf_file;
+  std::string directory;
+};
+
+inline std::string join_path(const std::string& directory, std::string_view name) {
+  return (std::filesystem::path(directory) / name).string();
+}
+
+/// Also true for symbolic links to files, as model caches hold them.
+inline bool is_file(const std::string& path) {
+  std::error_code error;
+  return std::filesystem::is_regular_file(path, error);
+}
+
+inline bool is_directory(const std::string& path) {
+  std::error_code error;
+  return std::filesystem::is_directory(path, error);
+}
+
+inline std::string directory_of(const std::string& path) {
+  const std::string directory = std::filesystem::path(path).parent_path().string();
+  return directory.empty() ? "." : directory;
+}
+
+/// False for anything that could lead out of its directory.
+inline bool is_plain_file_name(std::string_view name) {
+  using std::string_view_literals::operator""sv;
+  return !name.empty() && name != "." && name != ".." && name.find_first_of("/\\:\0"sv) == std::string_view::npos;
+}
+
+/// Known by the first bytes, not by the name. Errors: not_found when the file cannot be opened.
+inline bool is_gguf_file(const std::string& path) {
+  std::FILE* file = std::fopen(path.c_str(), "rb");
+  if (file == nullptr) fail(ErrorCode::not_found, "cannot open ", path);
+  char magic[4] = {};
+  const std::size_t count = std::fread(magic, 1, sizeof magic, file);
+  std::fclose(file);
+  return std::string_view(magic, count) == "GGUF";
+}
+
+/// The only .gguf file of a directory; "" when there is none. Errors: invalid_argument when there are several.
+inline std::string only_gguf_file(const std::string& directory) {
+  std::string only;
+  std::error_code error;
+  std::filesystem::directory_iterator entry(directory, error);
+  for (; !error && entry != std::filesystem::directory_iterator(); entry.increment(error)) {
+    if (entry->path().extension() != ".gguf" || !is_file(entry->path().string())) continue;
+    if (!only.empty()) {
+      fail(ErrorCode::invalid_argument, directory, " holds several .gguf files; give the path of one of them");
+    }
+    only = entry->path().string();
+  }
+  if (error) fail(ErrorCode::io, "cannot list ", directory, ": ", error.message());
+  return only;
+}
+
+/// Whether a directory has weights in Hugging Face's layout, of a form that is read or not.
+inline bool has_weight_files(const std::string& directory) {
+  for (const char* name : {"model.safetensors", "model.safetensors.index.json", "pytorch_model.bin", "pytorch_model.bin.index.json"}) {
+    if (is_file(join_path(directory, name))) return true;
+  }
+  return false;
+}
+
+/// Errors: not_found, invalid_argument, unsupported; each says what was looked for.
+inline ModelPath resolve_model_path(const std::string& path) {
+  if (is_directory(path)) {
+    const bool has_config = is_file(join_path(path, "config.json"));
+    if (has_config && has_weight_files(path)) return {"", path};
+    if (const std::string file = only_gguf_file(path); !file.empty()) return {file, ""};
+    if (has_config) {
+      fail(ErrorCode::not_found, path, " has a config.json but no weights; looked for model.safetensors, ",
+           "model.safetensors.index.json, and for one .gguf file");
+    }
+    fail(ErrorCode::not_found, path, " holds no model; looked for config.json with *.safetensors, and for one .gguf file");
+  }
+  if (!is_file(path)) fail(ErrorCode::not_found, path, ": no such file or directory; give a model directory or a GGUF file");
+  if (is_gguf_file(path)) return {path, ""};
+  if (path.ends_with(".safetensors") || path.ends_with(".safetensors.index.json")) return {"", directory_of(path)};
+  fail(ErrorCode::unsupported, path, " is neither a GGUF nor a .safetensors file");
+}
+
+}  // namespace tulle::detail
