@@ -4,7 +4,7 @@
 
 #include <algorithm>
 #include <bitset>
-#include <cstddef>
+#include <iterator>
 #include <utility>
 #include <vector>
 

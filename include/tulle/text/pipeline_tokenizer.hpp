@@ -2,6 +2,7 @@
 /// \file The tokenizer as a pipeline: added tokens, normalizer, pre-tokenizer, byte-pair encoding, decoder (L2).
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <optional>
 #include <string>
@@ -51,7 +52,7 @@ class PipelineTokenizer final : public Tokenizer {
 
   std::vector<Token> encode(std::string_view text, const EncodeOptions& options = {}) const override {
     std::string repaired;
-    if (!is_valid_utf8(text)) text = repaired = replace_invalid_utf8(text);
+    if (!is_valid_utf8(text)) text = repaired = repair_utf8(text);
     std::vector<Token> tokens;
     if (options.add_special_tokens) tokens = pipeline_.prefix;
     Regex::Scratch regex;
@@ -102,6 +103,7 @@ class PipelineTokenizer final : public Tokenizer {
   std::size_t vocabulary_size() const override { return size_; }
   std::optional<Token> bos_token() const override { return pipeline_.bos; }
   std::optional<Token> eos_token() const override { return pipeline_.eos; }
+  Repair repair() const override { return pipeline_.decoder.repair(); }
 
  private:
   /// The tokens to look for in raw text, or in normalized text: the latter as the normalizer writes them.

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include <tulle/text/byte_level.hpp>
+#include <tulle/text/utf8.hpp>
 
 namespace tulle {
 
@@ -41,8 +42,8 @@ struct StripDecode {
 using TokenDecoderStep = std::variant<ByteLevelDecode, ByteFallbackDecode, ReplaceDecode, StripDecode>;
 
 /// tokenizer.json's "decoder" as a per-token function and a strip at the beginning of the text, so that it can stream.
-/// It makes bytes; what is not UTF-8 in their concatenation becomes U+FFFD later (`replace_invalid_utf8`). So a run of
-/// byte tokens that is not UTF-8 gives one U+FFFD per maximal subpart, where `tokenizers` gives one per byte.
+/// It makes bytes; what is not UTF-8 in their concatenation becomes U+FFFD later (`repair_utf8`). In a run of byte tokens
+/// the characters that are whole stay, where `tokenizers` gives up the whole run.
 /// Threads: immutable.
 class TokenDecoder {
  public:
@@ -51,6 +52,13 @@ class TokenDecoder {
   /// `separator` stands between two tokens; `text_strip` works once, on the beginning of the text (its `end` must be 0).
   TokenDecoder(std::vector<TokenDecoderStep> steps, std::string separator, std::optional<StripDecode> text_strip)
       : steps_(std::move(steps)), separator_(std::move(separator)), text_strip_(text_strip) {}
+
+  Repair repair() const noexcept {
+    for (const TokenDecoderStep& step : steps_) {
+      if (std::holds_alternative<ByteFallbackDecode>(step)) return Repair::per_byte;
+    }
+    return Repair::per_subpart;
+  }
 
   /// The bytes of a token inside a text.
   std::string piece(std::string_view content) const { return bytes_of(content, false); }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <utility>
 
 #include <tulle/core/types.hpp>
 #include <tulle/text/tokenizer.hpp>
@@ -22,12 +23,12 @@ class TokenStream {
     if (skips_special_ && tokenizer_->is_special(token)) return {};
     std::string bytes = std::move(tail_);
     tokenizer_->append(token, state_, bytes);
-    return replace_invalid_utf8(bytes, &tail_);
+    return repair_utf8(bytes, tokenizer_->repair(), &tail_);
   }
 
   /// The rest: U+FFFD for an incomplete tail, or nothing. The stream then stands at the beginning of a new text.
   std::string finish() {
-    std::string rest = replace_invalid_utf8(tail_);
+    std::string rest = repair_utf8(tail_, tokenizer_->repair());
     tail_.clear();
     state_ = {};
     return rest;

@@ -51,14 +51,17 @@ class Tokenizer {
   virtual std::optional<Token> bos_token() const = 0;
   virtual std::optional<Token> eos_token() const = 0;
 
-  /// The text of the tokens: always valid UTF-8, with U+FFFD for each maximal subpart that is not.
+  /// What `decode` puts where the bytes are not UTF-8.
+  virtual Repair repair() const { return Repair::per_subpart; }
+
+  /// The text of the tokens: always valid UTF-8, with U+FFFD where their bytes are not.
   std::string decode(std::span<const Token> tokens, bool skip_special_tokens = false) const {
     DecodeState state;
     std::string bytes;
     for (const Token token : tokens) {
       if (!skip_special_tokens || !is_special(token)) append(token, state, bytes);
     }
-    return replace_invalid_utf8(bytes);
+    return repair_utf8(bytes, repair());
   }
 };
 

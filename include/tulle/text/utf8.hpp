@@ -78,20 +78,27 @@ constexpr bool is_valid_utf8(std::string_view text) noexcept {
   return true;
 }
 
-/// The text with U+FFFD for every maximal subpart that is not UTF-8. With `keep_tail`, an incomplete sequence at the end
-/// is left out, and `*keep_tail` becomes the bytes (at most 3) to put in front of the next part.
-inline std::string replace_invalid_utf8(std::string_view text, std::string* keep_tail = nullptr) {
+/// How many U+FFFD stand for an ill-formed sequence.
+enum class Repair : std::uint8_t {
+  per_subpart,  ///< one for each maximal subpart
+  per_byte,     ///< one for each byte: what sentencepiece and `tokenizers` make of byte tokens
+};
+
+/// The text with U+FFFD in place of what is not UTF-8. With `tail`, an incomplete sequence at the end is left out, and
+/// `*tail` becomes its bytes (at most 3), to be put in front of what comes next.
+inline std::string repair_utf8(std::string_view text, Repair repair = Repair::per_subpart, std::string* tail = nullptr) {
   std::string result;
   result.reserve(text.size());
-  if (keep_tail != nullptr) keep_tail->clear();
+  if (tail != nullptr) tail->clear();
   for (std::size_t at = 0; at < text.size();) {
     const Utf8Step step = decode_utf8(text, at);
     if (step.kind == Utf8Step::Kind::valid) {
       result.append(text, at, step.length);
-    } else if (step.kind == Utf8Step::Kind::incomplete && keep_tail != nullptr) {
-      keep_tail->assign(text.substr(at));
+    } else if (step.kind == Utf8Step::Kind::incomplete && tail != nullptr) {
+      tail->assign(text.substr(at));
     } else {
-      result += replacement_utf8;
+      const int marks = repair == Repair::per_byte ? step.length : 1;
+      for (int mark = 0; mark < marks; ++mark) result += replacement_utf8;
     }
     at += step.length;
   }

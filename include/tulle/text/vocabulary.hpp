@@ -2,6 +2,7 @@
 /// \file The two-way map between token ids and their contents (L2).
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <optional>

@@ -17,6 +17,7 @@ inline bool equal(Budget& budget, const Value& a, const Value& b) {
     return a.is_integral() && b.is_integral() ? a.integer() == b.integer() : a.real() == b.real();
   }
   if (a.kind() != b.kind()) return false;
+  if (a.is(Kind::text)) budget.spend(std::min(a.text().size(), b.text().size()) / 64);
   if (a.is(Kind::undefined) || a.same(b)) return true;
   const Budget::Level level(budget);
   if (a.is(Kind::sequence)) {
@@ -54,7 +55,10 @@ inline std::partial_ordering compare(Budget& budget, const Value& a, const Value
     if (a.is_integral() && b.is_integral()) return a.integer() <=> b.integer();
     return a.real() <=> b.real();
   }
-  if (a.is(Kind::text) && b.is(Kind::text)) return a.text().compare(b.text()) <=> 0;  // UTF-8 keeps the order of code points
+  if (a.is(Kind::text) && b.is(Kind::text)) {
+    budget.spend(std::min(a.text().size(), b.text().size()) / 64);
+    return a.text().compare(b.text()) <=> 0;  // UTF-8 keeps the order of code points
+  }
   if (a.is(Kind::sequence) && b.is(Kind::sequence) && a.flavor() == b.flavor() && !a.is(Flavor::generator)) {
     const Budget::Level level(budget);
     const std::size_t shared = std::min(a.items().size(), b.items().size());

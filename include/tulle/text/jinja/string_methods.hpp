@@ -59,7 +59,7 @@ inline Value split(Budget& budget, std::string_view text, const std::string* sep
   budget.spend_search(text.size(), separator == nullptr ? 1 : separator->size());
   Items parts;
   const auto is_edge = [](char32_t point) { return !is_space(point); };
-  if (separator == nullptr) text = strip(text);
+  if (separator == nullptr) text = strip(text, right ? Side::right : Side::left);
   for (; most != 0 && !(separator == nullptr && text.empty()); --most) {
     std::string_view left, rest;
     if (separator == nullptr) {
@@ -88,10 +88,12 @@ inline Value split_call(Budget& budget, std::string_view name, const std::string
   return split(budget, self, blank ? nullptr : &bound.text(0), bound.integer(1, -1), name == "rsplit");
 }
 
-inline Value strip_call(std::string_view name, const std::string& self, const Arguments& arguments, Side side) {
+inline Value strip_call(Budget& budget, std::string_view name, const std::string& self, const Arguments& arguments, Side side) {
   const Bound bound(name, arguments, {"chars"});
   const bool blank = !bound.has(0) || bound.required(0).is(Kind::none);
-  return blank ? strip(self, side) : strip(self, side, bound.text(0));
+  if (blank) return strip(self, side);
+  budget.spend(self.size() / 16 * (1 + bound.text(0).size() / 64));
+  return strip(self, side, bound.text(0));
 }
 
 /// startswith() and endswith(): one string or a tuple of strings.
@@ -176,7 +178,7 @@ inline constexpr NamedStringMethod string_methods[] = {
        return join(budget, self, bound.required(0).items(), true);
      }},
     {"lower", [](Budget&, S self, A) -> Value { return lower(self); }},
-    {"lstrip", [](Budget&, S self, A arguments) { return strip_call("lstrip", self, arguments, Side::left); }},
+    {"lstrip", [](Budget& budget, S self, A arguments) { return strip_call(budget, "lstrip", self, arguments, Side::left); }},
     {"removeprefix", [](Budget&, S self, A arguments) -> Value {
        const std::string& prefix = Bound("removeprefix", arguments, {"prefix"}).text(0);
        return self.starts_with(prefix) ? self.substr(prefix.size()) : self;
@@ -191,15 +193,15 @@ inline constexpr NamedStringMethod string_methods[] = {
      }},
     {"rfind", [](Budget& budget, S self, A arguments) -> Value { return find_text(budget, "rfind", self, arguments); }},
     {"rsplit", [](Budget& budget, S self, A arguments) { return split_call(budget, "rsplit", self, arguments); }},
-    {"rstrip", [](Budget&, S self, A arguments) { return strip_call("rstrip", self, arguments, Side::right); }},
+    {"rstrip", [](Budget& budget, S self, A arguments) { return strip_call(budget, "rstrip", self, arguments, Side::right); }},
     {"split", [](Budget& budget, S self, A arguments) { return split_call(budget, "split", self, arguments); }},
     {"splitlines", [](Budget& budget, S self, A) {
        Items lines;
-       for (const std::string_view line : split_lines(self)) push(budget, lines, line);
+       for_each_line(self, [&](std::string_view line) { push(budget, lines, line); });
        return Value::sequence(std::move(lines));
      }},
     {"startswith", [](Budget&, S self, A arguments) -> Value { return has_affix("startswith", self, arguments); }},
-    {"strip", [](Budget&, S self, A arguments) { return strip_call("strip", self, arguments, Side::both); }},
+    {"strip", [](Budget& budget, S self, A arguments) { return strip_call(budget, "strip", self, arguments, Side::both); }},
     {"title", [](Budget&, S self, A) -> Value { return title(self); }},
     {"upper", [](Budget&, S self, A) -> Value { return upper(self); }},
 };

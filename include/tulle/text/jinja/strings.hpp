@@ -7,7 +7,6 @@
 #include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 namespace tulle::jinja {
 
@@ -44,15 +43,14 @@ inline void append_code_point(std::string& out, char32_t point) {
   byte(0x80 | (point & 0x3F));
 }
 
-/// The code points of a text, each as its bytes.
-inline std::vector<std::string_view> code_points(std::string_view text) {
-  std::vector<std::string_view> points;
+/// Calls `visit` with the bytes of each code point.
+template <class Visit>
+void for_each_code_point(std::string_view text, Visit visit) {
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t size = code_point_size(text, at);
-    points.push_back(text.substr(at, size));
+    visit(text.substr(at, size));
     at += size;
   }
-  return points;
 }
 
 /// Python's `len(text)`.
@@ -158,9 +156,9 @@ inline std::string_view strip(std::string_view text, Side side, std::string_view
   });
 }
 
-/// Python's str.splitlines(): lines without their ends; no empty line after the last end.
-inline std::vector<std::string_view> split_lines(std::string_view text) {
-  std::vector<std::string_view> lines;
+/// Python's str.splitlines(): calls `visit` with each line, without its end; no empty line after the last end.
+template <class Visit>
+void for_each_line(std::string_view text, Visit visit) {
   std::size_t begin = 0;
   for (std::size_t at = 0; at < text.size();) {
     const char32_t point = decode_code_point(text, at);
@@ -168,14 +166,13 @@ inline std::vector<std::string_view> split_lines(std::string_view text) {
     const bool ends = (point >= 0x0A && point <= 0x0D) || (point >= 0x1C && point <= 0x1E) || point == 0x85 ||
                       point == 0x2028 || point == 0x2029;
     if (ends) {
-      lines.push_back(text.substr(begin, at - begin));
+      visit(text.substr(begin, at - begin));
       if (point == '\r' && at + 1 < text.size() && text[at + 1] == '\n') size = 2;
       begin = at + size;
     }
     at += size;
   }
-  if (begin < text.size()) lines.push_back(text.substr(begin));
-  return lines;
+  if (begin < text.size()) visit(text.substr(begin));
 }
 
 }  // namespace tulle::jinja

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file Tokenizers from sentencepiece .model files; the only include of the sentencepiece library (L2).
+#pragma once
+
+#include <sentencepiece_processor.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include <tulle/core/error.hpp>
+#include <tulle/core/types.hpp>
+#include <tulle/text/added_tokens.hpp>
+#include <tulle/text/tokenizer.hpp>
+
+namespace tulle {
+
+struct SentencePieceOptions {
+  std::vector<AddedToken> added_tokens = {};  ///< beside the model's control pieces; ids may lie behind its vocabulary
+  bool add_bos = true;                        ///< with `add_special_tokens`, where the model has such a piece
+  bool add_eos = false;
+};
+
+/// The library's own encoding of what stands between control pieces and added tokens. Bytes that are not UTF-8 are left
+/// to the library, which makes one U+FFFD of each.
+class SentencePieceTokenizer final : public Tokenizer {
+ public:
+  /// Errors: malformed when the bytes are not a model; `where` names the file.
+  SentencePieceTokenizer(std::string_view model_bytes, const SentencePieceOptions& options, std::string_view where)
+      : matcher_({}) {
+    const auto status = processor_.LoadFromSerializedProto(std::string(model_bytes));
+    if (!status.ok()) fail(ErrorCode::malformed, where, ": not a sentencepiece model; is the file complete?");
+    size_ = static_cast<std::size_t>(processor_.GetPieceSize());
+    std::vector<AddedToken> added = options.added_tokens;
+    for (int id = 0; id < processor_.GetPieceSize(); ++id) {
+      if (!processor_.IsControl(id)) continue;
+      AddedToken token;
+      token.content = processor_.IdToPiece(id);
+      token.id = id;
+      token.special = true;
+      added.push_back(std::move(token));
+    }
+    for (const AddedToken& token : added) {
+      if (token.id < 0) fail(ErrorCode::malformed, where, ": added token \"", token.content, "\" has the id ", token.id);
+      if (!added_.try_emplace(token.id, token).second) continue;
+      size_ = std::max(size_, static_cast<std::size_t>(token.id) + 1);
+    }
+    matcher_ = AddedTokenMatcher(std::move(added));
+    if (options.add_bos && bos_token()) prefix_.push_back(*bos_token());
+    if (options.add_eos && eos_token()) suffix_.push_back(*eos_token());
+    learn_space_rules();
+  }
+
+  std::vector<Token> encode(std::string_view text, const EncodeOptions& options = {}) const override {
+    std::vector<Token> tokens;
+    if (options.add_special_tokens) tokens = prefix_;
+    matcher_.split(text, options.parse_special_tokens, [&](std::string_view part, const AddedToken* token) {
+      if (token != nullptr) {
+        tokens.push_back(token->id);
+        return;
+      }
+      std::vector<int> ids;
+      const auto status = processor_.Encode(std::string(part), &ids);
+      if (!status.ok()) fail(ErrorCode::capacity, "sentencepiece: ", std::string(status.error_message()));
+      tokens.insert(tokens.end(), ids.begin(), ids.end());
+    });
+    if (options.add_special_tokens) tokens.insert(tokens.end(), suffix_.begin(), suffix_.end());
+    return tokens;
+  }
+
+  std::string piece(Token token) const override {
+    if (const auto added = added_.find(token); added != added_.end()) return added->second.content;
+    if (!is_piece(token)) return {};
+    if (processor_.IsUnknown(token)) return unknown_surface_;
+    const std::string& content = processor_.IdToPiece(token);
+    if (processor_.IsByte(token)) return std::string(1, static_cast<char>(std::stoi(content.substr(3, 2), nullptr, 16)));
+    std::string text;
+    for (std::size_t at = 0; at < content.size();) {
+      const bool is_space = content.compare(at, space_symbol.size(), space_symbol) == 0;
+      text += is_space ? ' ' : content[at];
+      at += is_space ? space_symbol.size() : 1;
+    }
+    return text;
+  }
+
+  void append(Token token, DecodeState& state, std::string& bytes) const override {
+    std::string text = piece(token);
+    // The encoder's own leading space goes away again: of the first piece, and where spaces were squeezed, of every
+    // piece until there is text.
+    const bool is_normal = is_piece(token) && !added_.contains(token) && !processor_.IsByte(token);
+    const bool is_at_begin = !state.has_text && (state.stripped == 0 || squeezes_spaces_);
+    if (strips_space_ && is_normal && is_at_begin && text.starts_with(' ') && !processor_.IsUnknown(token)) {
+      text.erase(0, 1);
+      ++state.stripped;
+    }
+    ++state.tokens;
+    if (!text.empty()) state.has_text = true;
+    bytes += text;
+  }
+
+  std::optional<Token> find(std::string_view content) const override {
+    for (const auto& [id, token] : added_) {
+      if (token.content == content) return id;
+    }
+    const int id = processor_.PieceToId(std::string(content));
+    return processor_.IdToPiece(id) == content ? std::optional<Token>(id) : std::nullopt;
+  }
+
+  bool is_special(Token token) const override {
+    const auto added = added_.find(token);
+    return added != added_.end() && added->second.special;
+  }
+
+  std::size_t vocabulary_size() const override { return size_; }
+  std::optional<Token> bos_token() const override { return known(processor_.bos_id()); }
+  std::optional<Token> eos_token() const override { return known(processor_.eos_id()); }
+  Repair repair() const override { return Repair::per_byte; }
+
+ private:
+  static constexpr std::string_view space_symbol = "\xE2\x96\x81";  // U+2581
+
+  static std::optional<Token> known(int id) { return id < 0 ? std::nullopt : std::optional<Token>(id); }
+
+  bool is_piece(Token token) const { return token >= 0 && token < processor_.GetPieceSize(); }
+
+  std::string decoded(const std::vector<int>& ids) const {
+    std::string text;
+    const auto status = processor_.Decode(ids, &text);
+    return status.ok() ? text : std::string();
+  }
+
+  /// The rules of the model's normalizer are not in the library's interface; its decoder shows them.
+  void learn_space_rules() {
+    unknown_surface_ = decoded({processor_.unk_id()});
+    std::optional<int> lone, word;  // "▁" and some "▁word"
+    for (int id = 0; id < processor_.GetPieceSize(); ++id) {
+      const std::string& piece = processor_.IdToPiece(id);
+      if (processor_.IsControl(id) || processor_.IsUnknown(id) || !piece.starts_with(space_symbol)) continue;
+      const bool is_lone = piece.size() == space_symbol.size();
+      if (is_lone) lone = id;
+      if (!is_lone && piece.compare(space_symbol.size(), space_symbol.size(), space_symbol) != 0) word = id;
+    }
+    if (!word && !lone) return;
+    strips_space_ = !decoded({word.value_or(*lone)}).starts_with(' ');
+    squeezes_spaces_ = lone && !decoded({*lone, word.value_or(*lone)}).starts_with(' ');
+  }
+
+  sentencepiece::SentencePieceProcessor processor_;
+  std::unordered_map<Token, AddedToken> added_;
+  AddedTokenMatcher matcher_;
+  std::vector<Token> prefix_, suffix_;
+  std::string unknown_surface_;
+  bool strips_space_ = false;
+  bool squeezes_spaces_ = false;
+  std::size_t size_ = 0;
+};
+
+inline std::unique_ptr<Tokenizer> tokenizer_from_sentencepiece(std::string_view model_bytes,
+                                                               const SentencePieceOptions& options = {},
+                                                               std::string_view where = "the sentencepiece model") {
+  return std::make_unique<SentencePieceTokenizer>(model_bytes, options, where);
+}
+
+}  // namespace tulle

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file Tokenizers from plain lists of tokens, as GGUF files hold them (L2).
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <tulle/core/error.hpp>
+#include <tulle/core/types.hpp>
+#include <tulle/text/named_pre_tokenizers.hpp>
+#include <tulle/text/pipeline_tokenizer.hpp>
+
+namespace tulle {
+
+/// What the keys `tokenizer.ggml.*` of a GGUF file say.
+struct VocabularySpec {
+  enum Type : int { normal = 1, unknown = 2, control = 3, user_defined = 4, unused = 5, byte = 6 };
+
+  std::vector<std::string> tokens;  ///< by id; in the byte alphabet for "gpt2", with U+2581 for spaces for "llama"
+  std::vector<int> types;           ///< one per token, or none: all normal
+  std::vector<float> scores;        ///< one per token; needed for "llama"
+  std::vector<std::string> merges;  ///< "left right", in order; needed for "gpt2"
+  std::string model = "gpt2";       ///< "gpt2": byte-level BPE; "llama": sentencepiece's BPE
+  std::string pre = "default";      ///< names the pre-tokenizer of "gpt2"
+  std::optional<Token> bos = {}, eos = {}, unk = {};
+  bool add_bos = false;           ///< with `add_special_tokens`
+  bool add_eos = false;
+  bool add_space_prefix = true;   ///< "llama": a space before every text that is not empty
+  std::string where = "the vocabulary";  ///< names the source in messages
+};
+
+namespace detail {
+
+inline int type_of(const VocabularySpec& spec, std::size_t id) {
+  return spec.types.empty() ? VocabularySpec::normal : spec.types[id];
+}
+
+/// Control and user-defined tokens are found in the text as they are.
+inline std::vector<AddedToken> added_tokens_of(const VocabularySpec& spec) {
+  std::vector<AddedToken> added;
+  for (std::size_t id = 0; id < spec.tokens.size(); ++id) {
+    const int type = type_of(spec, id);
+    if (type != VocabularySpec::control && type != VocabularySpec::user_defined) continue;
+    if (spec.tokens[id].empty() || !is_valid_utf8(spec.tokens[id])) continue;
+    AddedToken token;
+    token.content = spec.tokens[id];
+    token.id = static_cast<Token>(id);
+    token.special = type == VocabularySpec::control;
+    added.push_back(std::move(token));
+  }
+  return added;
+}
+
+/// Each "left right", cut at the first space that is not the first byte; the rank is the place in the list.
+inline std::vector<BytePairEncoder::Merge> split_merges(const std::vector<std::string>& lines, std::string_view where) {
+  std::vector<BytePairEncoder::Merge> merges;
+  merges.reserve(lines.size());
+  for (const std::string& line : lines) {
+    const auto rank = static_cast<std::uint32_t>(merges.size());
+    const std::size_t space = line.find(' ', 1);
+    if (space == std::string::npos || space + 1 == line.size()) {
+      fail(ErrorCode::malformed, where, ": merge ", rank, " (\"", line, "\") is not two tokens");
+    }
+    merges.push_back({line.substr(0, space), line.substr(space + 1), rank});
+  }
+  return merges;
+}
+
+/// Sentencepiece merges the adjacent pair whose concatenation is the piece of highest score, leftmost first. That is a
+/// merge for every way to cut a piece in two pieces, and the rank of its score: equal scores share a rank.
+inline std::vector<BytePairEncoder::Merge> merges_by_score(const VocabularySpec& spec, const Vocabulary& vocabulary) {
+  std::vector<float> scores = spec.scores;
+  std::sort(scores.begin(), scores.end(), std::greater<>());
+  scores.erase(std::unique(scores.begin(), scores.end()), scores.end());
+  std::vector<BytePairEncoder::Merge> merges;
+  for (std::size_t id = 0; id < spec.tokens.size(); ++id) {
+    if (type_of(spec, id) != VocabularySpec::normal) continue;
+    const std::string_view piece = spec.tokens[id];
+    const auto place = std::lower_bound(scores.begin(), scores.end(), spec.scores[id], std::greater<>());
+    const auto rank = static_cast<std::uint32_t>(place - scores.begin());
+    for (std::size_t cut = 1; cut < piece.size(); ++cut) {
+      const std::string_view left = piece.substr(0, cut), right = piece.substr(cut);
+      if (vocabulary.find(left) && vocabulary.find(right)) merges.push_back({std::string(left), std::string(right), rank});
+    }
+  }
+  return merges;
+}
+
+inline void check(const VocabularySpec& spec) {
+  const std::size_t size = spec.tokens.size();
+  if (size == 0 || size > Vocabulary::largest_size) {
+    fail(ErrorCode::malformed, spec.where, ": a vocabulary of ", size, " tokens");
+  }
+  if (!spec.types.empty() && spec.types.size() != size) {
+    fail(ErrorCode::malformed, spec.where, ": ", spec.types.size(), " token types for ", size, " tokens");
+  }
+  if (spec.model == "llama" && spec.scores.size() != size) {
+    fail(ErrorCode::malformed, spec.where, ": ", spec.scores.size(), " scores for ", size, " tokens");
+  }
+  if (std::any_of(spec.scores.begin(), spec.scores.end(), [](float score) { return std::isnan(score); })) {
+    fail(ErrorCode::malformed, spec.where, ": a score is not a number");
+  }
+  for (const std::optional<Token>& token : {spec.bos, spec.eos, spec.unk}) {
+    if (token && (*token < 0 || static_cast<std::size_t>(*token) >= size)) {
+      fail(ErrorCode::malformed, spec.where, ": the special token ", *token, " is outside a vocabulary of ", size);
+    }
+  }
+}
+
+/// Unused ids ("[PAD7]") stand for nothing and are found by nothing; of equal tokens the first is the one.
+inline Vocabulary vocabulary_of(const VocabularySpec& spec) {
+  std::vector<std::pair<std::string, Token>> entries;
+  entries.reserve(spec.tokens.size());
+  for (std::size_t id = 0; id < spec.tokens.size(); ++id) {
+    const bool is_used = type_of(spec, id) != VocabularySpec::unused;
+    entries.emplace_back(is_used ? spec.tokens[id] : std::string(), static_cast<Token>(id));
+  }
+  return Vocabulary(std::move(entries), spec.where);
+}
+
+/// Byte-level BPE behind the pre-tokenizer named `pre`.
+inline Pipeline byte_level_pipeline(Vocabulary vocabulary, const std::vector<std::string>& merges,
+                                    std::vector<AddedToken> added, std::string_view pre, std::string_view where) {
+  const NamedPreTokenizer& named = find_pre_tokenizer(pre, where);
+  std::vector<NormalizerStep> normalizer;
+  if (named.composes) normalizer.emplace_back(ComposeStep{});
+  std::vector<PreTokenizerStep> steps;
+  for (const std::string_view pattern : named.patterns) steps.emplace_back(SplitStep{Regex(pattern, where)});
+  steps.emplace_back(ByteLevelStep{});
+  BytePairOptions options;
+  options.ignore_merges = named.ignore_merges;
+  BytePairEncoder encoder(vocabulary, split_merges(merges, where), options, where);
+  return {std::move(vocabulary),          std::move(added),   Normalizer(std::move(normalizer)),
+          PreTokenizer(std::move(steps)), std::move(encoder), TokenDecoder({ByteLevelDecode{}}, "", {})};
+}
+
+inline Pipeline scored_pipeline(const VocabularySpec& spec) {
+  const std::string space = "\xE2\x96\x81";  // U+2581
+  std::vector<NormalizerStep> normalizer;
+  if (spec.add_space_prefix) normalizer.emplace_back(PrependStep{space});
+  normalizer.emplace_back(ReplaceStep{Regex::literal(" ", spec.where), space});
+  BytePairOptions options;
+  options.byte_fallback = true;
+  options.fuse_unknown = true;
+  options.unknown = spec.unk;
+  Vocabulary vocabulary = vocabulary_of(spec);
+  BytePairEncoder encoder(vocabulary, merges_by_score(spec, vocabulary), options, spec.where);
+  std::optional<StripDecode> strip;
+  if (spec.add_space_prefix) strip = StripDecode{' ', 1, 0};
+  return {std::move(vocabulary), added_tokens_of(spec), Normalizer(std::move(normalizer)),
+          PreTokenizer(),        std::move(encoder),
+          TokenDecoder({ReplaceDecode{space, " ", false}, ByteFallbackDecode{}}, "", strip)};
+}
+
+}  // namespace detail
+
+/// Errors: malformed for lists that do not fit together; unsupported for a model or pre-tokenizer that is not known.
+inline std::unique_ptr<Tokenizer> tokenizer_from_vocabulary(const VocabularySpec& spec) {
+  if (spec.model != "gpt2" && spec.model != "llama") {
+    fail(ErrorCode::unsupported, spec.where, ": the tokenizer model \"", spec.model, "\" is not known; known are gpt2, llama");
+  }
+  detail::check(spec);
+  Pipeline pipeline = spec.model == "llama"
+                          ? detail::scored_pipeline(spec)
+                          : detail::byte_level_pipeline(detail::vocabulary_of(spec), spec.merges,
+                                                        detail::added_tokens_of(spec),
+                                                        spec.pre.empty() ? "default" : spec.pre, spec.where);
+  if (spec.add_bos && spec.bos) pipeline.prefix.push_back(*spec.bos);
+  if (spec.add_eos && spec.eos) pipeline.suffix.push_back(*spec.eos);
+  pipeline.bos = spec.bos;
+  pipeline.eos = spec.eos;
+  return std::make_unique<PipelineTokenizer>(std::move(pipeline));
+}
+
+}  // namespace tulle
