@@ -64,7 +64,7 @@ void save_state(const Cache& cache, SequenceId sequence, std::vector<std::byte>&
   SavedStateHeader header = SavedStateHeader::of<Element>(shape);
   header.length = cache.length(sequence);
   std::size_t rows = 0;
-  const auto visit_all = [&](std::size_t layer, const auto& visit) {
+  const auto visit_all = [&](std::size_t layer, auto visit) {
     if (header.length != 0) cache.for_each_span(layer, sequence, header.length - 1, visit);
   };
   visit_all(0, [&, next = Position{0}](const KeyValueSpan<Element>& span) mutable {

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <tulle/cache/row_store.hpp>
+
+#include <array>
+
+#include <catch2/catch_all.hpp>
+
+using namespace tulle;
+
+namespace {
+
+constexpr CacheShape shape = {.layers = 2, .kv_heads = 2, .head_dim = 3};
+
+}  // namespace
+
+TEST_CASE("rows of one head follow each other, keys apart from values", "[cache][row_store]") {
+  RowStore<float> store(shape, 4);
+  const std::array<float, 6> key = {1, 2, 3, 4, 5, 6};
+  const std::array<float, 6> value = {7, 8, 9, 10, 11, 12};
+  for (std::size_t row = 0; row < 4; ++row) store.write(1, row, key.data(), value.data());
+
+  const KeyValueSpan<float> span = store.span(1, 1, 100, 2);
+  CHECK(span.begin == 100);
+  CHECK(span.count == 2);
+  CHECK(span.head_stride == 12);
+  CHECK(span.key_scales == nullptr);
+  CHECK(span.value_scales == nullptr);
+  for (std::size_t i = 0; i < 6; ++i) {
+    CHECK(span.keys[i] == key[i % 3]);
+    CHECK(span.keys[span.head_stride + i] == key[3 + i % 3]);
+    CHECK(span.values[i] == value[i % 3]);
+    CHECK(span.values[span.head_stride + i] == value[3 + i % 3]);
+  }
+}
+
+TEST_CASE("int8 rows of each head have their own scale", "[cache][row_store]") {
+  RowStore<std::int8_t> store(shape, 4);
+  const std::array<float, 6> key = {127, 0, 1, 0, 254, 2};
+  const std::array<float, 6> value = {0, 0, 0, -508, 4, 0};
+  store.write(0, 3, key.data(), value.data());
+  const KeyValueSpan<std::int8_t> span = store.span(0, 3, 0, 1);
+  CHECK(span.key_scales[0] == 1);
+  CHECK(span.key_scales[span.scale_stride] == 2);
+  CHECK(span.value_scales[0] == 0);
+  CHECK(span.value_scales[span.scale_stride] == 4);
+  CHECK(span.values[span.head_stride] == -127);
+  CHECK(span.values[span.head_stride + 1] == 1);
+}
+
+TEST_CASE("copied rows are equal in every layer and head", "[cache][row_store]") {
+  RowStore<std::int8_t> from(shape, 4);
+  RowStore<std::int8_t> to(shape, 9);
+  const std::array<float, 6> key = {1, 2, 3, 4, 5, 6};
+  const std::array<float, 6> value = {7, 8, 9, 10, 11, 12};
+  for (std::size_t layer = 0; layer < 2; ++layer) {
+    for (std::size_t row = 1; row < 3; ++row) from.write(layer, row, key.data(), value.data());
+  }
+  to.copy(from, 1, 7, 2);
+  for (std::size_t layer = 0; layer < 2; ++layer) {
+    const KeyValueSpan<std::int8_t> source = from.span(layer, 1, 0, 2);
+    const KeyValueSpan<std::int8_t> copy = to.span(layer, 7, 0, 2);
+    for (std::size_t head = 0; head < 2; ++head) {
+      for (std::size_t i = 0; i < 6; ++i) {
+        CHECK(copy.keys[head * copy.head_stride + i] == source.keys[head * source.head_stride + i]);
+        CHECK(copy.values[head * copy.head_stride + i] == source.values[head * source.head_stride + i]);
+      }
+      for (std::size_t i = 0; i < 2; ++i) {
+        CHECK(copy.key_scales[head * copy.scale_stride + i] == source.key_scales[head * source.scale_stride + i]);
+        CHECK(copy.value_scales[head * copy.scale_stride + i] == source.value_scales[head * source.scale_stride + i]);
+      }
+    }
+  }
+}
+
+TEST_CASE("the bytes of a store are known before it is made", "[cache][row_store]") {
+  CHECK(RowStore<float>::checked_bytes(shape, 10) == 2 * 2 * 2 * 3 * 10 * 4);
+  CHECK(RowStore<Half>::checked_bytes(shape, 10) == 2 * 2 * 2 * 3 * 10 * 2);
+  CHECK(RowStore<std::int8_t>::checked_bytes(shape, 10) == 2 * 2 * 2 * 10 * (3 + 4));
+  CHECK(RowStore<std::int8_t>(shape, 10).size_bytes() == RowStore<std::int8_t>::checked_bytes(shape, 10));
+  CHECK(RowStore<float>().empty());
+  CHECK_FALSE(RowStore<float>(shape, 1).empty());
+}
+
+TEST_CASE("a store of nothing or of more than can be counted is refused", "[cache][row_store]") {
+  constexpr std::size_t large = 0xFFFFFFFF;
+  const auto refused = [](const CacheShape& asked, std::size_t rows) {
+    try {
+      RowStore<float>::checked_bytes(asked, rows);
+    } catch (const Error& error) {
+      return error.code() == ErrorCode::invalid_argument;
+    }
+    return false;
+  };
+  CHECK(refused({0, 2, 3}, 4));
+  CHECK(refused({2, 0, 3}, 4));
+  CHECK(refused({2, 2, 0}, 4));
+  CHECK(refused({2, 2, 3}, 0));
+  CHECK(refused({large, large, 1}, 1));
+  CHECK(refused({large, large, large}, large));
+  CHECK(refused({large / 2, large, 1}, 1));
+  CHECK(refused({large + 1, 1, 1}, 1));
+  CHECK_FALSE(refused({1, 1, 1}, large));
+  CHECK(refused({std::size_t{1} << 30, std::size_t{1} << 30, 1}, 1));  // counted in elements, but not in bytes
+}
