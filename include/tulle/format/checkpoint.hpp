@@ -87,7 +87,8 @@ inline std::shared_ptr<const Checkpoint> Checkpoint::open(const std::string& pat
   return checkpoint;
 }
 
-inline std::shared_ptr<const Checkpoint> Checkpoint::from_gguf_bytes(std::vector<std::byte> bytes, const std::string& where) {
+inline std::shared_ptr<const Checkpoint> Checkpoint::from_gguf_bytes(std::vector<std::byte> bytes,
+                                                                     const std::string& where) {
   std::shared_ptr<Checkpoint> checkpoint(new Checkpoint(where));
   checkpoint->memory_ = std::move(bytes);
   checkpoint->open_gguf(checkpoint->memory_);
@@ -106,7 +107,8 @@ inline void Checkpoint::open_directory(const std::string& directory) {
   } else if (detail::is_file(file("model.safetensors.index.json"))) {
     open_shards(directory, file("model.safetensors.index.json"));
   } else if (detail::has_weight_files(directory)) {
-    fail(ErrorCode::unsupported, directory, " holds pytorch_model.bin, which is not read; save the model as safetensors");
+    fail(ErrorCode::unsupported, directory,
+         " holds pytorch_model.bin, which is not read; save the model as safetensors");
   } else {
     fail(ErrorCode::not_found, directory, " has neither model.safetensors nor model.safetensors.index.json");
   }
@@ -121,7 +123,8 @@ inline void Checkpoint::open_shards(const std::string& directory, const std::str
   for (const auto& entry : map->items()) {
     const std::string name = entry.value().is_string() ? entry.value().get<std::string>() : std::string();
     if (!detail::is_plain_file_name(name)) {
-      fail(ErrorCode::malformed, index_path, ": the file of tensor ", detail::quoted_name(entry.key()), " is no plain file name");
+      fail(ErrorCode::malformed, index_path, ": the file of tensor ", detail::quoted_name(entry.key()),
+           " is no plain file name");
     }
     shards[name].push_back(entry.key());
   }
@@ -134,7 +137,8 @@ inline void Checkpoint::open_shards(const std::string& directory, const std::str
         return !std::less<>()(byte, shard.data()) && !std::less<>()(shard.data() + shard.size(), byte);
       };
       if (found == nullptr || !inside(found->bytes.data())) {
-        fail(ErrorCode::malformed, index_path, ": tensor ", detail::quoted_name(tensor), " is not in ", detail::quoted_name(name));
+        fail(ErrorCode::malformed, index_path, ": tensor ", detail::quoted_name(tensor), " is not in ",
+             detail::quoted_name(name));
       }
     }
   }
@@ -179,7 +183,8 @@ inline void Checkpoint::release(std::span<const std::byte> bytes) const noexcept
   for (const MappedFile& file : files_) {
     const std::byte* begin = file.bytes().data();
     const std::byte* end = begin + file.bytes().size();
-    if (std::less_equal<>()(begin, bytes.data()) && std::less_equal<>()(bytes.data() + bytes.size(), end)) file.release(bytes);
+    if (std::less_equal<>()(begin, bytes.data()) && std::less_equal<>()(bytes.data() + bytes.size(), end))
+      file.release(bytes);
   }
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// \file Which quantized checkpoints of the compressed-tensors form can be read: int8 weights with a scale per row (L3).
+/// \file Which quantized checkpoints of the compressed-tensors form can be read: int8 weights with a scale per row
+/// (L3).
 #pragma once
 
 #include <cstddef>
@@ -24,7 +25,8 @@ inline const Json* filled_object(const Json& object, const char* key, std::strin
 }
 
 [[noreturn]] inline void refuse_quantization(std::string_view where, const std::string& what) {
-  fail(ErrorCode::unsupported, where, ": ", what, "; use the unquantized model, or one saved as int-quantized with symmetric "
+  fail(ErrorCode::unsupported, where, ": ", what,
+       "; use the unquantized model, or one saved as int-quantized with symmetric "
        "8-bit weights per channel");
 }
 
@@ -38,10 +40,12 @@ inline void check_quantization_format(const std::string& format, std::string_vie
 /// activations are quantized is a matter of the kernel that runs them.
 inline void check_quantization_group(const std::string& name, const Json& group, std::string_view where) {
   if (group.is_array()) {
-    if (name != "W8A8" && name != "INT8_W8A8") refuse_quantization(where, "quantization preset " + quoted_name(name) + " is not supported");
+    if (name != "W8A8" && name != "INT8_W8A8")
+      refuse_quantization(where, "quantization preset " + quoted_name(name) + " is not supported");
     return;
   }
-  if (!group.is_object()) fail(ErrorCode::malformed, where, ": quantization group ", quoted_name(name), " is no object");
+  if (!group.is_object())
+    fail(ErrorCode::malformed, where, ": quantization group ", quoted_name(name), " is no object");
   const auto format = json_value(group, "format", std::string("int-quantized"), where);
   check_quantization_format(format, where);
   const Json* weights = filled_object(group, "weights", where);
@@ -102,8 +106,8 @@ inline void check_int8_tensors(const TensorSource& source, std::string_view wher
     if (tensor.dtype != DType::i8 || tensor.shape.size() != 2 || !name.ends_with(".weight")) continue;
     const EncodedTensor* scale = source.find(name + "_scale");
     if (scale == nullptr) {
-      fail(ErrorCode::not_found, where, ": I8 tensor ", detail::quoted_name(name), " has no ", detail::quoted_name(name + "_scale"),
-           "; is the checkpoint complete?");
+      fail(ErrorCode::not_found, where, ": I8 tensor ", detail::quoted_name(name), " has no ",
+           detail::quoted_name(name + "_scale"), "; is the checkpoint complete?");
     }
     const bool is_float = scale->dtype == DType::f32 || scale->dtype == DType::f16 || scale->dtype == DType::bf16;
     const std::size_t rows = tensor.shape[0], count = scale->elements();

@@ -64,7 +64,8 @@ inline GgufArray gguf_array(ByteReader& reader, std::span<const std::byte> file,
   return {type, count, file.subspan(begin, reader.position() - begin)};
 }
 
-inline void read_gguf_metadata(ByteReader& reader, std::span<const std::byte> bytes, std::size_t count, GgufFile& file) {
+inline void read_gguf_metadata(ByteReader& reader, std::span<const std::byte> bytes, std::size_t count,
+                               GgufFile& file) {
   constexpr std::size_t longest_key = 65535;
   for (std::size_t i = 0; i < count; ++i) {
     const std::string key(gguf_string(reader, "a metadata key"));
@@ -149,11 +150,13 @@ inline void read_gguf_tensors(ByteReader& reader, std::span<const std::byte> byt
   for (GgufTensorEntry& entry : entries) {
     const std::string what = file.where + ": tensor " + quoted_name(entry.tensor.name);
     if (entry.offset != next) {
-      fail(ErrorCode::malformed, what, " begins at byte ", entry.offset, " of the data where byte ", next, " must be next");
+      fail(ErrorCode::malformed, what, " begins at byte ", entry.offset, " of the data where byte ", next,
+           " must be next");
     }
     const std::size_t end = checked_add(checked_add(data_begin, next, what), entry.bytes, what);
     if (end > bytes.size()) {
-      fail(ErrorCode::malformed, what, " ends at byte ", end, ", the file at ", bytes.size(), "; is the file complete?");
+      fail(ErrorCode::malformed, what, " ends at byte ", end, ", the file at ", bytes.size(),
+           "; is the file complete?");
     }
     entry.tensor.bytes = bytes.subspan(end - entry.bytes, entry.bytes);
     next = round_up(next + entry.bytes, file.alignment);
@@ -163,29 +166,48 @@ inline void read_gguf_tensors(ByteReader& reader, std::span<const std::byte> byt
 
 }  // namespace detail
 
+namespace detail {
+
+/// Everything before the tensor list. `tensor_count` is set to what the header claims.
+inline GgufFile read_gguf_head(ByteReader& reader, std::span<const std::byte> bytes, std::uint64_t& tensor_count) {
+  constexpr std::size_t smallest_pair = 14;  // a key of 1 byte and a u8
+  if (reader.text(4, "the magic number") != "GGUF") fail(ErrorCode::malformed, reader.where(), " is no GGUF file");
+  GgufFile file;
+  file.where = reader.where();
+  file.version = reader.read<std::uint32_t>("the version");
+  if (file.version != 0 && (file.version & 0xFFFF) == 0) {
+    fail(ErrorCode::unsupported, file.where, " is a big-endian GGUF file; convert the model to a little-endian one");
+  }
+  if (file.version != 2 && file.version != 3) {
+    fail(ErrorCode::unsupported, file.where, " has GGUF version ", file.version, "; versions 2 and 3 are read");
+  }
+  tensor_count = reader.read<std::uint64_t>("the number of tensors");
+  const auto pairs = reader.read<std::uint64_t>("the number of metadata entries");
+  const std::size_t pair_count = reader.count(pairs, smallest_pair, "the number of metadata entries");
+  read_gguf_metadata(reader, bytes, pair_count, file);
+  file.alignment = gguf_alignment(file);
+  return file;
+}
+
+}  // namespace detail
+
+/// Reads the metadata of a GGUF file and leaves its tensors alone, whatever their types.
+/// Errors: as `parse_gguf`.
+inline GgufFile parse_gguf_metadata(std::span<const std::byte> bytes, std::string_view where) {
+  detail::ByteReader reader(bytes, where);
+  std::uint64_t tensor_count = 0;
+  return detail::read_gguf_head(reader, bytes, tensor_count);
+}
+
 /// Reads the metadata and the tensor list of a GGUF file and checks both against the file's length.
 /// Errors: malformed where the format's rules are broken, unsupported for another version, big-endian files and tensor
 /// types that are not read; `where` names the file in messages.
 inline GgufFile parse_gguf(std::span<const std::byte> bytes, std::string_view where) {
-  constexpr std::size_t smallest_pair = 14, smallest_tensor = 25;  // a key of 1 byte and a u8; a name of 1 byte, rank 0
+  constexpr std::size_t smallest_tensor = 25;  // a name of 1 byte, rank 0
   detail::ByteReader reader(bytes, where);
-  if (reader.text(4, "the magic number") != "GGUF") fail(ErrorCode::malformed, where, " is no GGUF file");
-  GgufFile file;
-  file.where = where;
-  file.version = reader.read<std::uint32_t>("the version");
-  if (file.version != 0 && (file.version & 0xFFFF) == 0) {
-    fail(ErrorCode::unsupported, where, " is a big-endian GGUF file; convert the model anew on a little-endian machine");
-  }
-  if (file.version != 2 && file.version != 3) {
-    fail(ErrorCode::unsupported, where, " has GGUF version ", file.version, "; versions 2 and 3 are read");
-  }
-  const auto tensors = reader.read<std::uint64_t>("the number of tensors");
-  const auto pairs = reader.read<std::uint64_t>("the number of metadata entries");
-  const std::size_t pair_count = reader.count(pairs, smallest_pair, "the number of metadata entries");
-  detail::read_gguf_metadata(reader, bytes, pair_count, file);
-  file.alignment = detail::gguf_alignment(file);
-  const std::size_t tensor_count = reader.count(tensors, smallest_tensor, "the number of tensors");
-  detail::read_gguf_tensors(reader, bytes, tensor_count, file);
+  std::uint64_t claimed = 0;
+  GgufFile file = detail::read_gguf_head(reader, bytes, claimed);
+  detail::read_gguf_tensors(reader, bytes, reader.count(claimed, smallest_tensor, "the number of tensors"), file);
   return file;
 }
 

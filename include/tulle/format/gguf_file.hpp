@@ -56,7 +56,8 @@ inline std::string_view gguf_string(ByteReader& reader, std::string_view what) {
 }  // namespace detail
 
 inline const GgufArray* GgufFile::array(std::string_view key) const {
-  if (metadata.contains(key)) fail(ErrorCode::malformed, where, ": metadata ", detail::quoted_name(key), " is no array");
+  if (metadata.contains(key))
+    fail(ErrorCode::malformed, where, ": metadata ", detail::quoted_name(key), " is no array");
   const auto found = arrays.find(key);
   return found == arrays.end() ? nullptr : &found->second;
 }
@@ -84,7 +85,8 @@ inline std::vector<float> GgufFile::floats(std::string_view key) const {
   detail::ByteReader reader(source->bytes, where);
   values.reserve(source->count);
   for (std::size_t i = 0; i < source->count; ++i) {
-    values.push_back(source->type == GgufType::f32 ? reader.read<float>(key) : static_cast<float>(reader.read<double>(key)));
+    values.push_back(source->type == GgufType::f32 ? reader.read<float>(key)
+                                                   : static_cast<float>(reader.read<double>(key)));
   }
   return values;
 }

@@ -14,6 +14,7 @@
 #include <tulle/core/error.hpp>
 #include <tulle/core/json.hpp>
 #include <tulle/format/gguf_file.hpp>
+#include <tulle/format/gguf_values.hpp>
 #include <tulle/format/quoted_name.hpp>
 #include <tulle/tensor/weight_rows.hpp>
 
@@ -24,15 +25,16 @@ namespace tulle {
 inline std::string huggingface_tensor_name(const std::string& gguf_name) {
   constexpr std::array<std::pair<std::string_view, std::string_view>, 3> outside{
       {{"token_embd", "model.embed_tokens"}, {"output_norm", "model.norm"}, {"output", "lm_head"}}};
-  constexpr std::array<std::pair<std::string_view, std::string_view>, 9> inside{{{"attn_norm", "input_layernorm"},
-                                                                                 {"attn_q", "self_attn.q_proj"},
-                                                                                 {"attn_k", "self_attn.k_proj"},
-                                                                                 {"attn_v", "self_attn.v_proj"},
-                                                                                 {"attn_output", "self_attn.o_proj"},
-                                                                                 {"ffn_norm", "post_attention_layernorm"},
-                                                                                 {"ffn_gate", "mlp.gate_proj"},
-                                                                                 {"ffn_up", "mlp.up_proj"},
-                                                                                 {"ffn_down", "mlp.down_proj"}}};
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 9> inside{
+      {{"attn_norm", "input_layernorm"},
+       {"attn_q", "self_attn.q_proj"},
+       {"attn_k", "self_attn.k_proj"},
+       {"attn_v", "self_attn.v_proj"},
+       {"attn_output", "self_attn.o_proj"},
+       {"ffn_norm", "post_attention_layernorm"},
+       {"ffn_gate", "mlp.gate_proj"},
+       {"ffn_up", "mlp.up_proj"},
+       {"ffn_down", "mlp.down_proj"}}};
   const std::size_t end = gguf_name.rfind('.');
   if (end == std::string::npos) return gguf_name;
   const std::string_view stem = std::string_view(gguf_name).substr(0, end);
@@ -59,35 +61,11 @@ inline const EncodedTensor* find_gguf_tensor(const GgufFile& file, std::string_v
   return found == file.tensors.end() ? nullptr : &*found;
 }
 
-/// A scalar of the metadata that must be a number, or null where it is absent. Integers may have any width.
-inline Json gguf_number(const GgufFile& file, const std::string& key, bool integer) {
-  if (file.arrays.contains(key)) {
-    fail(ErrorCode::unsupported, file.where, ": metadata ", quoted_name(key), " differs from layer to layer");
-  }
-  const auto found = file.metadata.find(key);
-  if (found == file.metadata.end()) return nullptr;
-  if (integer ? !found->is_number_integer() : !found->is_number()) {
-    fail(ErrorCode::malformed, file.where, ": metadata ", quoted_name(key), " is no ", integer ? "integer" : "number");
-  }
-  return *found;
-}
-
-/// `gguf_number`. Errors: malformed when it is absent.
-inline Json required_gguf_number(const GgufFile& file, const std::string& key, bool integer) {
-  Json value = gguf_number(file, key, integer);
-  if (value.is_null()) fail(ErrorCode::malformed, file.where, ": metadata ", quoted_name(key), " is missing");
-  return value;
-}
-
 /// "rope_scaling" of the config, or null. llama.cpp divides every position by `rope.scaling.factor` unless the type is
 /// "none", and every frequency by its entry of rope_freqs.weight (so it keeps llama3 scaling): where there are such
 /// entries the result is {"rope_type": "factors", "factors": [one divisor per frequency]}.
 inline Json gguf_rope_scaling(const GgufFile& file, const Json& head_dim) {
-  const auto found = file.metadata.find("llama.rope.scaling.type");
-  if (found != file.metadata.end() && !found->is_string()) {
-    fail(ErrorCode::malformed, file.where, ": metadata \"llama.rope.scaling.type\" is no string");
-  }
-  const std::string type = found == file.metadata.end() ? "linear" : found->get<std::string>();
+  const std::string type = gguf_text(file, "llama.rope.scaling.type", "linear");
   Json factor = gguf_number(file, "llama.rope.scaling.factor", false);
   if (factor.is_null()) factor = gguf_number(file, "llama.rope.scale_linear", false);
   if (factor.is_null() || factor == 0 || type == "none") factor = 1.0;
@@ -104,7 +82,8 @@ inline Json gguf_rope_scaling(const GgufFile& file, const Json& head_dim) {
     fail(ErrorCode::unsupported, file.where, ": rope scaling ", quoted_name(type), " together with rope_freqs.weight");
   }
   const std::size_t count = divisors->elements();
-  if (divisors->dtype != DType::f32 || !head_dim.is_number() || Json(count) != Json(head_dim.get<std::uint64_t>() / 2)) {
+  if (divisors->dtype != DType::f32 || !head_dim.is_number() ||
+      Json(count) != Json(head_dim.get<std::uint64_t>() / 2)) {
     fail(ErrorCode::malformed, file.where, ": rope_freqs.weight must be F32 with one number per rotary frequency");
   }
   std::vector<float> values(count);
@@ -112,15 +91,6 @@ inline Json gguf_rope_scaling(const GgufFile& file, const Json& head_dim) {
   Json factors = Json::array();
   for (const float value : values) factors.push_back(static_cast<double>(value) * factor.get<double>());
   return {{"rope_type", "factors"}, {"factors", std::move(factors)}};
-}
-
-/// The id of "bos" or "eos"; where the file has none, llama.cpp's default for its SentencePiece kind of tokenizer.
-inline Json gguf_token(const GgufFile& file, const std::string& name) {
-  const Json id = gguf_number(file, "tokenizer.ggml." + name + "_token_id", true);
-  const auto kind = json_value(file.metadata, "tokenizer.ggml.model", std::string(), file.where);
-  if (id.is_null() && kind == "llama" && name == "bos") return 1;
-  if (id.is_null() && kind == "llama" && name == "eos") return 2;
-  return id;
 }
 
 /// End tokens: eos, and the ends of a turn and of a message where the file has them (llama.cpp stops at all of these).
@@ -141,7 +111,7 @@ inline Json gguf_end_tokens(const GgufFile& file) {
 inline Json llama_config(const GgufFile& file) {
   using detail::gguf_number;
   using detail::required_gguf_number;
-  const auto architecture = json_value(file.metadata, "general.architecture", std::string(), file.where);
+  const auto architecture = detail::gguf_text(file, "general.architecture", "");
   if (architecture != "llama") {
     fail(ErrorCode::unsupported, file.where, ": GGUF architecture ", detail::quoted_name(architecture),
          " is not known; known is \"llama\"");
@@ -157,11 +127,13 @@ inline Json llama_config(const GgufFile& file) {
   const Json hidden = required_gguf_number(file, "llama.embedding_length", true);
   const Json heads = required_gguf_number(file, "llama.attention.head_count", true);
   Json head_dim = gguf_number(file, "llama.attention.key_length", true);
-  if (head_dim.is_null() && heads > 0 && hidden > 0) head_dim = hidden.get<std::uint64_t>() / heads.get<std::uint64_t>();
+  if (head_dim.is_null() && heads > 0 && hidden > 0)
+    head_dim = hidden.get<std::uint64_t>() / heads.get<std::uint64_t>();
   for (const char* key : {"llama.attention.value_length", "llama.rope.dimension_count"}) {
     const Json value = gguf_number(file, key, true);
     if (!value.is_null() && value != head_dim) {
-      fail(ErrorCode::unsupported, file.where, ": ", key, " ", value.dump(), " differs from the head dimension ", head_dim.dump());
+      fail(ErrorCode::unsupported, file.where, ": ", key, " ", value.dump(), " differs from the head dimension ",
+           head_dim.dump());
     }
   }
   const Json kv_heads = gguf_number(file, "llama.attention.head_count_kv", true);

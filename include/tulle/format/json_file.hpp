@@ -26,6 +26,8 @@ inline Json parse_json_object(std::string_view text, std::string_view where) {
 }
 
 /// Errors: not_found, io, malformed.
-inline Json read_json_object(const std::string& path) { return parse_json_object(MappedFile(path).text(), path); }
+inline Json read_json_object(const std::string& path) {
+  return parse_json_object(MappedFile(path).text(), path);
+}
 
 }  // namespace tulle::detail

@@ -72,7 +72,8 @@ inline std::string only_gguf_file(const std::string& directory) {
 
 /// Whether a directory has weights in Hugging Face's layout, of a form that is read or not.
 inline bool has_weight_files(const std::string& directory) {
-  for (const char* name : {"model.safetensors", "model.safetensors.index.json", "pytorch_model.bin", "pytorch_model.bin.index.json"}) {
+  for (const char* name :
+       {"model.safetensors", "model.safetensors.index.json", "pytorch_model.bin", "pytorch_model.bin.index.json"}) {
     if (is_file(join_path(directory, name))) return true;
   }
   return false;
@@ -88,9 +89,11 @@ inline ModelPath resolve_model_path(const std::string& path) {
       fail(ErrorCode::not_found, path, " has a config.json but no weights; looked for model.safetensors, ",
            "model.safetensors.index.json, and for one .gguf file");
     }
-    fail(ErrorCode::not_found, path, " holds no model; looked for config.json with *.safetensors, and for one .gguf file");
+    fail(ErrorCode::not_found, path,
+         " holds no model; looked for config.json with *.safetensors, and for one .gguf file");
   }
-  if (!is_file(path)) fail(ErrorCode::not_found, path, ": no such file or directory; give a model directory or a GGUF file");
+  if (!is_file(path))
+    fail(ErrorCode::not_found, path, ": no such file or directory; give a model directory or a GGUF file");
   if (is_gguf_file(path)) return {path, ""};
   if (path.ends_with(".safetensors") || path.ends_with(".safetensors.index.json")) return {"", directory_of(path)};
   fail(ErrorCode::unsupported, path, " is neither a GGUF nor a .safetensors file");

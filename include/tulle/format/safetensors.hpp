@@ -69,7 +69,8 @@ inline EncodedTensor safetensors_entry(const std::string& name, const Json& entr
   for (const std::size_t extent : result.shape) elements = checked_multiply(elements, extent, tensor);
   const std::size_t bytes = dtype_bytes(result.dtype, elements, tensor);
   if (offsets[1] - offsets[0] != bytes) {
-    fail(ErrorCode::malformed, tensor, " has ", offsets[1] - offsets[0], " bytes where its shape and dtype need ", bytes);
+    fail(ErrorCode::malformed, tensor, " has ", offsets[1] - offsets[0], " bytes where its shape and dtype need ",
+         bytes);
   }
   result.bytes = data.subspan(offsets[0], bytes);
   return result;
@@ -85,10 +86,10 @@ inline void check_safetensors_metadata(const Json& metadata, std::string_view wh
 
 }  // namespace detail
 
-/// The tensors of a safetensors file, in the order of their data. Any alignment; zero-size tensors and rank 0 are legal.
-/// Errors: malformed where the format's rules are broken (the data must be covered by the tensors without a hole or an
-/// overlap), unsupported for a dtype that is not read; `where` names the file in messages.
-/// Lifetime: the bytes of the tensors are views into `file`.
+/// The tensors of a safetensors file, in the order of their data. Any alignment; zero-size tensors and rank 0 are
+/// legal. Errors: malformed where the format's rules are broken (the data must be covered by the tensors without a hole
+/// or an overlap), unsupported for a dtype that is not read; `where` names the file in messages. Lifetime: the bytes of
+/// the tensors are views into `file`.
 inline std::vector<EncodedTensor> parse_safetensors(std::span<const std::byte> file, std::string_view where) {
   constexpr std::uint64_t longest_header = 100'000'000;  // the reference implementation's limit
   detail::ByteReader reader(file, where);
