@@ -84,8 +84,9 @@ void save_state(const Cache& cache, SequenceId sequence, std::vector<std::byte>&
   for (std::size_t layer = 0; layer < shape.layers; ++layer) {
     for (const bool values : {false, true}) {
       for (std::size_t head = 0; head < shape.kv_heads; ++head, out += head_bytes) {
-        visit_all(layer, [&, elements = out, scales = out + rows * shape.head_dim * sizeof(Element)](
-                             const KeyValueSpan<Element>& span) mutable {
+        std::byte* elements = out;
+        std::byte* scales = out + rows * shape.head_dim * sizeof(Element);
+        visit_all(layer, [&](const KeyValueSpan<Element>& span) {
           const std::size_t bytes = span.count * shape.head_dim * sizeof(Element);
           std::memcpy(elements, (values ? span.values : span.keys) + head * span.head_stride, bytes);
           elements += bytes;

@@ -132,7 +132,7 @@ TEST_CASE("a state restores where it holds all that the next position sees", "[c
 
   SlidingCache<float> same(shape, 1, 100, 4, 50);
   REQUIRE(same.restore(0, saved));
-  CHECK(spans_at(same, 299) == Spans{{0, 4}, {200, 100}});  // a ring of 192; that of the source wraps at 256
+  CHECK(spans_at(same, 299) == Spans{{0, 4}, {200, 100}});
   CHECK_FALSE(same.truncate(0, 298));  // would see a position that was not saved
   CHECK(same.truncate(0, 299));
 
