@@ -98,6 +98,19 @@ inline void check_quantization_config(const Json& config, std::string_view where
   for (const auto& group : groups->items()) detail::check_quantization_group(group.key(), group.value(), where);
 }
 
+/// Whether the checkpoint asks for activations with one scale per token: the "input_activations" of a group have the
+/// strategy "token".
+inline bool quantizes_activations_per_token(const Json& config) {
+  const Json* settings = detail::filled_object(config, "quantization_config", "config");
+  const Json* groups = settings == nullptr ? nullptr : detail::filled_object(*settings, "config_groups", "config");
+  if (groups == nullptr) return false;
+  for (const Json& group : *groups) {
+    const Json* activations = group.is_object() ? detail::filled_object(group, "input_activations", "config") : nullptr;
+    if (activations != nullptr && json_value(*activations, "strategy", std::string(), "config") == "token") return true;
+  }
+  return false;
+}
+
 /// Every I8 matrix "P.weight" [N, K] needs "P.weight_scale" of [N, 1], [N] or [1] floats.
 /// Errors: not_found or malformed, naming the tensor.
 inline void check_int8_tensors(const TensorSource& source, std::string_view where) {

@@ -98,15 +98,16 @@ inline void DenseI4Weights::quantize_row(std::size_t row, const float* values) n
   for (std::size_t begin = 0; begin < columns_; begin += group_) {
     const std::size_t end = std::min(begin + group_, columns_);
     float extreme = 0;
-    for (std::size_t column = begin; column < end; ++column) {
-      if (std::fabs(values[column]) > std::fabs(extreme)) extreme = values[column];
+    for (std::size_t column = begin; column < end && !std::isnan(extreme); ++column) {
+      if (!(std::fabs(values[column]) <= std::fabs(extreme))) extreme = values[column];  // also takes a NaN
     }
     const Half scale = to_half(extreme / -8.0f);
     scales_[scale_index(row, begin)] = scale;
-    const float inverse = extreme != 0.0f && std::isfinite(extreme) ? -8.0f / extreme : 0.0f;
+    // Too small for an f16 scale: a group of zeros. Not finite: the scale poisons y.
+    const bool has_codes = to_float(scale) != 0.0f && std::isfinite(to_float(scale));
     for (std::size_t column = begin; column < end; ++column) {
-      const float code = std::clamp(std::nearbyint(values[column] * inverse) + 8.0f, 0.0f, 15.0f);
-      put(row, column, static_cast<unsigned>(code));
+      const float code = has_codes ? std::nearbyint(values[column] * (-8.0f / extreme)) : 0.0f;
+      put(row, column, static_cast<unsigned>(std::clamp(code + 8.0f, 0.0f, 15.0f)));
     }
   }
 }

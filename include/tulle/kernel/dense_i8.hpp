@@ -123,7 +123,9 @@ using DenseI8 = BasicDenseI8<isa::Active>;
 
 inline void DenseI8Weights::quantize_row(std::size_t row, const float* values) noexcept {
   float maximum = 0;
-  for (std::size_t column = 0; column < columns_; ++column) maximum = std::max(maximum, std::fabs(values[column]));
+  for (std::size_t column = 0; column < columns_ && !std::isnan(maximum); ++column) {
+    if (!(std::fabs(values[column]) <= maximum)) maximum = std::fabs(values[column]);  // also takes a NaN
+  }
   const float scale = maximum / 127.0f;
   row_scales_[row] = scale;
   if (!(scale > 0) || !std::isfinite(scale)) return;  // a row of zeros; a row that is not finite keeps its scale and poisons y

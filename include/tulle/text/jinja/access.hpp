@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -131,8 +132,8 @@ bool is_one_of(std::string_view name, const std::array<std::string_view, Count>&
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-/// The bound method, or undefined. Methods that would change a list or dict are refused, as HF's sandbox does.
-inline Value method(const Value& self, std::string_view name) {
+/// The bound method, or nothing. Methods that would change a list or dict are refused, as HF's sandbox does: undefined, with that reason.
+inline std::optional<Value> method(const Value& self, std::string_view name) {
   using Call = Value (*)(Budget&, const Value&, std::string_view, const Arguments&);
   static constexpr std::array<std::string_view, 5> of_mapping = {"copy", "get", "items", "keys", "values"};
   static constexpr std::array<std::string_view, 3> of_sequence = {"copy", "count", "index"};
@@ -160,11 +161,7 @@ inline Value method(const Value& self, std::string_view name) {
     return Value::undefined("'" + std::string(name) + "' would change a " + std::string(self.type_name()) +
                             ", which templates may not; use namespace() or build a new one with +");
   }
-  return {};
-}
-
-inline bool is_method(const Value& method) {
-  return !method.is(Kind::undefined) || method.why_undefined().find("would change") != std::string::npos;
+  return std::nullopt;
 }
 
 inline Value missing(const Value& value, std::string_view name) {
@@ -200,8 +197,11 @@ inline Value attribute(Budget& budget, const Value& value, std::string_view name
     }
     return detail::missing(value, name);
   }
-  Value method = detail::method(value, name);
-  if (detail::is_method(method)) return method;
+  if (value.is(Flavor::tuple) && value.items().size() == 2) {  // a group of the filter `groupby`
+    if (name == "grouper") return value.items()[0];
+    if (name == "list") return value.items()[1];
+  }
+  if (const auto method = detail::method(value, name)) return *method;
   if (value.is(Kind::mapping)) {
     if (const Value* found = find(budget, value, Value(name))) return *found;
   }

@@ -148,6 +148,32 @@ inline bool is_cased(const std::string& self, bool (*wanted)(char32_t), bool (*o
   return seen;
 }
 
+inline Value partition(Budget& budget, std::string_view name, const std::string& self, const Arguments& arguments) {
+  const Bound bound(name, arguments, {"sep"});
+  const std::string& separator = bound.text(0);
+  budget.spend_search(self.size(), separator.size());
+  const bool last = name == "rpartition";
+  const std::size_t found = last ? self.rfind(separator) : self.find(separator);
+  Items parts = {Value(""), Value(""), Value("")};
+  if (found == std::string::npos) {
+    parts[last ? 2 : 0] = self;
+  } else {
+    parts = {self.substr(0, found), separator, self.substr(found + separator.size())};
+  }
+  return Value::sequence(std::move(parts), Flavor::tuple);
+}
+
+/// Zeros between the sign and the digits.
+inline std::string zero_fill(Budget& budget, const std::string& self, const Arguments& arguments) {
+  const std::int64_t width = Bound("zfill", arguments, {"width"}).integer(0, 0);
+  const auto length = static_cast<std::int64_t>(text_length(self));
+  if (width <= length) return self;
+  const auto zeros = static_cast<std::size_t>(width - length);
+  budget.allocate(zeros);
+  const bool sign = self.starts_with('-') || self.starts_with('+');
+  return std::string(self).insert(sign ? 1 : 0, zeros, '0');
+}
+
 using StringMethod = Value (*)(Budget&, const std::string& self, const Arguments&);
 
 struct NamedStringMethod {
@@ -156,7 +182,6 @@ struct NamedStringMethod {
 };
 
 using S = const std::string&;
-using A = const Arguments&;
 
 inline constexpr NamedStringMethod string_methods[] = {
     {"capitalize", [](Budget&, S self, A) -> Value { return capitalize(self); }},
@@ -164,6 +189,11 @@ inline constexpr NamedStringMethod string_methods[] = {
     {"endswith", [](Budget&, S self, A arguments) -> Value { return has_affix("endswith", self, arguments); }},
     {"find", [](Budget& budget, S self, A arguments) -> Value { return find_text(budget, "find", self, arguments); }},
     {"format", [](Budget& budget, S self, A arguments) -> Value { return format_braces(budget, self, arguments); }},
+    {"index", [](Budget& budget, S self, A arguments) -> Value {
+       const std::int64_t found = find_text(budget, "index", self, arguments);
+       if (found < 0) fail(ErrorCode::invalid_argument, "index(): the text is not in the string");
+       return found;
+     }},
     {"isalnum", [](Budget&, S self, A) -> Value {
        return all_points(self, [](char32_t point) { return is_letter(point) || is_digit(point); });
      }},
@@ -179,6 +209,7 @@ inline constexpr NamedStringMethod string_methods[] = {
      }},
     {"lower", [](Budget&, S self, A) -> Value { return lower(self); }},
     {"lstrip", [](Budget& budget, S self, A arguments) { return strip_call(budget, "lstrip", self, arguments, Side::left); }},
+    {"partition", [](Budget& budget, S self, A arguments) { return partition(budget, "partition", self, arguments); }},
     {"removeprefix", [](Budget&, S self, A arguments) -> Value {
        const std::string& prefix = Bound("removeprefix", arguments, {"prefix"}).text(0);
        return self.starts_with(prefix) ? self.substr(prefix.size()) : self;
@@ -192,6 +223,7 @@ inline constexpr NamedStringMethod string_methods[] = {
        return replace(budget, self, bound.text(0), bound.text(1), bound.integer(2, -1));
      }},
     {"rfind", [](Budget& budget, S self, A arguments) -> Value { return find_text(budget, "rfind", self, arguments); }},
+    {"rpartition", [](Budget& budget, S self, A arguments) { return partition(budget, "rpartition", self, arguments); }},
     {"rsplit", [](Budget& budget, S self, A arguments) { return split_call(budget, "rsplit", self, arguments); }},
     {"rstrip", [](Budget& budget, S self, A arguments) { return strip_call(budget, "rstrip", self, arguments, Side::right); }},
     {"split", [](Budget& budget, S self, A arguments) { return split_call(budget, "split", self, arguments); }},
@@ -204,6 +236,7 @@ inline constexpr NamedStringMethod string_methods[] = {
     {"strip", [](Budget& budget, S self, A arguments) { return strip_call(budget, "strip", self, arguments, Side::both); }},
     {"title", [](Budget&, S self, A) -> Value { return title(self); }},
     {"upper", [](Budget&, S self, A) -> Value { return upper(self); }},
+    {"zfill", [](Budget& budget, S self, A arguments) -> Value { return zero_fill(budget, self, arguments); }},
 };
 
 }  // namespace detail

@@ -8,40 +8,14 @@
 #include <string_view>
 #include <utility>
 
+#include <tulle/text/utf8.hpp>
+
 namespace tulle::jinja {
 
-/// Bytes of the code point at `at`; a byte that is not valid UTF-8 counts as one code point.
-inline std::size_t code_point_size(std::string_view text, std::size_t at) {
-  const auto lead = static_cast<unsigned char>(text[at]);
-  const std::size_t size = lead < 0xC2 ? 1 : lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : lead < 0xF5 ? 4 : 1;
-  if (at + size > text.size()) return 1;
-  for (std::size_t i = 1; i < size; ++i) {
-    if ((static_cast<unsigned char>(text[at + i]) & 0xC0) != 0x80) return 1;
-  }
-  return size;
-}
+/// Bytes of the code point at `at`; bytes that are not UTF-8 count as one code point, U+FFFD.
+inline std::size_t code_point_size(std::string_view text, std::size_t at) { return decode_utf8(text, at).length; }
 
-inline char32_t decode_code_point(std::string_view text, std::size_t at) {
-  const std::size_t size = code_point_size(text, at);
-  const auto lead = static_cast<unsigned char>(text[at]);
-  if (size == 1) return lead < 0x80 ? char32_t{lead} : char32_t{0xFFFD};
-  char32_t point = lead & (0x7Fu >> size);
-  for (std::size_t i = 1; i < size; ++i) point = (point << 6) | (static_cast<unsigned char>(text[at + i]) & 0x3Fu);
-  return point;
-}
-
-inline void append_code_point(std::string& out, char32_t point) {
-  const auto byte = [&out](char32_t bits) { out += static_cast<char>(static_cast<unsigned char>(bits)); };
-  if (point < 0x80) return byte(point);
-  if (point < 0x800) return byte(0xC0 | (point >> 6)), byte(0x80 | (point & 0x3F));
-  if (point < 0x10000) {
-    return byte(0xE0 | (point >> 12)), byte(0x80 | ((point >> 6) & 0x3F)), byte(0x80 | (point & 0x3F));
-  }
-  byte(0xF0 | (point >> 18));
-  byte(0x80 | ((point >> 12) & 0x3F));
-  byte(0x80 | ((point >> 6) & 0x3F));
-  byte(0x80 | (point & 0x3F));
-}
+inline char32_t decode_code_point(std::string_view text, std::size_t at) { return decode_utf8(text, at).code_point; }
 
 /// Calls `visit` with the bytes of each code point.
 template <class Visit>
@@ -96,16 +70,19 @@ inline bool is_letter(char32_t point) {
          (point >= 0xAA && point != 0xD7 && point != 0xF7 && !is_space(point));
 }
 
-/// Every code point of `text` through `change(point)`.
+/// Every code point of `text` through `change(point)`; bytes that are not UTF-8 stay.
 template <class Change>
 std::string map_code_points(std::string_view text, Change change) {
   std::string out;
   out.reserve(text.size());
   for (std::size_t at = 0; at < text.size();) {
-    const std::size_t size = code_point_size(text, at);
-    const bool valid = size > 1 || static_cast<unsigned char>(text[at]) < 0x80;
-    valid ? append_code_point(out, change(decode_code_point(text, at))) : out.push_back(text[at]);
-    at += size;
+    const Utf8Step step = decode_utf8(text, at);
+    if (step.kind == Utf8Step::Kind::valid) {
+      append_utf8(out, change(step.code_point));
+    } else {
+      out += text.substr(at, step.length);
+    }
+    at += step.length;
   }
   return out;
 }
@@ -124,6 +101,15 @@ inline std::string capitalize(std::string_view text) {
 inline std::string title(std::string_view text) {
   return map_code_points(text, [inside = false](char32_t point) mutable {
     return std::exchange(inside, is_letter(point)) ? to_lower(point) : to_upper(point);
+  });
+}
+
+/// Jinja's title filter: the first letter after white space and - ( { [ < becomes large, all others small.
+inline std::string title_words(std::string_view text) {
+  return map_code_points(text, [starts = true](char32_t point) mutable {
+    const bool separates = is_space(point) || (point < 0x80 && std::string_view("-({[<").find(static_cast<char>(point)) !=
+                                                                   std::string_view::npos);
+    return std::exchange(starts, separates) ? to_upper(point) : to_lower(point);
   });
 }
 
@@ -150,9 +136,7 @@ inline std::string_view strip(std::string_view text, Side side = Side::both) { r
 /// Without the code points that `characters` holds.
 inline std::string_view strip(std::string_view text, Side side, std::string_view characters) {
   return strip_if(text, side, [characters](char32_t point) {
-    std::string bytes;
-    append_code_point(bytes, point);
-    return characters.find(bytes) != std::string_view::npos;
+    return characters.find(to_utf8(point)) != std::string_view::npos;
   });
 }
 

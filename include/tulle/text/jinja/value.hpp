@@ -143,6 +143,10 @@ struct Loop {
 
 namespace detail {
 
+// The parameters of built-in functions, short because their tables repeat them.
+using V = const Value&;
+using A = const Arguments&;
+
 inline int deeper(int depth) {
   if (depth >= Limits::value_levels) {
     fail(ErrorCode::capacity, "lists and dicts nested deeper than ", Limits::value_levels, " levels");

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file Generators whose policies are chosen by name when the program runs (L4).
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <tulle/cache/contiguous.hpp>
+#include <tulle/cache/paged.hpp>
+#include <tulle/cache/sliding.hpp>
+#include <tulle/core/half.hpp>
+#include <tulle/generate/generator.hpp>
+#include <tulle/generate/model.hpp>
+#include <tulle/kernel/any_kernel.hpp>
+#include <tulle/sampling/sampler_chain.hpp>
+
+namespace tulle {
+
+inline constexpr std::array<std::string_view, 3> cache_names{"contiguous", "sliding", "paged"};
+inline constexpr std::array<std::string_view, 4> cache_dtype_names{"auto", "f32", "f16", "i8"};
+
+/// What an engine is made of.
+struct EngineOptions {
+  std::string cache = "contiguous";        ///< one of `cache_names`
+  std::string cache_dtype = "auto";        ///< f32 for models whose matrices run in float, f16 for quantized ones
+  std::size_t sequence_length = 0;         ///< positions a sequence can reach; 0: the model's own, at most 4096
+  std::size_t prompt_sequence_length = 256;  ///< prompt tokens in one forward pass
+  std::size_t sequences = 16;              ///< at most so many at once; unused ones cost nothing
+  std::size_t window = 0;                  ///< of the sliding cache; 0: sequence_length
+  std::size_t sinks = 4;                   ///< first positions that the sliding cache keeps
+  std::size_t threads = 0;                 ///< 0: one per core
+};
+
+/// A `Generator` behind one virtual call a step. The functions are those of `Generator`, with the same errors.
+class Engine {
+ public:
+  using Emit = std::function<void(const Emission&)>;
+
+  virtual ~Engine() = default;
+  virtual const Architecture& architecture() const noexcept = 0;
+  virtual std::size_t sequences() const noexcept = 0;
+  virtual Position capacity() const noexcept = 0;
+  virtual std::size_t memory_bytes() const noexcept = 0;
+  virtual SequenceId start(std::span<const Token> prompt, SamplerChain sampler, SequenceOptions options) = 0;
+  virtual void resume(SequenceId id, std::span<const Token> tokens, SamplerChain sampler, SequenceOptions options) = 0;
+  virtual SequenceId fork(SequenceId from) = 0;
+  virtual void truncate(SequenceId id, std::size_t length) = 0;
+  virtual void stop(SequenceId id) = 0;
+  virtual void remove(SequenceId id) noexcept = 0;
+  virtual std::span<const Token> history(SequenceId id) const = 0;
+  virtual void save(SequenceId id, std::vector<Token>& tokens, std::vector<std::byte>& state) const = 0;
+  virtual SequenceId restore(std::span<const Token> tokens, std::span<const std::byte> state) = 0;
+  virtual bool running() const noexcept = 0;
+  virtual bool step(const Emit& emit, const std::atomic<bool>* cancel = nullptr, const LogitsObserver& observe = {}) = 0;
+};
+
+namespace detail {
+
+template <CacheLayout Cache>
+class EngineOf final : public Engine {
+ public:
+  EngineOf(std::shared_ptr<const Model<AnyKernel>> model, std::size_t threads, Cache cache, std::size_t chunk,
+           std::size_t vocabulary)
+      : model_(std::move(model)),
+        pool_(threads),
+        generator_(model_->architecture(), model_->weights(), pool_, std::move(cache), chunk, vocabulary) {}
+
+  const Architecture& architecture() const noexcept override { return model_->architecture(); }
+  std::size_t sequences() const noexcept override { return generator_.cache().sequences(); }
+  Position capacity() const noexcept override { return generator_.cache().capacity(); }
+  std::size_t memory_bytes() const noexcept override { return generator_.memory_bytes(); }
+  SequenceId start(std::span<const Token> prompt, SamplerChain sampler, SequenceOptions options) override {
+    return generator_.start(prompt, std::move(sampler), std::move(options));
+  }
+  void resume(SequenceId id, std::span<const Token> tokens, SamplerChain sampler, SequenceOptions options) override {
+    generator_.resume(id, tokens, std::move(sampler), std::move(options));
+  }
+  SequenceId fork(SequenceId from) override { return generator_.fork(from); }
+  void truncate(SequenceId id, std::size_t length) override { generator_.truncate(id, length); }
+  void stop(SequenceId id) override { generator_.stop(id); }
+  void remove(SequenceId id) noexcept override { generator_.remove(id); }
+  std::span<const Token> history(SequenceId id) const override { return generator_.history(id); }
+  void save(SequenceId id, std::vector<Token>& tokens, std::vector<std::byte>& state) const override {
+    generator_.save(id, tokens, state);
+  }
+  SequenceId restore(std::span<const Token> tokens, std::span<const std::byte> state) override {
+    return generator_.restore(tokens, state);
+  }
+  bool running() const noexcept override { return generator_.running(); }
+  bool step(const Emit& emit, const std::atomic<bool>* cancel, const LogitsObserver& observe) override {
+    return generator_.step(emit, cancel, observe);
+  }
+
+ private:
+  std::shared_ptr<const Model<AnyKernel>> model_;
+  ThreadPool pool_;
+  Generator<AnyKernel, Cache, SamplerChain> generator_;
+};
+
+template <class Names>
+void require_name(const Names& names, std::string_view name, std::string_view what) {
+  std::string known;
+  for (const std::string_view each : names) {
+    if (each == name) return;
+    known += (known.empty() ? "" : ", ") + std::string(each);
+  }
+  fail(ErrorCode::invalid_argument, "unknown ", what, " \"", name, "\"; known are ", known);
+}
+
+/// True when any layer's matrix runs on quantized activations.
+inline bool runs_quantized(const Model<AnyKernel>& model) {
+  bool quantized = false;
+  model.weights().for_each_linear([&](const Linear<AnyKernel>& linear) {
+    for (const auto& part : linear.parts) quantized = quantized || !part.weights.is_float();
+  });
+  return quantized;
+}
+
+template <class Element>
+std::unique_ptr<Engine> engine_with(std::shared_ptr<const Model<AnyKernel>> model, const EngineOptions& options,
+                                    std::size_t vocabulary) {
+  const Architecture& architecture = model->architecture();
+  const CacheShape shape{architecture.layers, architecture.kv_heads, architecture.head_dim};
+  const auto length = static_cast<Position>(options.sequence_length);
+  const std::size_t chunk = std::min(options.prompt_sequence_length, options.sequence_length);
+  const auto make = [&](auto cache) -> std::unique_ptr<Engine> {
+    return std::make_unique<EngineOf<decltype(cache)>>(std::move(model), options.threads, std::move(cache), chunk, vocabulary);
+  };
+  if (options.cache == "paged") {
+    // As many blocks as all sequences could need; memory is taken when a block is first written.
+    const std::size_t blocks = (options.sequence_length + attention_tile - 1) / attention_tile * options.sequences;
+    return make(PagedCache<Element>(shape, options.sequences, blocks));
+  }
+  if (options.cache == "sliding") {
+    const std::size_t window = options.window == 0 ? options.sequence_length : options.window;
+    return make(SlidingCache<Element>(shape, options.sequences, static_cast<Position>(window),
+                                      static_cast<Position>(options.sinks), static_cast<Position>(std::max<std::size_t>(chunk, 1))));
+  }
+  return make(ContiguousCache<Element>(shape, options.sequences, length));
+}
+
+}  // namespace detail
+
+/// An engine for `model` with the cache that the options name. `vocabulary`: ids at or above it are never sampled (0: all are).
+/// Errors: invalid_argument for names and sizes that make no sense, memory.
+inline std::unique_ptr<Engine> make_engine(std::shared_ptr<const Model<AnyKernel>> model, EngineOptions options,
+                                           std::size_t vocabulary = 0) {
+  detail::require_name(cache_names, options.cache, "cache");
+  detail::require_name(cache_dtype_names, options.cache_dtype, "cache dtype");
+  constexpr std::size_t most = std::size_t{1} << 30;
+  constexpr std::size_t default_most = 4096;
+  if (options.sequence_length == 0) options.sequence_length = std::min(model->architecture().context_length, default_most);
+  if (options.sequence_length > most || options.window > most || options.sinks > most) {
+    fail(ErrorCode::invalid_argument, "sequence length, window and sinks must be at most ", most);
+  }
+  if (options.prompt_sequence_length == 0) fail(ErrorCode::invalid_argument, "the prompt sequence length must be at least 1");
+  if (options.sequences == 0) fail(ErrorCode::invalid_argument, "at least one sequence is needed");
+  if (options.cache_dtype == "auto") options.cache_dtype = detail::runs_quantized(*model) ? "f16" : "f32";
+  if (options.cache_dtype == "f16") return detail::engine_with<Half>(std::move(model), options, vocabulary);
+  if (options.cache_dtype == "i8") return detail::engine_with<std::int8_t>(std::move(model), options, vocabulary);
+  return detail::engine_with<float>(std::move(model), options, vocabulary);
+}
+
+}  // namespace tulle

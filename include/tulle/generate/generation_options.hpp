@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file What one call of text generation is asked for, and what it gives (L4).
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include <tulle/core/types.hpp>
+#include <tulle/generate/generator.hpp>
+#include <tulle/sampling/options.hpp>
+#include <tulle/tensor/xtensor.hpp>
+
+namespace tulle {
+
+/// One token's worth of text. Pieces of one generation concatenate to its text; a piece is whole code points and may be empty
+/// (half a character, or the beginning of what may become a stop string).
+struct TextPiece {
+  std::size_t generation = 0;  ///< prompt * num_return_sequences + number of the sequence
+  Token token = -1;            ///< -1 when the generation ended without one
+  std::string text;
+  float log_probability = 0;
+  FinishReason finish_reason = FinishReason::none;
+};
+
+struct GenerationOptions {
+  std::size_t max_new_tokens = 100;
+  SamplingOptions sampling;               ///< greedy unless `do_sample`
+  std::uint64_t seed = 0;
+  std::vector<std::string> stop;          ///< the text ends before the first of these
+  bool force_max_tokens = false;          ///< eos tokens do not end the text
+  std::size_t num_return_sequences = 1;   ///< continuations of every prompt; they share its prefill
+  bool add_special_tokens = true;         ///< what the tokenizer's template puts around a prompt (<s> and the like)
+  bool skip_special_tokens = true;        ///< leave special tokens out of the text
+  bool log_probabilities = false;         ///< of every chosen token, under the raw logits
+  bool return_logits = false;             ///< keep the raw logits of every position
+  std::function<bool(const TextPiece&)> callback;  ///< sees every piece; false ends its generation
+  const std::atomic<bool>* cancel = nullptr;       ///< set from any thread, ends everything
+};
+
+struct GeneratedText {
+  std::string text;
+  std::vector<Token> tokens;             ///< what was generated, an eos included
+  std::vector<float> log_probabilities;  ///< [tokens], where asked for
+  FinishReason finish_reason = FinishReason::none;
+  FloatMatrix logits;                    ///< [prompt + tokens - 1, vocabulary], where asked for
+  std::size_t prompt_tokens = 0;
+};
+
+struct Timings {
+  std::size_t prompt_tokens = 0, generated_tokens = 0;
+  double prefill_seconds = 0;  ///< until the first token was there
+  double decode_seconds = 0;   ///< from then on
+  double prefill_tokens_per_second() const noexcept {
+    return prefill_seconds > 0 ? static_cast<double>(prompt_tokens) / prefill_seconds : 0;
+  }
+  double decode_tokens_per_second() const noexcept {
+    return decode_seconds > 0 && generated_tokens > 1 ? static_cast<double>(generated_tokens - 1) / decode_seconds : 0;
+  }
+};
+
+struct TextGenerationOutput {
+  std::vector<std::string> prompts;
+  std::vector<GeneratedText> generations;  ///< num_return_sequences for every prompt, in order
+  Timings timings;
+};
+
+}  // namespace tulle

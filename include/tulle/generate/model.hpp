@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file A loaded model: its description and its packed weights (L4).
+#pragma once
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <tulle/format/checkpoint.hpp>
+#include <tulle/kernel/linear_kernel.hpp>
+#include <tulle/model/families.hpp>
+#include <tulle/model/weight_loader.hpp>
+#include <tulle/model/weights.hpp>
+
+namespace tulle {
+
+/// Immutable, and shared by everything that generates with it.
+/// Threads: const.
+template <LinearKernel Kernel>
+class Model {
+ public:
+  /// Opens a Hugging Face directory or a GGUF file and packs its weights for `Kernel`.
+  /// Errors: those of `Checkpoint::open`, `describe_model` and `load_weights`.
+  static std::shared_ptr<const Model> load(const std::string& path, const PackOptions& pack = {}, Progress progress = {}) {
+    return load(*Checkpoint::open(path), pack, std::move(progress));
+  }
+
+  static std::shared_ptr<const Model> load(const Checkpoint& checkpoint, const PackOptions& pack = {}, Progress progress = {}) {
+    std::shared_ptr<Model> model(new Model);
+    model->architecture_ = describe_model(checkpoint.config(), checkpoint.path());
+    // A generation config says better than the config where a text ends.
+    if (checkpoint.generation_config().contains("eos_token_id")) {
+      model->architecture_.eos = eos_tokens(checkpoint.generation_config(), checkpoint.path());
+      model->architecture_.validate(checkpoint.path());
+    }
+    LoadOptions options{pack, checkpoint.rotary_interleaved(), std::move(progress)};
+    options.pack.scale_per_input = quantizes_activations_per_token(checkpoint.config());
+    model->weights_ = load_weights<Kernel>(checkpoint, model->architecture_, options);
+    return model;
+  }
+
+  const Architecture& architecture() const noexcept { return architecture_; }
+  const ModelWeights<Kernel>& weights() const noexcept { return weights_; }
+
+ private:
+  Model() = default;
+
+  Architecture architecture_;
+  ModelWeights<Kernel> weights_;
+};
+
+}  // namespace tulle

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file A conversation whose history and cache live on between calls (L4).
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <tulle/generate/engine.hpp>
+#include <tulle/generate/generation_options.hpp>
+#include <tulle/generate/generation_run.hpp>
+#include <tulle/text/tokenizer.hpp>
+
+namespace tulle {
+
+/// One sequence of an engine. Every call continues the history, so only what is new goes through the model.
+/// Lifetime: engine and tokenizer must outlive it. Threads: one call at a time on an engine.
+class Session {
+ public:
+  Session(Engine& engine, const Tokenizer& tokenizer) : engine_(&engine), tokenizer_(&tokenizer) {}
+  Session(Session&& other) noexcept
+      : engine_(other.engine_), tokenizer_(other.tokenizer_), id_(std::exchange(other.id_, std::nullopt)) {}
+  Session& operator=(Session&& other) noexcept {
+    std::swap(engine_, other.engine_);
+    std::swap(tokenizer_, other.tokenizer_);
+    std::swap(id_, other.id_);
+    return *this;
+  }
+  ~Session() { clear(); }
+
+  /// Everything so far, prompts and answers.
+  std::span<const Token> history() const { return id_ ? engine_->history(*id_) : std::span<const Token>(); }
+
+  /// Appends text and generates. Special tokens are added at the very beginning only.
+  GeneratedText generate(std::string_view text, const GenerationOptions& options = {}) {
+    const bool first = history().empty();
+    return append(tokenizer_->encode(text, {.add_special_tokens = first && options.add_special_tokens}), options);
+  }
+
+  /// Appends tokens and generates.
+  GeneratedText append(std::vector<Token> tokens, const GenerationOptions& options = {}) {
+    if (!id_) {
+      if (tokens.empty()) fail(ErrorCode::invalid_argument, "the prompt is empty; give at least one token");
+      SequenceOptions nothing;
+      nothing.max_new_tokens = 0;
+      // The slot is opened with the first token alone; all tokens then go through `resume`.
+      id_ = engine_->start(std::span(tokens).first(1), SamplerChain(), nothing);
+      engine_->stop(*id_);
+      tokens.erase(tokens.begin());
+    }
+    GenerationRun run(*engine_, *tokenizer_, *id_, std::move(tokens), options);
+    while (run.next()) {
+    }
+    return std::move(run.take_results().front());
+  }
+
+  /// Makes the history equal `tokens` and generates: what both begin with stays in the cache (a chat that is rendered anew
+  /// at every turn).
+  GeneratedText continue_from(std::span<const Token> tokens, const GenerationOptions& options = {}) {
+    const auto known = history();
+    const auto common = static_cast<std::size_t>(
+        std::mismatch(known.begin(), known.end(), tokens.begin(), tokens.end()).first - known.begin());
+    if (common == 0) clear();
+    if (id_) engine_->truncate(*id_, common);
+    return append({tokens.begin() + static_cast<std::ptrdiff_t>(common), tokens.end()}, options);
+  }
+
+  /// Forgets all but the first `length` tokens; 0 forgets everything.
+  void truncate(std::size_t length) {
+    if (length == 0) return clear();
+    if (id_) engine_->truncate(*id_, length);
+  }
+
+  void clear() noexcept {
+    if (id_) engine_->remove(*id_);
+    id_.reset();
+  }
+
+  /// Tokens and cache as bytes: u64 count, tokens as i32, the cache's own state. They fit the same model and cache only.
+  std::vector<std::byte> save() const {
+    std::vector<Token> tokens;
+    std::vector<std::byte> state;
+    if (id_) engine_->save(*id_, tokens, state);
+    const std::uint64_t count = tokens.size();
+    std::vector<std::byte> bytes(sizeof count + tokens.size() * sizeof(Token));
+    std::memcpy(bytes.data(), &count, sizeof count);
+    if (count != 0) std::memcpy(bytes.data() + sizeof count, tokens.data(), tokens.size() * sizeof(Token));
+    bytes.insert(bytes.end(), state.begin(), state.end());
+    return bytes;
+  }
+
+  /// Replaces this session by a saved one. Errors: malformed, which leaves the session empty.
+  void restore(std::span<const std::byte> bytes) {
+    clear();
+    std::uint64_t count = 0;
+    if (bytes.size() < sizeof count) fail(ErrorCode::malformed, "the saved session is cut off");
+    std::memcpy(&count, bytes.data(), sizeof count);
+    bytes = bytes.subspan(sizeof count);
+    if (count > bytes.size() / sizeof(Token)) fail(ErrorCode::malformed, "the saved session is cut off");
+    if (count == 0) return;
+    std::vector<Token> tokens(count);
+    std::memcpy(tokens.data(), bytes.data(), count * sizeof(Token));
+    id_ = engine_->restore(tokens, bytes.subspan(count * sizeof(Token)));
+  }
+
+ private:
+  Engine* engine_;
+  const Tokenizer* tokenizer_;
+  std::optional<SequenceId> id_;
+};
+
+}  // namespace tulle

@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file The filters that take or make lists (L2, text).
+#pragma once
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <tulle/text/jinja/text_filters.hpp>
+
+namespace tulle::jinja {
+
+namespace detail {
+
+inline Value generator(Items items) { return Value::sequence(std::move(items), Flavor::generator); }
+
+/// What sorting, grouping and uniqueness compare: the item or an attribute of it, in lower case unless told otherwise.
+inline Value comparison_key(Budget& budget, V item, V attribute, bool case_sensitive) {
+  const Value key = attribute.is(Kind::none) ? item : follow(budget, item, attribute);
+  budget.spend(1);
+  if (case_sensitive || !key.is(Kind::text)) return key;
+  budget.allocate(key.text().size());
+  return lower(key.text());
+}
+
+/// Items in Python's order of their keys; equal ones stay as they were, also in reverse.
+inline Items sorted(Budget& budget, const Items& items, V attribute, bool case_sensitive, bool reverse) {
+  budget.allocate(items.size(), 3 * sizeof(Value));
+  std::vector<std::pair<Value, Value>> keyed;
+  for (V item : items) keyed.emplace_back(comparison_key(budget, item, attribute, case_sensitive), item);
+  std::stable_sort(keyed.begin(), keyed.end(), [&](const auto& a, const auto& b) {
+    return reverse ? compare(budget, b.first, a.first) < 0 : compare(budget, a.first, b.first) < 0;
+  });
+  Items result;
+  for (auto& entry : keyed) result.push_back(std::move(entry.second));
+  return result;
+}
+
+inline Value sort(Budget& budget, V input, A arguments) {
+  const Bound bound("sort", arguments, {"reverse", "case_sensitive", "attribute"});
+  const Value items = iterate(budget, input);
+  return Value::sequence(
+      sorted(budget, items.items(), bound.value(2, None{}), bound.truth(1, false), bound.truth(0, false)));
+}
+
+inline Value dict_sort(Budget& budget, V input, A arguments) {
+  const Bound bound("dictsort", arguments, {"case_sensitive", "by", "reverse"});
+  const std::string by = bound.text(1, "key");
+  if (!input.is(Kind::mapping)) fail(ErrorCode::invalid_argument, "wants a dict, not ", input.type_name());
+  if (by != "key" && by != "value") fail(ErrorCode::invalid_argument, "dictsort() sorts by 'key' or 'value'");
+  const Value column = std::int64_t{by == "value"};
+  const Value entries = entries_as_tuples(budget, input);
+  return Value::sequence(sorted(budget, entries.items(), column, bound.truth(0, false), bound.truth(2, false)));
+}
+
+inline Value group_by(Budget& budget, V input, A arguments) {
+  const Bound bound("groupby", arguments, {"attribute", "default", "case_sensitive"});
+  const bool case_sensitive = bound.truth(2, false);
+  const Value all = iterate(budget, input);
+  const Items items = sorted(budget, all.items(), bound.required(0), case_sensitive, false);
+  Items groups, members;
+  Value group_key;
+  const auto close = [&] {
+    if (members.empty()) return;
+    const Value name = follow(budget, members.front(), bound.required(0), bound.value(1, {}));
+    groups.push_back(Value::sequence({name, Value::sequence(std::exchange(members, {}))}, Flavor::tuple));
+  };
+  for (V item : items) {
+    const Value key = comparison_key(budget, item, bound.required(0), case_sensitive);
+    if (!equal(budget, key, group_key)) close();
+    group_key = key;
+    members.push_back(item);
+  }
+  close();
+  return Value::sequence(std::move(groups));
+}
+
+inline Value unique(Budget& budget, V input, A arguments) {
+  const Bound bound("unique", arguments, {"case_sensitive", "attribute"});
+  const Value items = iterate(budget, input);
+  Items keys, kept;
+  for (V item : items.items()) {
+    const Value key = comparison_key(budget, item, bound.value(1, None{}), bound.truth(0, false));
+    if (std::any_of(keys.begin(), keys.end(), [&](V seen) { return equal(budget, seen, key); })) continue;
+    budget.allocate(2 * sizeof(Value));
+    keys.push_back(key);
+    kept.push_back(item);
+  }
+  return generator(std::move(kept));
+}
+
+/// min and max: the first of the smallest, the first of the largest.
+inline Value extreme(Budget& budget, std::string_view name, V input, A arguments) {
+  const Bound bound(name, arguments, {"case_sensitive", "attribute"});
+  const Value items = iterate(budget, input);
+  Value best = Value::undefined("the list is empty"), best_key;
+  for (V item : items.items()) {
+    const Value key = comparison_key(budget, item, bound.value(1, None{}), bound.truth(0, false));
+    const bool better = best.is(Kind::undefined) ||
+                        (name == "min" ? compare(budget, key, best_key) < 0 : compare(budget, best_key, key) < 0);
+    if (!better) continue;
+    best = item;
+    best_key = key;
+  }
+  return best;
+}
+
+inline Value sum(Budget& budget, V input, A arguments) {
+  const Bound bound("sum", arguments, {"attribute", "start"});
+  const Value items = iterate(budget, input), path = bound.value(0, None{});
+  Value total = bound.value(1, std::int64_t{0});
+  for (V item : items.items()) total = add(budget, total, path.is(Kind::none) ? item : follow(budget, item, path));
+  return total;
+}
+
+inline Value join_filter(Budget& budget, V input, A arguments) {
+  const Bound bound("join", arguments, {"d", "attribute"});
+  Items items = iterate(budget, input).items();
+  budget.allocate(items.size(), sizeof(Value));
+  if (bound.has(1) && !bound.required(1).is(Kind::none)) {
+    for (Value& item : items) item = follow(budget, item, bound.required(1));
+  }
+  return join(budget, to_text(budget, bound.value(0, "")), items, false);
+}
+
+inline Value reverse(Budget& budget, V input, A) {
+  if (input.is(Kind::text)) return slice(budget, input, None{}, None{}, std::int64_t{-1});
+  Items items = iterate(budget, input).items();
+  budget.allocate(items.size(), sizeof(Value));
+  std::reverse(items.begin(), items.end());
+  return generator(std::move(items));
+}
+
+/// Lists of `size` items, the last one filled up where `fill` is given.
+inline Value batch(Budget& budget, V input, A arguments) {
+  const Bound bound("batch", arguments, {"linecount", "fill_with"});
+  const std::int64_t size = bound.integer(0, 0);
+  if (size < 1) fail(ErrorCode::invalid_argument, "batch() wants a positive 'linecount'");
+  const Value items = iterate(budget, input), fill = bound.value(1, None{});
+  Items batches, batch;
+  for (V item : items.items()) {
+    budget.allocate(2 * sizeof(Value));
+    batch.push_back(item);
+    if (static_cast<std::int64_t>(batch.size()) == size) batches.push_back(Value::sequence(std::exchange(batch, {})));
+  }
+  if (!batch.empty()) {
+    const std::size_t missing = static_cast<std::size_t>(size) - batch.size();
+    if (!fill.is(Kind::none)) {
+      budget.allocate(missing, sizeof(Value));
+      batch.insert(batch.end(), missing, fill);
+    }
+    batches.push_back(Value::sequence(std::move(batch)));
+  }
+  return generator(std::move(batches));
+}
+
+/// `slices` lists of nearly equal length, the shorter ones filled up where `fill_with` is given.
+inline Value slice_filter(Budget& budget, V input, A arguments) {
+  const Bound bound("slice", arguments, {"slices", "fill_with"});
+  const std::int64_t slices = bound.integer(0, 0);
+  if (slices < 1) fail(ErrorCode::invalid_argument, "slice() wants a positive number of 'slices'");
+  const Value all = iterate(budget, input), fill = bound.value(1, None{});
+  const auto count = static_cast<std::size_t>(slices);
+  const std::size_t size = all.items().size() / count, longer = all.items().size() % count;
+  budget.allocate(count, 4 * sizeof(Value));
+  budget.allocate(all.items().size(), sizeof(Value));
+  Items result;
+  auto next = all.items().begin();
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto end = next + static_cast<std::ptrdiff_t>(size + (i < longer ? 1 : 0));
+    Items part(std::exchange(next, end), end);
+    if (i >= longer && !fill.is(Kind::none)) part.push_back(fill);
+    result.push_back(Value::sequence(std::move(part)));
+  }
+  return generator(std::move(result));
+}
+
+inline Value first(Budget& budget, V input, A) {
+  if (input.is(Kind::text)) return item(budget, input, std::int64_t{0});
+  const Value items = iterate(budget, input);
+  return items.items().empty() ? Value::undefined("there is no first item, the list is empty") : items.items().front();
+}
+
+inline Value last(Budget& budget, V input, A) {
+  if (input.is(Kind::text)) return item(budget, input, std::int64_t{-1});
+  if (input.is(Flavor::generator)) fail(ErrorCode::invalid_argument, "a generator has no last item; put `| list` before it");
+  const Value items = iterate(budget, input);
+  return items.items().empty() ? Value::undefined("there is no last item, the list is empty") : items.items().back();
+}
+
+inline Value items_filter(Budget& budget, V input, A) {
+  if (input.is(Kind::undefined)) return generator({});
+  if (!input.is(Kind::mapping)) fail(ErrorCode::invalid_argument, "wants a dict, not ", input.type_name());
+  return generator(entries_as_tuples(budget, input).items());
+}
+
+inline Value list(Budget& budget, V input, A) {
+  const Value items = iterate(budget, input);
+  budget.allocate(items.items().size(), sizeof(Value));
+  return items.is(Flavor::list) ? items : Value::sequence(items.items());
+}
+
+inline Value length_filter(Budget& budget, V input, A) { return length(budget, input); }
+
+inline constexpr NamedFilter sequence_filters[] = {
+    {"batch", batch},
+    {"count", length_filter},
+    {"dictsort", dict_sort},
+    {"first", first},
+    {"groupby", group_by},
+    {"items", items_filter},
+    {"join", join_filter},
+    {"last", last},
+    {"length", length_filter},
+    {"list", list},
+    {"max", [](Budget& budget, V input, A arguments) { return extreme(budget, "max", input, arguments); }},
+    {"min", [](Budget& budget, V input, A arguments) { return extreme(budget, "min", input, arguments); }},
+    {"reverse", reverse},
+    {"slice", slice_filter},
+    {"sort", sort},
+    {"sum", sum},
+    {"unique", unique},
+};
+
+}  // namespace detail
+
+}  // namespace tulle::jinja

@@ -1,0 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file Everything for text generation. Our own headers never include it.
+#pragma once
+
+#include <tulle/assemblies.hpp>
+#include <tulle/generate/text_generation.hpp>
