@@ -30,19 +30,21 @@ constexpr InputTile input_tile(std::size_t first, std::size_t inputs) noexcept {
 
 namespace detail {
 
-/// Every input tile of one group of panels. Panels lie `apart` panels from each other.
+/// Every input tile of one group of panels.
 template <std::size_t Panels, class Loop>
-void run_tiles(const Loop& loop, std::size_t inputs, std::size_t panel, std::size_t apart) noexcept {
-  std::array<std::size_t, Panels> panels{};
-  for (std::size_t i = 0; i < Panels; ++i) panels[i] = panel + i * apart;
+void run_tiles(const Loop& loop, std::size_t inputs, const std::array<std::size_t, Panels>& panels) noexcept {
   for (std::size_t input = 0; input < inputs; input += tile_inputs) {
     const InputTile tile = input_tile(input, inputs);
     switch (tile.width) {
       case 1: loop.template run<Panels, 1>(panels.data(), tile); break;
-      case 2: loop.template run<Panels, 2>(panels.data(), tile); break;
-      case 4: loop.template run<Panels, 4>(panels.data(), tile); break;
+      case 2:
+        if constexpr (Panels == 2) loop.template run<Panels, 2>(panels.data(), tile);
+        break;
+      case 4:
+        if constexpr (Panels == 2) loop.template run<Panels, 4>(panels.data(), tile);
+        break;
       default:
-        if constexpr (Panels <= 2) loop.template run<Panels, 8>(panels.data(), tile);
+        if constexpr (Panels == 2) loop.template run<Panels, 8>(panels.data(), tile);
         break;
     }
   }
@@ -51,22 +53,28 @@ void run_tiles(const Loop& loop, std::size_t inputs, std::size_t panel, std::siz
 template <std::size_t Panels, class Loop>
 void run_panels(const Loop& loop, std::size_t inputs, std::size_t first, std::size_t last) noexcept {
   const std::size_t apart = (last - first) / Panels;
-  for (std::size_t panel = first; panel < first + apart; ++panel) run_tiles<Panels>(loop, inputs, panel, apart);
-  for (std::size_t panel = first + apart * Panels; panel < last; ++panel) run_tiles<1>(loop, inputs, panel, 0);
+  std::array<std::size_t, Panels> panels{};
+  for (std::size_t panel = first; panel < first + apart; ++panel) {
+    for (std::size_t i = 0; i < Panels; ++i) panels[i] = panel + i * apart;
+    run_tiles<Panels>(loop, inputs, panels);
+  }
+  if (first + apart * Panels < last) {  // the rest, with the last panel repeated: it only writes the same values again
+    for (std::size_t i = 0; i < Panels; ++i) panels[i] = std::min(first + apart * Panels + i, last - 1);
+    run_tiles<Panels>(loop, inputs, panels);
+  }
 }
 
 }  // namespace detail
 
 /// Runs `loop.template run<Panels, Inputs>(panels, tile)` over the panels of `rows` and all input tiles.
-/// Panels that are taken together (4 for a tile of one or two inputs, else 2) lie far apart: each is a memory stream of its
-/// own, and several streams read main memory 15 to 20 % faster than one. Tiles are the inner loop: a panel comes from
-/// main memory once and from the cache for every further tile.
+/// Panels that are taken together (4 for a single input, else 2) lie far apart: each is a memory stream of its own, and
+/// several streams read main memory 15 to 20 % faster than one. Tiles are the inner loop: a panel comes from main memory
+/// once and from the cache for every further tile.
 template <class Loop>
 void for_each_tile(const Loop& loop, std::size_t inputs, RowRange rows) noexcept {
-  if (rows.begin >= rows.end) return;  // a worker without a share; its range may begin at the end, inside a panel
   const std::size_t first = rows.begin / panel_rows;
   const std::size_t last = (rows.end + panel_rows - 1) / panel_rows;
-  if (inputs <= 2) {
+  if (inputs == 1) {
     detail::run_panels<4>(loop, inputs, first, last);
   } else {
     detail::run_panels<2>(loop, inputs, first, last);

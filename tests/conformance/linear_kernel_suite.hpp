@@ -1,0 +1,307 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file What every model of `LinearKernel` must do.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <utility>
+#include <vector>
+
+#include <catch2/catch_all.hpp>
+
+#include <tulle/core/thread_pool.hpp>
+#include <tulle/kernel/any_kernel.hpp>
+
+#include "unit/kernel/encoded_matrix.hpp"
+
+namespace tulle::conformance {
+
+using testing::EncodedMatrix;
+using testing::InputRows;
+using testing::MatrixEncoder;
+using testing::same_value;
+
+/// Value `column` of a prepared input as `multiply` reads it. A kernel with an input of its own adds an overload.
+template <class Weights>
+double value_read(const Weights&, const FloatInput& input, std::size_t index, std::size_t column) {
+  const InputTile tile = input_tile(index / tile_inputs * tile_inputs, input.inputs());
+  return double{input.values(tile)[column * tile.width + index - tile.first]};
+}
+
+template <class Weights>
+double value_read(const Weights&, const QuantizedInput& input, std::size_t index, std::size_t column) {
+  const InputTile tile = input_tile(index / tile_inputs * tile_inputs, input.inputs());
+  const std::size_t lane = index - tile.first;
+  return double{input.scales(tile)[column / group_columns * tile.width + lane]} *
+         input.codes(tile)[(column / 4 * tile.width + lane) * 4 + column % 4];
+}
+
+inline double value_read(const AnyKernel::Weights& weights, const AnyKernel::Input& input, std::size_t index,
+                         std::size_t column) {
+  return weights.is_float() ? value_read(weights, input.floats, index, column)
+                            : value_read(weights, input.quantized, index, column);
+}
+
+/// A matrix Y that notices who writes beside it: rows are padded, and canaries lie before, between and behind them.
+class GuardedOutput {
+ public:
+  GuardedOutput(std::size_t inputs, std::size_t rows)
+      : inputs_(inputs), rows_(rows), stride_(rows + 5), values_((inputs + 2) * stride_, canary) {}
+
+  MatrixView<float> view() noexcept { return {values_.data() + stride_, inputs_, rows_, stride_}; }
+
+  /// Whether all is canaries but the output rows of `written`.
+  bool untouched_beside(RowRange written) const noexcept {
+    for (std::size_t at = 0; at < values_.size(); ++at) {
+      const std::size_t line = at / stride_, row = at % stride_;
+      const bool inside = line >= 1 && line <= inputs_ && row >= written.begin && row < written.end;
+      if (!inside && values_[at] != canary) return false;
+    }
+    return true;
+  }
+
+ private:
+  static constexpr float canary = -6.0221e23f;
+  std::size_t inputs_, rows_, stride_;
+  std::vector<float> values_;
+};
+
+/// The laws of one kernel, for rows of one type. `Reference` is the kernel whose bits `Kernel` must give: the scalar one.
+template <LinearKernel Kernel, LinearKernel Reference = Kernel>
+class LinearKernelSuite {
+ public:
+  explicit LinearKernelSuite(DType dtype, PackOptions options = {}) : dtype_(dtype), options_(options) {}
+
+  void check_all() const {
+    CAPTURE(dtype_name(dtype_), Kernel::name, options_.int4_group, options_.scale_per_input);
+    check_shapes();
+    check_largest_codes();
+    check_broken_inputs();
+    check_threads();
+  }
+
+ private:
+  static constexpr std::size_t most_inputs = 20;
+
+  /// One matrix, its inputs, and the outputs they must have.
+  struct Problem {
+    Problem(const LinearKernelSuite& suite, EncodedMatrix encoded, InputRows inputs)
+        : matrix(std::move(encoded)), weights(Kernel::pack(matrix.rows, suite.options_)), x(std::move(inputs)) {
+      const auto reference = Reference::pack(matrix.rows, suite.options_);
+      typename Reference::Input input(1, matrix.rows.columns());
+      expected.resize(x.rows() * rows());
+      // One input and one panel at a time: whatever is taken together elsewhere is apart here.
+      for (std::size_t index = 0; index < x.rows(); ++index) {
+        Reference::start(reference, 1, input);
+        Reference::prepare(reference, x.only(index), input, {0, 1});
+        const MatrixView<float> y(expected.data() + index * rows(), 1, rows());
+        for (std::size_t row = 0; row < rows(); row += panel_rows) {
+          Reference::multiply(reference, input, y, {row, std::min(row + panel_rows, rows())});
+        }
+      }
+    }
+
+    std::size_t rows() const noexcept { return matrix.rows.rows(); }
+    std::size_t columns() const noexcept { return matrix.rows.columns(); }
+
+    bool is_expected(MatrixView<float> y) const noexcept {
+      for (std::size_t index = 0; index < y.rows; ++index) {
+        if (!std::equal(y[index], y[index] + rows(), expected.data() + index * rows(), same_value)) return false;
+      }
+      return true;
+    }
+
+    EncodedMatrix matrix;
+    typename Kernel::Weights weights;
+    InputRows x;
+    std::vector<float> expected;  // [inputs][rows]
+  };
+
+  EncodedMatrix random_matrix(std::size_t rows, std::size_t columns) const {
+    return testing::random_matrix(dtype_, rows, columns, static_cast<std::uint32_t>(rows * 4099 + columns));
+  }
+  static InputRows random_inputs(std::size_t inputs, std::size_t columns) {
+    return {inputs, columns, testing::random_floats(inputs * columns, static_cast<std::uint32_t>(inputs + columns))};
+  }
+  std::size_t legal(std::size_t columns) const noexcept { return round_up(columns, dtype_info(dtype_).block_elements); }
+
+  void check_shapes() const {
+    for (const std::size_t columns : {1, 3, 31, 32, 63, 64, 65, 96, 256, 576}) {
+      if (columns == legal(columns)) check_shape(33, columns, {1, 2, 3, 8, 13});
+    }
+    for (const std::size_t rows : {1, 15, 16, 17, 100}) check_shape(rows, legal(96), {1, 2, 4, 6, 9});
+    check_shape(16, 1024, {1, 7});
+    std::vector<std::size_t> all;
+    for (std::size_t inputs = 1; inputs <= most_inputs; ++inputs) all.push_back(inputs);
+    check_shape(65, legal(70), all);              // 5 panels: a group of four and one left over, or two of two
+    check_shape(113, legal(130), {1, 2, 8, 17});  // 8 panels: two groups of four, or four of two
+  }
+
+  void check_shape(std::size_t rows, std::size_t columns, const std::vector<std::size_t>& counts) const {
+    const Problem problem(*this, random_matrix(rows, columns), random_inputs(counts.back(), columns));
+    CAPTURE(rows, columns);
+    REQUIRE(problem.weights.rows() == rows);
+    REQUIRE(problem.weights.columns() == columns);
+    REQUIRE(problem.weights.size_bytes() > 0);
+    check_unpacked(problem);
+    typename Kernel::Input input(most_inputs, columns + 70);  // kept for all counts: nothing stale may show
+    for (const std::size_t inputs : counts) {
+      CAPTURE(inputs);
+      Kernel::start(problem.weights, inputs, input);
+      Kernel::prepare(problem.weights, problem.x.first(inputs), input, {0, inputs});
+      check_close(problem, input, inputs);
+      for (const std::size_t part : {rows, 3 * panel_rows, panel_rows}) check_ranges(problem, input, inputs, part);
+
+      Kernel::start(problem.weights, inputs, input);
+      for (std::size_t first = (inputs - 1) / tile_inputs * tile_inputs;; first -= tile_inputs) {  // last tile first
+        Kernel::prepare(problem.weights, problem.x.first(inputs), input, {first, std::min(first + tile_inputs, inputs)});
+        if (first == 0) break;
+      }
+      check_ranges(problem, input, inputs, rows);
+    }
+  }
+
+  /// The same bits when the rows are computed `part` at a time, from the last to the first, and nothing written beside.
+  void check_ranges(const Problem& problem, const typename Kernel::Input& input, std::size_t inputs,
+                    std::size_t part) const {
+    CAPTURE(part);
+    const std::size_t rows = problem.rows();
+    GuardedOutput output(inputs, rows);
+    Kernel::multiply(problem.weights, input, output.view(), {rows, rows});  // what a worker without a share asks for
+    REQUIRE(output.untouched_beside({0, 0}));
+    const std::size_t step = round_up(part, panel_rows), last = (rows - 1) / step * step;
+    for (std::size_t begin = last;; begin -= step) {
+      Kernel::multiply(problem.weights, input, output.view(), {begin, std::min(begin + step, rows)});
+      REQUIRE(output.untouched_beside({begin, rows}));
+      if (begin == 0) break;
+    }
+    REQUIRE(problem.is_expected(output.view()));
+  }
+
+  void check_unpacked(const Problem& problem) const {
+    if (!Kernel::keeps_values(dtype_, options_)) return;
+    std::vector<float> decoded(problem.columns()), unpacked(problem.columns());
+    for (std::size_t row = 0; row < problem.rows(); ++row) {
+      problem.matrix.rows.decode(row, decoded.data());
+      Kernel::unpack_row(problem.weights, row, unpacked.data());
+      CAPTURE(row);
+      REQUIRE(std::equal(decoded.begin(), decoded.end(), unpacked.begin(), same_value));
+    }
+  }
+
+  /// Close to the product in double precision of what `unpack_row` gives and what the prepared input holds. An output is
+  /// a sum of at most `columns` terms, each added with one rounding of 2^-24; four more roundings make a term. A Q4_1
+  /// weight is a sum whose parts may cancel, so it counts with the size of its parts.
+  void check_close(const Problem& problem, const typename Kernel::Input& input, std::size_t inputs) const {
+    const std::size_t rows = problem.rows(), columns = problem.columns();
+    constexpr bool is_float = std::is_same_v<typename Kernel::Input, FloatInput>;
+    const double roundings = is_float ? static_cast<double>(columns) : static_cast<double>(columns) / 8;
+    std::vector<float> weights(columns);
+    std::vector<double> x(inputs * columns);
+    for (std::size_t index = 0; index < inputs; ++index) {
+      for (std::size_t k = 0; k < columns; ++k) x[index * columns + k] = value_read(problem.weights, input, index, k);
+    }
+    double worst = 0;
+    for (std::size_t row = 0; row < rows; row += row + 8 < rows ? 7 : 1) {
+      Kernel::unpack_row(problem.weights, row, weights.data());
+      for (std::size_t index = 0; index < inputs; ++index) {
+        double sum = 0, size = 0;
+        for (std::size_t k = 0; k < columns; ++k) {
+          const double value = x[index * columns + k];
+          sum += double{weights[k]} * value;
+          size += (std::fabs(weights[k]) + 2 * double{problem.matrix.largest_minimum}) * std::fabs(value);
+        }
+        const double bound = (roundings + 6) * 0x1p-24 * size + 1e-38;
+        worst = std::max(worst, std::fabs(problem.expected[index * rows + row] - sum) / bound);
+      }
+    }
+    REQUIRE(worst <= 1);
+  }
+
+  /// All codes at the ends of their range, all signs equal: where an instruction saturates, it shows here.
+  void check_largest_codes() const {
+    constexpr std::size_t rows = 16, columns = 4096, inputs = 6;
+    for (const int code : {0x80, 0x7F, 0x00, 0xFF}) {
+      std::vector<float> values(inputs * columns);
+      for (std::size_t at = 0; at < values.size(); ++at) {
+        constexpr std::array patterns{0x00u, 0xFFu, 0xAAu, 0x0Fu, 0x33u, 0x69u};  // a set bit is a negative value
+        values[at] = patterns[at / columns] >> at % 8 & 1 ? -1.0f : 1.0f;
+      }
+      const Problem problem(*this, MatrixEncoder(dtype_, 7, static_cast<std::uint8_t>(code)).encode(rows, columns),
+                            InputRows(inputs, columns, values));
+      typename Kernel::Input input(inputs, columns);
+      Kernel::start(problem.weights, inputs, input);
+      Kernel::prepare(problem.weights, problem.x.first(inputs), input, {0, inputs});
+      CAPTURE(code);
+      REQUIRE(std::fabs(std::fabs(value_read(problem.weights, input, 0, 0)) - 1) < 1e-6);
+      check_close(problem, input, inputs);
+      GuardedOutput output(inputs, rows);
+      Kernel::multiply(problem.weights, input, output.view(), {0, rows});
+      REQUIRE(problem.is_expected(output.view()));
+    }
+  }
+
+  /// Inputs that are not finite show in every output of theirs and in no other; zeros give zeros, tiny and huge numbers
+  /// what the reference gives.
+  void check_broken_inputs() const {
+    constexpr float inf = std::numeric_limits<float>::infinity();
+    constexpr std::array<float, 9> oddities{std::numeric_limits<float>::quiet_NaN(), inf, -inf,
+                                            std::numeric_limits<float>::max(), 1e-36f, 2e-38f, 1e-42f, -0.0f, 3e38f};
+    constexpr std::size_t finite_from = 3, rows = 17, inputs = 2 * oddities.size() + 2;
+    const std::size_t columns = legal(130);
+    InputRows x = random_inputs(inputs, columns);
+    for (std::size_t odd = 0; odd < oddities.size(); ++odd) {
+      x.row(odd)[columns - 1] = oddities[odd];                              // among ordinary numbers
+      std::fill_n(x.row(oddities.size() + odd), columns, oddities[odd]);  // and alone
+    }
+    std::fill_n(x.row(inputs - 1), columns, 0.0f);
+    EncodedMatrix matrix = MatrixEncoder(dtype_, 3, std::uint8_t{0x35}).encode(rows, columns);
+    const Problem problem(*this, std::move(matrix), std::move(x));
+    typename Kernel::Input input(inputs, columns);
+    Kernel::start(problem.weights, inputs, input);
+    Kernel::prepare(problem.weights, problem.x.first(inputs), input, {0, inputs});
+    GuardedOutput output(inputs, rows);
+    Kernel::multiply(problem.weights, input, output.view(), {0, rows});
+    const MatrixView<float> y = output.view();
+    REQUIRE(problem.is_expected(y));
+    for (std::size_t index = 0; index < inputs; ++index) {
+      CAPTURE(index);
+      const bool broken = index % oddities.size() < finite_from && index < 2 * oddities.size();
+      if (broken) REQUIRE(std::none_of(y[index], y[index] + rows, [](float value) { return std::isfinite(value); }));
+    }
+    REQUIRE(std::all_of(y[inputs - 2], y[inputs - 2] + rows, [](float value) { return std::isfinite(value); }));
+    REQUIRE(std::all_of(y[inputs - 1], y[inputs - 1] + rows, [](float value) { return value == 0; }));
+  }
+
+  void check_threads() const {
+    const std::size_t rows = 161, columns = legal(130), inputs = 20;
+    const Problem problem(*this, random_matrix(rows, columns), random_inputs(inputs, columns));
+    typename Kernel::Input input(inputs, columns);
+    for (const std::size_t workers : {2, 3}) {
+      ThreadPool pool(workers);
+      Kernel::start(problem.weights, inputs, input);
+      pool.run([&](std::size_t worker) noexcept {
+        const Share share = share_of(inputs, tile_inputs, worker, workers);
+        Kernel::prepare(problem.weights, problem.x.first(inputs), input, {share.begin, share.end});
+      });
+      GuardedOutput output(inputs, rows);
+      const MatrixView<float> y = output.view();
+      pool.run([&](std::size_t worker) noexcept {
+        const Share share = share_of(rows, panel_rows, worker, workers);
+        Kernel::multiply(problem.weights, input, y, {share.begin, share.end});
+      });
+      CAPTURE(workers);
+      REQUIRE(output.untouched_beside({0, rows}));
+      REQUIRE(problem.is_expected(y));
+    }
+  }
+
+  DType dtype_;
+  PackOptions options_;
+};
+
+}  // namespace tulle::conformance

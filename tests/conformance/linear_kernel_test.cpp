@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "conformance/linear_kernel_suite.hpp"
+
+#include <bit>
+#include <cstdint>
+#include <vector>
+
+#include <catch2/catch_all.hpp>
+
+#include <tulle/kernel/any_kernel.hpp>
+#include <tulle/kernel/dense_float.hpp>
+#include <tulle/kernel/dense_i4.hpp>
+#include <tulle/kernel/dense_i8.hpp>
+
+#include "unit/kernel/instruction_sets.hpp"
+
+using namespace tulle;
+using conformance::LinearKernelSuite;
+using testing::InstructionSets;
+using testing::require_machine;
+
+namespace {
+
+/// FNV-1a over the bits of Y for a random 40 x 512 matrix and 9 inputs.
+template <LinearKernel Kernel>
+std::uint64_t hash_of_product(DType dtype, PackOptions options = {}) {
+  constexpr std::size_t rows = 40, columns = 512, inputs = 9;
+  const auto weights = Kernel::pack(testing::random_matrix(dtype, rows, columns, 77).rows, options);
+  const testing::InputRows x(inputs, columns, testing::random_floats(inputs * columns, 78));
+  typename Kernel::Input input(inputs, columns);
+  Kernel::start(weights, inputs, input);
+  Kernel::prepare(weights, x.first(inputs), input, {0, inputs});
+  std::vector<float> y(inputs * rows);
+  Kernel::multiply(weights, input, {y.data(), inputs, rows}, {0, rows});
+  std::uint64_t hash = 0xCBF29CE484222325u;
+  for (const float value : y) hash = (hash ^ std::bit_cast<std::uint32_t>(value)) * 0x100000001B3u;
+  return hash;
+}
+
+}  // namespace
+
+TEMPLATE_LIST_TEST_CASE("the bits of a product are those of every compiler and machine", "[conformance][linear_kernel]",
+                        InstructionSets) {
+  require_machine<TestType>();
+  CHECK(hash_of_product<BasicDenseF32<TestType>>(DType::f32) == 0xFFC094B76939FA3Eu);
+  CHECK(hash_of_product<BasicDenseF16<TestType>>(DType::f16) == 0x347DFAB6B945685Eu);
+  CHECK(hash_of_product<BasicDenseF16<TestType>>(DType::bf16) == 0x36B9BFAB4A5E30F8u);
+  CHECK(hash_of_product<BasicDenseI8<TestType>>(DType::f32) == 0x53F0D6A3AC2E86C8u);
+  CHECK(hash_of_product<BasicDenseI8<TestType>>(DType::i8, {.scale_per_input = true}) == 0x86DE430D8CA90536u);
+  CHECK(hash_of_product<BasicDenseI8<TestType>>(DType::q8_0) == 0x3910FFA0E5F8F35Fu);
+  CHECK(hash_of_product<BasicDenseI8<TestType>>(DType::q6_k) == 0x1C578CE374F52222u);
+  CHECK(hash_of_product<BasicDenseI4<TestType>>(DType::f32, {.int4_group = 128}) == 0x1761D886EB12333Bu);
+  CHECK(hash_of_product<BasicDenseI4<TestType>>(DType::q4_0) == 0x75CDDF90AFB697D0u);
+  CHECK(hash_of_product<BasicDenseI4<TestType>>(DType::q4_1) == 0x2ADB1E1525B995D2u);
+}
+
+TEMPLATE_LIST_TEST_CASE("dense f32 keeps the laws of linear kernels", "[conformance][linear_kernel]", InstructionSets) {
+  require_machine<TestType>();
+  using Suite = LinearKernelSuite<BasicDenseF32<TestType>, BasicDenseF32<isa::Scalar>>;
+  Suite(DType::f32).check_all();
+  Suite(DType::q4_1).check_all();
+}
+
+TEMPLATE_LIST_TEST_CASE("dense f16 keeps the laws of linear kernels", "[conformance][linear_kernel]", InstructionSets) {
+  require_machine<TestType>();
+  using Suite = LinearKernelSuite<BasicDenseF16<TestType>, BasicDenseF16<isa::Scalar>>;
+  Suite(DType::f16).check_all();
+  Suite(DType::bf16).check_all();
+  Suite(DType::f32).check_all();
+}
+
+TEMPLATE_LIST_TEST_CASE("dense int8 keeps the laws of linear kernels", "[conformance][linear_kernel]", InstructionSets) {
+  require_machine<TestType>();
+  using Suite = LinearKernelSuite<BasicDenseI8<TestType>, BasicDenseI8<isa::Scalar>>;
+  Suite(DType::f32).check_all();
+  Suite(DType::i8).check_all();
+  Suite(DType::i8, {.scale_per_input = true}).check_all();
+  Suite(DType::q8_0).check_all();
+  Suite(DType::q6_k).check_all();
+}
+
+TEMPLATE_LIST_TEST_CASE("dense int4 keeps the laws of linear kernels", "[conformance][linear_kernel]", InstructionSets) {
+  require_machine<TestType>();
+  using Suite = LinearKernelSuite<BasicDenseI4<TestType>, BasicDenseI4<isa::Scalar>>;
+  for (const std::size_t group : {32, 64, 128}) Suite(DType::f32, {.int4_group = group}).check_all();
+  Suite(DType::q4_0).check_all();
+  Suite(DType::q4_1).check_all();
+}
+
+TEMPLATE_LIST_TEST_CASE("the run-time kernel keeps the laws and gives the bits of the form it chose",
+                        "[conformance][linear_kernel]", InstructionSets) {
+  require_machine<TestType>();
+  const testing::ActiveSet active(TestType::value);
+  LinearKernelSuite<AnyKernel, BasicDenseF32<isa::Scalar>>(DType::f32).check_all();
+  LinearKernelSuite<AnyKernel, BasicDenseF16<isa::Scalar>>(DType::f16).check_all();
+  LinearKernelSuite<AnyKernel, BasicDenseF16<isa::Scalar>>(DType::bf16).check_all();
+  using Suite8 = LinearKernelSuite<AnyKernel, BasicDenseI8<isa::Scalar>>;
+  Suite8(DType::i8, {.scale_per_input = true}).check_all();
+  Suite8(DType::q8_0).check_all();
+  Suite8(DType::q6_k).check_all();
+  Suite8(DType::q4_0, {.kernel = KernelChoice::dense_i8}).check_all();
+  using Suite4 = LinearKernelSuite<AnyKernel, BasicDenseI4<isa::Scalar>>;
+  Suite4(DType::q4_0).check_all();
+  Suite4(DType::q4_1).check_all();
+  Suite4(DType::f16, {.kernel = KernelChoice::dense_i4, .int4_group = 64}).check_all();
+}

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <tulle/kernel/any_kernel.hpp>
+
+#include <utility>
+
+#include <catch2/catch_all.hpp>
+
+#include "unit/kernel/encoded_matrix.hpp"
+
+using namespace tulle;
+
+TEST_CASE("every kernel has a name that finds it", "[kernel][any_kernel]") {
+  for (const auto& [name, choice] : kernel_choices) CHECK(kernel_choice(name) == choice);
+  CHECK(kernel_choice(DenseF32::name) == KernelChoice::dense_f32);
+  CHECK(kernel_choice(DenseF16::name) == KernelChoice::dense_f16);
+  CHECK(kernel_choice(DenseI8::name) == KernelChoice::dense_i8);
+  CHECK(kernel_choice(DenseI4::name) == KernelChoice::dense_i4);
+}
+
+TEST_CASE("an unknown kernel name is an error that lists the known ones", "[kernel][any_kernel]") {
+  for (const char* name : {"", "dense", "DENSE_I8", "dense_i8 "}) {
+    try {
+      kernel_choice(name);
+      FAIL("no error for \"" << name << '"');
+    } catch (const Error& error) {
+      CHECK(error.code() == ErrorCode::invalid_argument);
+      CHECK_THAT(error.what(), Catch::Matchers::ContainsSubstring("auto, dense_f32, dense_f16, dense_i8, dense_i4"));
+    }
+  }
+}
+
+TEST_CASE("each type of rows gets the form that keeps its values", "[kernel][any_kernel]") {
+  const std::pair<DType, std::string_view> expected[] = {
+      {DType::f32, "dense_f32"}, {DType::f16, "dense_f16"},  {DType::bf16, "dense_f16"}, {DType::i8, "dense_i8"},
+      {DType::q8_0, "dense_i8"}, {DType::q6_k, "dense_i8"}, {DType::q4_0, "dense_i4"},  {DType::q4_1, "dense_i4"}};
+  for (const auto& [dtype, name] : expected) {
+    CAPTURE(dtype_name(dtype));
+    const auto matrix = testing::random_matrix(dtype, 18, 256, 9);
+    const auto weights = AnyKernel::pack(matrix.rows);
+    for (const auto& [kernel, choice] : kernel_choices) {
+      const bool keeps = kernel == "auto" || kernel == "dense_f32" || kernel == name;
+      CHECK(AnyKernel::keeps_values(dtype, {.kernel = choice}) == keeps);
+    }
+    CHECK(weights.kernel_name() == name);
+    CHECK(weights.is_float() == name.ends_with("f32") + name.ends_with("f16"));
+    CHECK(weights.rows() == 18);
+    CHECK(weights.columns() == 256);
+    std::vector<float> decoded(256), unpacked(256);
+    for (std::size_t row = 0; row < 18; ++row) {
+      matrix.rows.decode(row, decoded.data());
+      AnyKernel::unpack_row(weights, row, unpacked.data());
+      REQUIRE(std::equal(decoded.begin(), decoded.end(), unpacked.begin(), testing::same_value));
+    }
+  }
+}
+
+TEST_CASE("rows of several types get f32, and what is asked for is what is packed", "[kernel][any_kernel]") {
+  const auto q8_0 = testing::random_matrix(DType::q8_0, 1, 32, 1);
+  const auto q4_0 = testing::random_matrix(DType::q4_0, 1, 32, 1);
+  WeightRows mixed(32);
+  mixed.append(q8_0.rows[0].data, DType::q8_0);
+  mixed.append(q4_0.rows[0].data, DType::q4_0);
+  CHECK(AnyKernel::pack(mixed).kernel_name() == "dense_f32");
+  for (const auto& [name, choice] : kernel_choices) {
+    if (choice == KernelChoice::automatic) continue;
+    CHECK(AnyKernel::pack(mixed, {.kernel = choice}).kernel_name() == name);
+    CHECK(AnyKernel::pack(q4_0.rows, {.kernel = choice}).kernel_name() == name);
+  }
+}
+
+TEST_CASE("matrices share an input when they read the same form of it", "[kernel][any_kernel]") {
+  const auto packed = [](DType dtype, std::size_t columns, PackOptions options = {}) {
+    return AnyKernel::pack(testing::random_matrix(dtype, 2, columns, 1).rows, options);
+  };
+  const auto i8 = packed(DType::q8_0, 64), i4 = packed(DType::q4_1, 64), f16 = packed(DType::f16, 64);
+  CHECK(AnyKernel::shares_input(i8, i4));
+  CHECK(AnyKernel::shares_input(f16, packed(DType::f32, 64)));
+  CHECK_FALSE(AnyKernel::shares_input(i8, f16));
+  CHECK_FALSE(AnyKernel::shares_input(i8, packed(DType::q8_0, 96)));
+  CHECK_FALSE(AnyKernel::shares_input(i8, packed(DType::i8, 64, {.scale_per_input = true})));
+}

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file Weight matrices as files hold them, for tests: the same bytes on every machine.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <optional>
+#include <vector>
+
+#include <tulle/core/half.hpp>
+#include <tulle/core/rng.hpp>
+#include <tulle/tensor/weight_rows.hpp>
+
+namespace tulle::testing {
+
+/// A stream of numbers that depends on its seed alone.
+class Numbers {
+ public:
+  explicit Numbers(std::uint32_t seed) : seed_(seed) {}
+
+  std::uint32_t bits() noexcept { return philox({drawn_++, 0, 0, 0}, {seed_, 0})[0]; }
+  std::size_t below(std::size_t bound) noexcept { return bits() % bound; }
+  float between(float low, float high) noexcept {
+    return std::fma(high - low, static_cast<float>(bits() >> 8) * 0x1p-24f, low);  // one rounding on every machine
+  }
+
+ private:
+  std::uint32_t seed_;
+  std::uint32_t drawn_ = 0;
+};
+
+inline std::vector<float> random_floats(std::size_t count, std::uint32_t seed, float low = -2, float high = 2) {
+  Numbers numbers(seed);
+  std::vector<float> values(count);
+  for (float& value : values) value = numbers.between(low, high);
+  return values;
+}
+
+/// The bytes of a matrix and the rows that lie in them.
+struct EncodedMatrix {
+  explicit EncodedMatrix(std::size_t columns) : rows(columns) {}
+  EncodedMatrix(EncodedMatrix&&) = default;
+
+  std::vector<std::byte> bytes;
+  WeightRows rows;
+  float largest_minimum = 0;  ///< of Q4_1 blocks: the largest |minimum|
+};
+
+/// Writes random rows of one type. Codes are random bytes, or all the byte `code`; one scale in eight is subnormal.
+class MatrixEncoder {
+ public:
+  MatrixEncoder(DType dtype, std::uint32_t seed, std::optional<std::uint8_t> code = std::nullopt)
+      : dtype_(dtype), numbers_(seed), code_(code) {}
+
+  /// The first row lies at an odd address, as it may in a mapped file. `columns` is a whole number of blocks.
+  EncodedMatrix encode(std::size_t rows, std::size_t columns) {
+    EncodedMatrix matrix(columns);
+    bytes_ = &matrix.bytes;
+    const std::size_t row_bytes = dtype_bytes(dtype_, columns, "a test matrix");
+    bytes_->reserve(1 + rows * row_bytes);
+    bytes_->push_back(std::byte{0});
+    for (std::size_t row = 0; row < rows; ++row) {
+      for (std::size_t column = 0; column < columns; column += dtype_info(dtype_).block_elements) put_block();
+    }
+    for (std::size_t row = 0; row < rows; ++row) {
+      const float scale = dtype_ == DType::i8 ? numbers_.between(0.001f, 0.02f) : 1.0f;
+      matrix.rows.append(matrix.bytes.data() + 1 + row * row_bytes, dtype_, scale);
+    }
+    matrix.largest_minimum = largest_minimum_;
+    return matrix;
+  }
+
+ private:
+  template <class T>
+  void put(T value) {
+    const auto* first = reinterpret_cast<const std::byte*>(&value);
+    bytes_->insert(bytes_->end(), first, first + sizeof value);
+  }
+  void put_codes(std::size_t count) {
+    for (std::size_t i = 0; i < count; ++i) put(code_.value_or(static_cast<std::uint8_t>(numbers_.bits())));
+  }
+  Half half(float low, float high) {
+    if (numbers_.below(8) == 0) return {static_cast<std::uint16_t>(numbers_.bits() & 0x83FFu)};
+    return to_half(numbers_.between(low, high));
+  }
+  float element() {
+    if (code_) return static_cast<float>(static_cast<std::int8_t>(*code_));
+    return numbers_.below(16) == 0 ? std::bit_cast<float>(numbers_.bits() & 0x807FFFFFu) : numbers_.between(-1, 1);
+  }
+
+  void put_block() {
+    switch (dtype_) {
+      case DType::f32: put(element()); return;
+      case DType::f16: put(code_ ? to_half(element()) : half(-1, 1)); return;
+      case DType::bf16: put(to_bfloat16(element())); return;
+      case DType::q8_0:
+        put(half(-0.02f, 0.02f));
+        put_codes(32);
+        return;
+      case DType::q4_0:
+        put(half(-0.2f, 0.2f));
+        put_codes(16);
+        return;
+      case DType::q4_1: {
+        put(half(-0.2f, 0.2f));
+        const Half minimum = half(-1, 1);
+        largest_minimum_ = std::max(largest_minimum_, std::fabs(to_float(minimum)));
+        put(minimum);
+        put_codes(16);
+        return;
+      }
+      case DType::q6_k:
+        put_codes(192);
+        for (std::size_t group = 0; group < 16; ++group) put(static_cast<std::uint8_t>(numbers_.bits()));
+        put(half(-0.001f, 0.001f));
+        return;
+      default: put_codes(1); return;
+    }
+  }
+
+  DType dtype_;
+  Numbers numbers_;
+  std::optional<std::uint8_t> code_;
+  std::vector<std::byte>* bytes_ = nullptr;
+  float largest_minimum_ = 0;
+};
+
+inline EncodedMatrix random_matrix(DType dtype, std::size_t rows, std::size_t columns, std::uint32_t seed) {
+  return MatrixEncoder(dtype, seed).encode(rows, columns);
+}
+
+/// F32 rows with these values.
+inline EncodedMatrix float_matrix(std::size_t rows, std::size_t columns, const std::vector<float>& values) {
+  EncodedMatrix matrix(columns);
+  matrix.bytes.resize(1 + values.size() * sizeof(float));
+  std::memcpy(matrix.bytes.data() + 1, values.data(), values.size() * sizeof(float));
+  for (std::size_t row = 0; row < rows; ++row) {
+    matrix.rows.append(matrix.bytes.data() + 1 + row * columns * sizeof(float), DType::f32);
+  }
+  return matrix;
+}
+
+/// Equal bits, or both NaN: a NaN must show, but which NaN it is may differ between instruction sets.
+inline bool same_value(float a, float b) noexcept {
+  return std::bit_cast<std::uint32_t>(a) == std::bit_cast<std::uint32_t>(b) || (a != a && b != b);
+}
+
+/// X in one row after the other, each followed by a NaN that no kernel may read, the last one by nothing at all.
+class InputRows {
+ public:
+  InputRows(std::size_t rows, std::size_t columns, const std::vector<float>& values)
+      : rows_(rows), columns_(columns), values_(rows * (columns + 1) - 1, std::bit_cast<float>(0x7FC00000u)) {
+    for (std::size_t row = 0; row < rows; ++row) {
+      std::copy_n(values.begin() + static_cast<std::ptrdiff_t>(row * columns), columns,
+                  values_.begin() + static_cast<std::ptrdiff_t>(row * (columns + 1)));
+    }
+  }
+
+  float* row(std::size_t index) noexcept { return values_.data() + index * (columns_ + 1); }
+  /// The first `count` rows.
+  MatrixView<const float> first(std::size_t count) const noexcept { return {values_.data(), count, columns_, columns_ + 1}; }
+  MatrixView<const float> only(std::size_t index) const noexcept {
+    return {values_.data() + index * (columns_ + 1), 1, columns_, columns_ + 1};
+  }
+  std::size_t rows() const noexcept { return rows_; }
+
+ private:
+  std::size_t rows_, columns_;
+  std::vector<float> values_;
+};
+
+}  // namespace tulle::testing

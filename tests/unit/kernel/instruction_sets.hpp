@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file The instruction sets that a test runs on.
+#pragma once
+
+#include <string>
+#include <tuple>
+
+#include <catch2/catch_all.hpp>
+
+#include <tulle/tensor/isa.hpp>
+
+namespace tulle::testing {
+
+/// For TEMPLATE_LIST_TEST_CASE: every set that this build holds.
+#if defined(TULLE_X86)
+using InstructionSets = std::tuple<isa::Scalar, isa::Avx2, isa::Avx512>;
+#else
+using InstructionSets = std::tuple<isa::Scalar>;
+#endif
+
+/// Ends the test as skipped, with the set's name, where the machine lacks it.
+template <class Isa>
+void require_machine() {
+  if (!machine_has(Isa::value)) SKIP("this machine has no " << instruction_set_name(Isa::value));
+}
+
+/// Forces the active set while it lives.
+class ActiveSet {
+ public:
+  explicit ActiveSet(InstructionSet set) { use_instruction_set(instruction_set_name(set)); }
+  ~ActiveSet() { use_instruction_set(instruction_set_name(before_)); }
+  ActiveSet(const ActiveSet&) = delete;
+  ActiveSet& operator=(const ActiveSet&) = delete;
+
+ private:
+  InstructionSet before_ = active_instruction_set();
+};
+
+}  // namespace tulle::testing

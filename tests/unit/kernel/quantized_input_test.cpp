@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <tulle/kernel/quantized_input.hpp>
+
+#include <array>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include <catch2/catch_all.hpp>
+
+#include "unit/kernel/encoded_matrix.hpp"
+#include "unit/kernel/instruction_sets.hpp"
+
+using namespace tulle;
+using testing::InputRows;
+
+namespace {
+
+/// One prepared input, with accessors by column.
+struct OneInput {
+  template <class Isa>
+  OneInput(Isa, const std::vector<float>& x, bool scale_per_row) : input(1, x.size()) {
+    const InputRows rows(1, x.size(), x);
+    input.start(1, x.size(), scale_per_row);
+    input.quantize<Isa>(rows.first(1), {0, 1});
+  }
+  int code(std::size_t column) const { return input.codes({0, 1, 1})[column]; }
+  float scale(std::size_t column) const { return input.scales({0, 1, 1})[column / group_columns]; }
+  int sum(std::size_t column) const { return input.sums({0, 1, 1})[column / sum_columns]; }
+
+  QuantizedInput input;
+};
+
+}  // namespace
+
+TEMPLATE_LIST_TEST_CASE("a code is x * 127 / max|x| of its 64 columns, ties to even", "[kernel][quantized_input]",
+                        testing::InstructionSets) {
+  testing::require_machine<TestType>();
+  std::vector<float> x(130, 0.0f);
+  x[0] = 127, x[1] = 0.5f, x[2] = 1.5f, x[3] = 2.5f, x[4] = -0.5f, x[5] = -1.5f, x[6] = 126.51f, x[63] = -127;
+  x[64] = -1, x[65] = 0.5f;
+  x[129] = 1e-3f;
+  const OneInput one(TestType{}, x, false);
+  CHECK(one.scale(0) == 1.0f);
+  CHECK(one.scale(64) == 1.0f / 127);
+  CHECK(one.scale(128) == 1e-3f / 127);
+  const int expected[] = {127, 0, 2, 2, 0, -2, 127, 0};
+  for (std::size_t column = 0; column < 8; ++column) CHECK(one.code(column) == expected[column]);
+  CHECK(one.code(63) == -127);
+  CHECK(one.code(64) == -127);
+  CHECK(one.code(65) == 64);  // 63.5, a tie
+  CHECK(one.code(128) == 0);
+  CHECK(one.code(129) == 127);
+  for (std::size_t column = 130; column < 192; ++column) CHECK(one.code(column) == 0);
+  CHECK(one.input.padded_columns() == 192);
+  CHECK(one.sum(0) == 127 + 0 + 2 + 2 + 0 - 2 + 127);
+  CHECK(one.sum(48) == -127);
+  CHECK(one.sum(176) == 0);
+}
+
+TEMPLATE_LIST_TEST_CASE("a row may share one scale", "[kernel][quantized_input]", testing::InstructionSets) {
+  testing::require_machine<TestType>();
+  std::vector<float> x(70, 0.25f);
+  x[69] = -2;
+  const OneInput one(TestType{}, x, true);
+  CHECK(one.scale(0) == 2.0f / 127);
+  CHECK(one.scale(64) == 2.0f / 127);
+  CHECK(one.code(0) == 16);  // 15.875
+  CHECK(one.code(69) == -127);
+}
+
+TEMPLATE_LIST_TEST_CASE("a prepared value is within half a step of x", "[kernel][quantized_input]",
+                        testing::InstructionSets) {
+  testing::require_machine<TestType>();
+  for (const float size : {1e-30f, 1.0f, 1e30f}) {
+    const std::vector<float> x = testing::random_floats(200, 11, -size, size);
+    const OneInput one(TestType{}, x, false);
+    for (std::size_t column = 0; column < x.size(); ++column) {
+      const double step = double{one.scale(column)};
+      REQUIRE(std::fabs(step * one.code(column) - double{x[column]}) <= step * (0.5 + 127 * 0x1p-22));
+      REQUIRE(std::abs(one.code(column)) <= 127);
+    }
+  }
+}
+
+TEMPLATE_LIST_TEST_CASE("what is not finite gives the scale NaN and the code 0, zeros and the tiniest numbers the code 0",
+                        "[kernel][quantized_input]", testing::InstructionSets) {
+  testing::require_machine<TestType>();
+  constexpr float inf = std::numeric_limits<float>::infinity();
+  for (const bool scale_per_row : {false, true}) {
+    for (const float odd : {std::numeric_limits<float>::quiet_NaN(), -std::numeric_limits<float>::quiet_NaN(), inf, -inf}) {
+      std::vector<float> x(128, 1.0f);
+      x[100] = odd;
+      const OneInput one(TestType{}, x, scale_per_row);
+      CHECK(std::isnan(one.scale(100)));
+      CHECK(one.code(100) == 0);
+      CHECK(one.code(64) == 0);
+      CHECK(std::isnan(one.scale(0)) == scale_per_row);
+    }
+    for (const float tiny : {0.0f, -0.0f, 1e-45f, -1e-40f, 1e-36f}) {
+      const OneInput one(TestType{}, std::vector<float>(64, tiny), scale_per_row);
+      CHECK(one.code(0) == 0);
+      CHECK(one.sum(0) == 0);
+      CHECK(std::isfinite(one.scale(0)));
+    }
+    const OneInput huge(TestType{}, std::vector<float>(64, std::numeric_limits<float>::max()), scale_per_row);
+    CHECK(huge.code(63) == 127);
+    CHECK(std::isfinite(huge.scale(0)));
+  }
+}
+
+TEMPLATE_LIST_TEST_CASE("codes, scales and sums are those of the scalar set for any number of inputs",
+                        "[kernel][quantized_input]", testing::InstructionSets) {
+  testing::require_machine<TestType>();
+  constexpr std::size_t most = 20, most_columns = 200;
+  QuantizedInput input(most, most_columns), reference(most, most_columns);
+  for (const std::size_t columns : {1, 15, 63, 64, 65, 127, 128, 200}) {
+    const InputRows x(most, columns, testing::random_floats(most * columns, 21));
+    for (std::size_t inputs = 1; inputs <= most; ++inputs) {
+      for (const bool scale_per_row : {false, true}) {
+        input.start(inputs, columns, scale_per_row);
+        input.quantize<TestType>(x.first(inputs), {0, inputs});
+        for (std::size_t index = 0; index < inputs; ++index) {
+          reference.start(1, columns, scale_per_row);
+          reference.quantize<isa::Scalar>(x.only(index), {0, 1});
+          const InputTile tile = input_tile(index / tile_inputs * tile_inputs, inputs), alone = input_tile(0, 1);
+          const std::size_t lane = index - tile.first;
+          bool same = true;
+          for (std::size_t column = 0; column < input.padded_columns(); ++column) {
+            same &= input.codes(tile)[(column / 4 * tile.width + lane) * 4 + column % 4] == reference.codes(alone)[column];
+            same &= input.scales(tile)[column / group_columns * tile.width + lane] ==
+                    reference.scales(alone)[column / group_columns];
+            same &= input.sums(tile)[column / sum_columns * tile.width + lane] == reference.sums(alone)[column / sum_columns];
+          }
+          CAPTURE(columns, inputs, index, scale_per_row);
+          REQUIRE(same);
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("lanes beyond the last input are zero, whatever was there before", "[kernel][quantized_input]") {
+  QuantizedInput input(8, 64);
+  const InputRows x(8, 64, testing::random_floats(8 * 64, 31));
+  input.start(8, 64, false);
+  input.quantize<isa::Scalar>(x.first(8), {0, 8});
+  input.start(5, 64, false);
+  input.quantize<isa::Scalar>(x.first(5), {0, 5});
+  const InputTile tile = input_tile(0, 5);
+  REQUIRE(tile.width == 8);
+  for (std::size_t lane = 5; lane < 8; ++lane) {
+    CHECK(input.scales(tile)[lane] == 0);
+    for (std::size_t part = 0; part < 4; ++part) CHECK(input.sums(tile)[part * 8 + lane] == 0);
+    for (std::size_t quad = 0; quad < 16; ++quad) CHECK(input.codes(tile)[(quad * 8 + lane) * 4] == 0);
+  }
+}
