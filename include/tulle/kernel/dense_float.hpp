@@ -40,22 +40,23 @@ struct DenseFloatLoop {
 
   template <std::size_t Panels, std::size_t Inputs>
   void run(const std::size_t* which, const InputTile& tile) const noexcept {
-    compute<Panels, Inputs>(Isa{}, which, tile);
+    if constexpr (std::is_same_v<Isa, isa::Scalar>) {
+      for (std::size_t p = 0; p < Panels; ++p) compute_panel(which[p], tile);
+    } else {
+      compute<Panels, Inputs>(Isa{}, which, tile);
+    }
   }
 
-  template <std::size_t Panels, std::size_t Inputs>
-  void compute(isa::Scalar, const std::size_t* which, const InputTile& tile) const noexcept {
+  void compute_panel(std::size_t which, const InputTile& tile) const noexcept {
     const float* x = input.values(tile);
-    for (std::size_t p = 0; p < Panels; ++p) {
-      for (std::size_t lane = 0; lane < tile.inputs; ++lane) {
-        float sums[panel_rows] = {};
-        for (std::size_t column = 0; column < columns; ++column) {
-          for (std::size_t row = 0; row < panel_rows; ++row) {
-            sums[row] = std::fma(to_float(panel(which[p])[column * panel_rows + row]), x[column * Inputs + lane], sums[row]);
-          }
+    for (std::size_t lane = 0; lane < tile.inputs; ++lane) {
+      float sums[panel_rows] = {};
+      for (std::size_t column = 0; column < columns; ++column) {
+        for (std::size_t row = 0; row < panel_rows; ++row) {
+          sums[row] = std::fma(to_float(panel(which)[column * panel_rows + row]), x[column * tile.width + lane], sums[row]);
         }
-        store(which[p], tile.first + lane, sums);
       }
+      store(which, tile.first + lane, sums);
     }
   }
 

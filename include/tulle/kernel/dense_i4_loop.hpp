@@ -56,35 +56,36 @@ struct DenseI4Loop {
 
   template <std::size_t Panels, std::size_t Inputs>
   void run(const std::size_t* which, const InputTile& tile) const noexcept {
-    compute<Panels, Inputs>(Isa{}, which, tile);
+    if constexpr (std::is_same_v<Isa, isa::Scalar>) {
+      for (std::size_t p = 0; p < Panels; ++p) compute_panel(which[p], tile);
+    } else {
+      compute<Panels, Inputs>(Isa{}, which, tile);
+    }
   }
 
-  template <std::size_t Panels, std::size_t Inputs>
-  void compute(isa::Scalar, const std::size_t* which, const InputTile& tile) const noexcept {
+  void compute_panel(std::size_t which, const InputTile& tile) const noexcept {
     const std::int8_t* x = input.codes(tile);
-    for (std::size_t p = 0; p < Panels; ++p) {
-      const std::uint8_t* w = panel(which[p]);
-      for (std::size_t lane = 0; lane < tile.inputs; ++lane) {
-        float values[panel_rows] = {};
-        for (std::size_t begin = 0; begin < padded_columns(); begin += Span) {
-          const float x_scale = input.scales(tile)[begin / group_columns * Inputs + lane];
-          const std::int32_t x_sum = sum_of_inputs(tile, begin, lane);
-          for (std::size_t row = 0; row < panel_rows; ++row) {
-            std::int32_t dot = Minima ? 0 : -8 * x_sum;
-            for (std::size_t column = begin; column < begin + Span; ++column) {
-              const unsigned pair = w[(column / 8 * panel_rows + row) * 4 + column % 4];
-              const auto code = static_cast<std::int32_t>(column % 8 < 4 ? pair & 15u : pair >> 4);
-              dot += code * x[(column / 4 * Inputs + lane) * 4 + column % 4];
-            }
-            const std::size_t at = scale_index(which[p], begin) + row;
-            values[row] = std::fma(static_cast<float>(dot), to_float(scales[at]) * x_scale, values[row]);
-            if constexpr (Minima) {
-              values[row] = std::fma(to_float(minima[at]), x_scale * static_cast<float>(x_sum), values[row]);
-            }
+    const std::uint8_t* w = panel(which);
+    for (std::size_t lane = 0; lane < tile.inputs; ++lane) {
+      float values[panel_rows] = {};
+      for (std::size_t begin = 0; begin < padded_columns(); begin += Span) {
+        const float x_scale = input.scales(tile)[begin / group_columns * tile.width + lane];
+        const std::int32_t x_sum = sum_of_inputs(tile, begin, lane);
+        for (std::size_t row = 0; row < panel_rows; ++row) {
+          std::int32_t dot = Minima ? 0 : -8 * x_sum;
+          for (std::size_t column = begin; column < begin + Span; ++column) {
+            const unsigned pair = w[(column / 8 * panel_rows + row) * 4 + column % 4];
+            const auto code = static_cast<std::int32_t>(column % 8 < 4 ? pair & 15u : pair >> 4);
+            dot += code * x[(column / 4 * tile.width + lane) * 4 + column % 4];
+          }
+          const std::size_t at = scale_index(which, begin) + row;
+          values[row] = std::fma(static_cast<float>(dot), to_float(scales[at]) * x_scale, values[row]);
+          if constexpr (Minima) {
+            values[row] = std::fma(to_float(minima[at]), x_scale * static_cast<float>(x_sum), values[row]);
           }
         }
-        store(which[p], tile.first + lane, values);
       }
+      store(which, tile.first + lane, values);
     }
   }
 

@@ -45,33 +45,34 @@ struct DenseI8Loop {
 
   template <std::size_t Panels, std::size_t Inputs>
   void run(const std::size_t* which, const InputTile& tile) const noexcept {
-    compute<Panels, Inputs>(Isa{}, which, tile);
+    if constexpr (std::is_same_v<Isa, isa::Scalar>) {
+      for (std::size_t p = 0; p < Panels; ++p) compute_panel(which[p], tile);
+    } else {
+      compute<Panels, Inputs>(Isa{}, which, tile);
+    }
   }
 
-  template <std::size_t Panels, std::size_t Inputs>
-  void compute(isa::Scalar, const std::size_t* which, const InputTile& tile) const noexcept {
+  void compute_panel(std::size_t which, const InputTile& tile) const noexcept {
     const std::int8_t* x = input.codes(tile);
-    for (std::size_t p = 0; p < Panels; ++p) {
-      const std::int8_t* w = panel(which[p]);
-      for (std::size_t lane = 0; lane < tile.inputs; ++lane) {
-        float values[panel_rows] = {};
-        for (std::size_t begin = 0; begin < padded_columns(); begin += Span) {
-          const float x_scale = input.scales(tile)[begin / group_columns * Inputs + lane];
-          for (std::size_t row = 0; row < panel_rows; ++row) {
-            std::int32_t dot = 0;
-            for (std::size_t column = begin; column < begin + Span; ++column) {
-              dot += int{w[(column / 4 * panel_rows + row) * 4 + column % 4]} * x[(column / 4 * Inputs + lane) * 4 + column % 4];
-            }
-            float scale = x_scale;
-            if constexpr (grouped) scale = to_float(panel_scales(which[p])[begin / group * panel_rows + row]) * x_scale;
-            values[row] = std::fma(static_cast<float>(dot), scale, values[row]);
+    const std::int8_t* w = panel(which);
+    for (std::size_t lane = 0; lane < tile.inputs; ++lane) {
+      float values[panel_rows] = {};
+      for (std::size_t begin = 0; begin < padded_columns(); begin += Span) {
+        const float x_scale = input.scales(tile)[begin / group_columns * tile.width + lane];
+        for (std::size_t row = 0; row < panel_rows; ++row) {
+          std::int32_t dot = 0;
+          for (std::size_t column = begin; column < begin + Span; ++column) {
+            dot += int{w[(column / 4 * panel_rows + row) * 4 + column % 4]} * x[(column / 4 * tile.width + lane) * 4 + column % 4];
           }
+          float scale = x_scale;
+          if constexpr (grouped) scale = to_float(panel_scales(which)[begin / group * panel_rows + row]) * x_scale;
+          values[row] = std::fma(static_cast<float>(dot), scale, values[row]);
         }
-        if constexpr (!grouped) {
-          for (std::size_t row = 0; row < panel_rows; ++row) values[row] *= row_scales[which[p] * panel_rows + row];
-        }
-        store(which[p], tile.first + lane, values);
       }
+      if constexpr (!grouped) {
+        for (std::size_t row = 0; row < panel_rows; ++row) values[row] *= row_scales[which * panel_rows + row];
+      }
+      store(which, tile.first + lane, values);
     }
   }
 

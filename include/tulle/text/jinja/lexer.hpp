@@ -40,7 +40,7 @@ class Lexer {
  private:
   /// Line ends as \n, and none at the end of the last line.
   static std::string normalized(std::string_view source) {
-    if (source.size() > Limits::source_bytes) fail(ErrorCode::capacity, "chat template: longer than 4 MiB");
+    if (source.size() > Limits::source_bytes) fail(ErrorCode::capacity, "chat template: longer than 1 MiB");
     std::string text;
     for (std::size_t i = 0; i < source.size(); ++i) {
       if (source[i] == '\r' && i + 1 < source.size() && source[i + 1] == '\n') continue;

@@ -12,10 +12,10 @@ namespace tulle::jinja {
 struct Limits {
   std::size_t steps = 20'000'000;      ///< expressions evaluated, items visited, and the like
   std::size_t bytes = 128u << 20;      ///< allocated by values and output together; nothing is ever given back
-  int levels = 400;                    ///< nested expressions, statements, macro calls and loops being evaluated
+  int levels = 500;                    ///< nested expressions, statements, macro calls and loops being evaluated
 
-  static constexpr std::size_t source_bytes = 4u << 20;  ///< longest template
-  static constexpr int syntax_levels = 100;              ///< deepest nesting of blocks and expressions in a source
+  static constexpr std::size_t source_bytes = 1u << 20;  ///< longest template
+  static constexpr int syntax_levels = 150;              ///< deepest nesting of blocks and expressions in a source
   static constexpr int value_levels = 100;               ///< deepest nesting of lists and dicts
 };
 

@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file Tokens to statements: the blocks of a template (L2, text).
+#pragma once
+
+#include <array>
+#include <initializer_list>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <tulle/text/jinja/ast.hpp>
+#include <tulle/text/jinja/expression_parser.hpp>
+#include <tulle/text/jinja/lexer.hpp>
+#include <tulle/text/jinja/token_cursor.hpp>
+
+namespace tulle::jinja {
+
+/// Parses a whole template. Errors: malformed, with the line and the block.
+class Parser {
+ public:
+  explicit Parser(std::string_view source) : cursor_(Lexer(source).run()) {}
+
+  Body parse() { return parse_body({}, ""); }
+
+ private:
+  using Words = std::initializer_list<std::string_view>;
+
+  /// Statements up to a tag that is one of `ends`, whose name is next. `block` is what that tag closes.
+  Body parse_body(Words ends, std::string_view block) {
+    const TokenCursor::Nesting nesting(cursor_);
+    const std::size_t opened = cursor_.line();
+    Body body;
+    for (;;) {
+      const std::size_t line = cursor_.line();
+      if (cursor_.sees(TokenKind::end)) {
+        if (!block.empty()) cursor_.refuse("'", block, "' of line ", opened, " is not closed");
+        return body;
+      }
+      const SyntaxToken token = cursor_.take();
+      if (token.kind == TokenKind::data) {
+        body.push_back({line, Text{token.text}});
+      } else if (token.kind == TokenKind::print_begin) {
+        ExpressionPtr value = expressions_.parse_tuple();
+        cursor_.expect(TokenKind::print_end, "'}}'");
+        body.push_back({line, Print{std::move(value)}});
+      } else {
+        if (!cursor_.sees(TokenKind::name)) cursor_.unexpected("the name of a tag");
+        for (const std::string_view end : ends) {
+          if (cursor_.sees_name(end)) return body;
+        }
+        parse_statement(body, line);
+      }
+    }
+  }
+
+  /// The body of a block and its end tag.
+  Body parse_block(std::string_view block, std::string_view end) {
+    Body body = parse_body({end}, block);
+    cursor_.take();
+    end_tag();
+    return body;
+  }
+
+  void end_tag() { cursor_.expect(TokenKind::block_end, "'%}'"); }
+
+  void parse_statement(Body& body, std::size_t line) {
+    using ParseTag = void (Parser::*)(Body&, std::size_t);
+    struct Tag {
+      std::string_view name;
+      ParseTag parse;
+    };
+    static constexpr std::array<Tag, 12> tags = {{{"if", &Parser::parse_if},
+                                                  {"for", &Parser::parse_for},
+                                                  {"set", &Parser::parse_set},
+                                                  {"macro", &Parser::parse_macro},
+                                                  {"call", &Parser::parse_call},
+                                                  {"filter", &Parser::parse_filter},
+                                                  {"with", &Parser::parse_with},
+                                                  {"block", &Parser::parse_named_block},
+                                                  {"generation", &Parser::parse_generation},
+                                                  {"print", &Parser::parse_print},
+                                                  {"break", &Parser::parse_break},
+                                                  {"continue", &Parser::parse_continue}}};
+    const std::string name = cursor_.peek().text;
+    for (const Tag& tag : tags) {
+      if (tag.name != name) continue;
+      cursor_.take();
+      return (this->*tag.parse)(body, line);
+    }
+    cursor_.refuse("unknown tag '", name, "'");
+  }
+
+  void parse_if(Body& body, std::size_t line) {
+    If statement;
+    for (bool open = true; open;) {
+      ExpressionPtr test = expressions_.parse_tuple(false);
+      end_tag();
+      statement.branches.push_back({std::move(test), parse_body({"elif", "else", "endif"}, "if")});
+      open = cursor_.take_name("elif");
+    }
+    if (cursor_.take_name("else")) {
+      end_tag();
+      statement.branches.push_back({nullptr, parse_body({"endif"}, "if")});
+    }
+    cursor_.take();
+    end_tag();
+    body.push_back({line, std::move(statement)});
+  }
+
+  void parse_for(Body& body, std::size_t line) {
+    For loop;
+    loop.target = parse_target(false);
+    if (!cursor_.take_name("in")) cursor_.unexpected("'in'");
+    loop.items = expressions_.parse_tuple(false);
+    if (cursor_.take_name("if")) loop.filter = expressions_.parse();
+    loop.recursive = cursor_.take_name("recursive");
+    end_tag();
+    ++open_loops_;
+    loop.body = parse_body({"else", "endfor"}, "for");
+    --open_loops_;
+    if (cursor_.take_name("else")) {
+      end_tag();
+      loop.otherwise = parse_body({"endfor"}, "for");
+    }
+    cursor_.take();
+    end_tag();
+    body.push_back({line, std::move(loop)});
+  }
+
+  /// a, b or (a, b); with namespaces also a.x.
+  Target parse_target(bool with_namespace) {
+    Target target;
+    const bool in_parentheses = cursor_.take_sign("(");
+    do {
+      if (!target.parts.empty()) {
+        target.unpacks = true;
+        if (!cursor_.sees(TokenKind::name) || cursor_.sees_name("in")) break;
+      }
+      Target::Part part{cursor_.expect(TokenKind::name, "a name to assign to").text, ""};
+      if (with_namespace && cursor_.take_sign(".")) part.attribute = cursor_.expect(TokenKind::name, "an attribute").text;
+      target.parts.push_back(std::move(part));
+    } while (cursor_.take_sign(","));
+    if (in_parentheses) cursor_.expect_sign(")");
+    return target;
+  }
+
+  void parse_set(Body& body, std::size_t line) {
+    Target target = parse_target(true);
+    if (cursor_.take_sign("=")) {
+      ExpressionPtr value = expressions_.parse_tuple();
+      end_tag();
+      body.push_back({line, Assignment{std::move(target), std::move(value)}});
+      return;
+    }
+    ExpressionPtr filter = cursor_.take_sign("|") ? expressions_.parse_block_filters() : nullptr;
+    end_tag();
+    body.push_back({line, BlockAssignment{std::move(target), std::move(filter), parse_block("set", "endset")}});
+  }
+
+  void parse_parameters(MacroDefinition& macro) {
+    cursor_.expect_sign("(");
+    while (!cursor_.take_sign(")")) {
+      if (!macro.parameters.empty()) {
+        cursor_.expect_sign(",");
+        if (cursor_.take_sign(")")) return;
+      }
+      std::string name = cursor_.expect(TokenKind::name, "the name of a parameter").text;
+      ExpressionPtr fallback = cursor_.take_sign("=") ? expressions_.parse() : nullptr;
+      if (!fallback && !macro.parameters.empty() && macro.parameters.back().second) {
+        cursor_.refuse("the parameter '", name, "' needs a default, as the one before it has one");
+      }
+      macro.parameters.emplace_back(std::move(name), std::move(fallback));
+    }
+  }
+
+  void parse_macro_body(MacroDefinition& macro, std::string_view block, std::string_view end) {
+    const std::size_t loops = std::exchange(open_loops_, 0);
+    expressions_.open_macros.push_back(&macro);
+    macro.body = parse_block(block, end);
+    expressions_.open_macros.pop_back();
+    open_loops_ = loops;
+  }
+
+  void parse_macro(Body& body, std::size_t line) {
+    const auto macro = std::make_shared<MacroDefinition>();
+    macro->name = cursor_.expect(TokenKind::name, "the name of the macro").text;
+    parse_parameters(*macro);
+    end_tag();
+    parse_macro_body(*macro, "macro", "endmacro");
+    body.push_back({line, Macro{macro}});
+  }
+
+  void parse_call(Body& body, std::size_t line) {
+    const auto caller = std::make_shared<MacroDefinition>();
+    caller->name = "caller";
+    if (cursor_.sees_sign("(")) parse_parameters(*caller);
+    ExpressionPtr call = expressions_.parse();
+    if (!std::holds_alternative<Call>(call->node)) cursor_.refuse("'call' wants a call of a macro");
+    end_tag();
+    parse_macro_body(*caller, "call", "endcall");
+    body.push_back({line, CallBlock{caller, std::move(call)}});
+  }
+
+  void parse_filter(Body& body, std::size_t line) {
+    ExpressionPtr filter = expressions_.parse_block_filters();
+    end_tag();
+    body.push_back({line, FilterBlock{std::move(filter), parse_block("filter", "endfilter")}});
+  }
+
+  void parse_with(Body& body, std::size_t line) {
+    ScopeBlock scope;
+    while (!cursor_.sees(TokenKind::block_end)) {
+      if (!scope.assignments.empty()) cursor_.expect_sign(",");
+      Target target = parse_target_of_with();
+      cursor_.expect_sign("=");
+      scope.assignments.emplace_back(std::move(target), expressions_.parse());
+    }
+    end_tag();
+    scope.body = parse_block("with", "endwith");
+    body.push_back({line, std::move(scope)});
+  }
+
+  Target parse_target_of_with() { return Target{{{cursor_.expect(TokenKind::name, "a name to assign to").text, ""}}}; }
+
+  /// Templates do not inherit here: a block is its content.
+  void parse_named_block(Body& body, std::size_t line) {
+    const std::string name = cursor_.expect(TokenKind::name, "the name of the block").text;
+    end_tag();
+    ScopeBlock scope;
+    scope.body = parse_body({"endblock"}, "block");
+    cursor_.take();
+    cursor_.take_name(name);
+    end_tag();
+    body.push_back({line, std::move(scope)});
+  }
+
+  /// HF's mark around what the assistant says; it only matters when training data is made.
+  void parse_generation(Body& body, std::size_t line) {
+    end_tag();
+    ScopeBlock scope;
+    scope.body = parse_block("generation", "endgeneration");
+    body.push_back({line, std::move(scope)});
+  }
+
+  void parse_print(Body& body, std::size_t line) {
+    body.push_back({line, Print{expressions_.parse_tuple()}});
+    end_tag();
+  }
+
+  void parse_break(Body& body, std::size_t line) { parse_jump(body, {line, Break{}}, "break"); }
+  void parse_continue(Body& body, std::size_t line) { parse_jump(body, {line, Continue{}}, "continue"); }
+
+  void parse_jump(Body& body, Statement statement, std::string_view name) {
+    if (open_loops_ == 0) cursor_.refuse("'", name, "' outside of a loop");
+    end_tag();
+    body.push_back(std::move(statement));
+  }
+
+  TokenCursor cursor_;
+  ExpressionParser expressions_{cursor_};
+  std::size_t open_loops_ = 0;
+};
+
+}  // namespace tulle::jinja

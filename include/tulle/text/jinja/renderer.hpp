@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file The text that statements make (L2, text).
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <tulle/text/jinja/ast.hpp>
+#include <tulle/text/jinja/expression_evaluator.hpp>
+#include <tulle/text/jinja/functions.hpp>
+#include <tulle/text/jinja/scope.hpp>
+
+namespace tulle::jinja {
+
+/// One rendering of a template.
+/// Errors:  those of `ExpressionEvaluator`, with the line in front; `RaisedError` as the template raised it.
+/// Threads: one rendering, one thread; the tree is only read.
+class Renderer {
+ public:
+  Renderer(const Limits& limits, const Clock& clock) : budget_(limits), globals_(arena_.scope(nullptr)) {
+    define_functions(globals_, arena_, clock);
+  }
+  Renderer(const Renderer&) = delete;
+  Renderer& operator=(const Renderer&) = delete;
+
+  /// A variable that the template finds.
+  void set(std::string_view name, Value value) { globals_.set(name, std::move(value)); }
+
+  std::string render(const Body& body) {
+    try {
+      Scope& scope = arena_.scope(&globals_);
+      return captured(body, scope);
+    } catch (const RaisedError&) {
+      throw;
+    } catch (const Error& error) {
+      fail(error.code(), "chat template, line ", evaluator_.line(), ": ", error.what());
+    }
+  }
+
+ private:
+  enum class Flow { normal, breaks, continues };
+
+  Flow run(const Body& body, Scope& scope) {
+    for (const Statement& statement : body) {
+      const Budget::Level level(budget_);
+      budget_.spend(1);
+      evaluator_.set_line(statement.line);
+      const Flow flow = std::visit([&](const auto& node) { return run(node, scope); }, statement.node);
+      if (flow != Flow::normal) return flow;
+    }
+    return Flow::normal;
+  }
+
+  /// The text that a body makes; `flow` learns how it ended.
+  std::string captured(const Body& body, Scope& scope, Flow* flow = nullptr) {
+    std::string text;
+    std::string* const outer = std::exchange(out_, &text);
+    const Flow end = run(body, scope);
+    out_ = outer;
+    if (flow != nullptr) *flow = end;
+    return text;
+  }
+
+  Value evaluate(const Expression& expression, const Scope& scope) { return evaluator_.evaluate(expression, scope); }
+
+  Flow run(const Text& text, Scope&) {
+    append(budget_, *out_, text.text);
+    return Flow::normal;
+  }
+
+  Flow run(const Print& print, Scope& scope) {
+    append_text(budget_, *out_, evaluate(*print.value, scope));
+    return Flow::normal;
+  }
+
+  Flow run(const If& statement, Scope& scope) {
+    for (const Branch& branch : statement.branches) {
+      if (!branch.test || evaluate(*branch.test, scope).truth()) return run(branch.body, scope);
+    }
+    return Flow::normal;
+  }
+
+  Flow run(const For& loop, Scope& scope) {
+    run_loop(loop, evaluate(*loop.items, scope), scope, 1);
+    return Flow::normal;
+  }
+
+  void run_loop(const For& node, const Value& items, Scope& outer, std::int64_t depth) {
+    Scope& scope = arena_.scope(&outer);
+    Loop& loop = arena_.loop();
+    loop.sequence = node.filter ? chosen(node, iterate(budget_, items), scope) : iterate(budget_, items);
+    loop.depth = depth;
+    if (node.recursive) {
+      loop.recurse = [this, &node, &outer, depth](Budget&, const Arguments& arguments) -> Value {
+        std::string text;
+        std::string* const out = std::exchange(out_, &text);
+        run_loop(node, Bound("loop", arguments, {"iterable"}).required(0), outer, depth + 1);
+        out_ = out;
+        return text;
+      };
+    }
+    const Items& visited = loop.sequence.items();
+    for (loop.index = 0; loop.index < visited.size(); ++loop.index) {
+      budget_.spend(1);
+      scope.clear();
+      scope.set("loop", &loop);
+      assign(node.target, visited[loop.index], scope);
+      if (run(node.body, scope) == Flow::breaks) break;
+    }
+    if (visited.empty()) run(node.otherwise, arena_.scope(&outer));
+  }
+
+  /// The items for which the `if` of a loop holds.
+  Value chosen(const For& node, const Value& items, Scope& scope) {
+    Items kept;
+    for (const Value& item : items.items()) {
+      scope.clear();
+      assign(node.target, item, scope);
+      if (!evaluate(*node.filter, scope).truth()) continue;
+      budget_.allocate(sizeof(Value));
+      kept.push_back(item);
+    }
+    return Value::sequence(std::move(kept));
+  }
+
+  void assign(const Target& target, const Value& value, Scope& scope) {
+    if (!target.unpacks) return assign(target.parts.front(), value, scope);
+    const Value items = iterate(budget_, value);
+    if (items.items().size() != target.parts.size()) {
+      fail(ErrorCode::invalid_argument, "cannot unpack ", items.items().size(), " values into ", target.parts.size(), " names");
+    }
+    for (std::size_t i = 0; i < target.parts.size(); ++i) assign(target.parts[i], items.items()[i], scope);
+  }
+
+  void assign(const Target::Part& part, const Value& value, Scope& scope) {
+    if (part.attribute.empty()) return scope.set(part.name, value);
+    const Value* space = scope.find(part.name);
+    if (space == nullptr || !space->is(Kind::name_space)) {
+      fail(ErrorCode::invalid_argument, "'", part.name, "' is no namespace; its attribute cannot be set");
+    }
+    auto& attributes = space->name_space().attributes;
+    for (auto& [name, current] : attributes) {
+      if (name == part.attribute) {
+        current = value;
+        return;
+      }
+    }
+    budget_.allocate(4 * sizeof(Value));
+    attributes.emplace_back(part.attribute, value);
+  }
+
+  Flow run(const Assignment& assignment, Scope& scope) {
+    assign(assignment.target, evaluate(*assignment.value, scope), scope);
+    return Flow::normal;
+  }
+
+  Flow run(const BlockAssignment& block, Scope& scope) {
+    Flow flow = Flow::normal;
+    Value text = captured(block.body, arena_.scope(&scope), &flow);
+    if (flow != Flow::normal) return flow;
+    if (block.filter) text = evaluator_.evaluate_on(text, *block.filter, scope);
+    assign(block.target, text, scope);
+    return Flow::normal;
+  }
+
+  Flow run(const FilterBlock& block, Scope& scope) {
+    Flow flow = Flow::normal;
+    const Value text = captured(block.body, arena_.scope(&scope), &flow);
+    if (flow == Flow::normal) append_text(budget_, *out_, evaluator_.evaluate_on(text, *block.filter, scope));
+    return flow;
+  }
+
+  Flow run(const ScopeBlock& block, Scope& scope) {
+    Scope& inner = arena_.scope(&scope);
+    for (const auto& [target, value] : block.assignments) assign(target, evaluate(*value, scope), inner);
+    return run(block.body, inner);
+  }
+
+  Flow run(const Macro& macro, Scope& scope) {
+    scope.set(macro.definition->name, closure(*macro.definition, scope));
+    return Flow::normal;
+  }
+
+  Flow run(const CallBlock& block, Scope& scope) {
+    const auto& call = std::get<Call>(block.call->node);
+    const Value callee = evaluate(*call.callee, scope);
+    Arguments arguments = evaluator_.evaluate(call.arguments, scope);
+    arguments.named.emplace_back("caller", closure(*block.caller, scope));
+    append_text(budget_, *out_, evaluator_.call(callee, arguments));
+    return Flow::normal;
+  }
+
+  Flow run(const Break&, Scope&) { return Flow::breaks; }
+  Flow run(const Continue&, Scope&) { return Flow::continues; }
+
+  /// A macro with the scope it is defined in, whose variables it sees as they are when it is called.
+  Value closure(const MacroDefinition& macro, Scope& scope) {
+    budget_.allocate(sizeof(Callable) + sizeof(Value));
+    return Value::callable(macro.name, [this, &macro, &scope](Budget&, const Arguments& arguments) -> Value {
+      return call_macro(macro, arguments, scope);
+    });
+  }
+
+  std::string call_macro(const MacroDefinition& macro, const Arguments& arguments, const Scope& outer) {
+    Scope& scope = arena_.scope(&outer);
+    const std::size_t given = std::min(arguments.positional.size(), macro.parameters.size());
+    if (given < arguments.positional.size() && !macro.uses_varargs) {
+      fail(ErrorCode::invalid_argument, "macro '", macro.name, "' takes at most ", macro.parameters.size(), " arguments, ",
+           arguments.positional.size(), " were given");
+    }
+    if (macro.uses_varargs) {
+      const auto rest = arguments.positional.begin() + static_cast<std::ptrdiff_t>(given);
+      scope.set("varargs", Value::sequence(Items(rest, arguments.positional.end()), Flavor::tuple));
+    }
+    std::vector<bool> bound(macro.parameters.size(), false);
+    for (std::size_t i = 0; i < given; ++i) {
+      scope.set(macro.parameters[i].first, arguments.positional[i]);
+      bound[i] = true;
+    }
+    if (macro.uses_caller) scope.set("caller", Value::undefined("the macro '" + macro.name + "' was not used by a call block"));
+    bind_named(macro, arguments, bound, scope);
+    for (std::size_t i = 0; i < macro.parameters.size(); ++i) {
+      if (bound[i]) continue;
+      const auto& [name, fallback] = macro.parameters[i];
+      scope.set(name, fallback ? evaluate(*fallback, scope) : Value::undefined("parameter '" + name + "' was not provided"));
+    }
+    return captured(macro.body, scope);
+  }
+
+  void bind_named(const MacroDefinition& macro, const Arguments& arguments, std::vector<bool>& bound, Scope& scope) {
+    Entries others;
+    for (const auto& [name, value] : arguments.named) {
+      const auto named = [&name = name](const auto& parameter) { return parameter.first == name; };
+      const auto found = std::find_if(macro.parameters.begin(), macro.parameters.end(), named);
+      if (found != macro.parameters.end()) {
+        const auto index = static_cast<std::size_t>(found - macro.parameters.begin());
+        if (bound[index]) fail(ErrorCode::invalid_argument, "macro '", macro.name, "' got two values for '", name, "'");
+        scope.set(name, value);
+        bound[index] = true;
+      } else if (name == "caller" && macro.uses_caller) {
+        scope.set(name, value);
+      } else if (macro.uses_kwargs) {
+        others.emplace_back(name, value);
+      } else {
+        fail(ErrorCode::invalid_argument, "macro '", macro.name, "' takes no argument named '", name, "'");
+      }
+    }
+    if (macro.uses_kwargs) scope.set("kwargs", Value::mapping(std::move(others)));
+  }
+
+  Budget budget_;
+  Arena arena_{budget_};
+  Scope& globals_;
+  ExpressionEvaluator evaluator_{budget_};
+  std::string* out_ = nullptr;
+};
+
+}  // namespace tulle::jinja

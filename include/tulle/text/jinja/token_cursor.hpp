@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file A place in a template's tokens, and the errors that name its line (L2, text).
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <tulle/text/jinja/lexer.hpp>
+#include <tulle/text/jinja/limits.hpp>
+
+namespace tulle::jinja {
+
+/// Reads tokens one by one; at the end it stays on the end token.
+class TokenCursor {
+ public:
+  explicit TokenCursor(std::vector<SyntaxToken> tokens) : tokens_(std::move(tokens)) {}
+
+  const SyntaxToken& peek(std::size_t ahead = 0) const { return tokens_[std::min(at_ + ahead, tokens_.size() - 1)]; }
+  std::size_t line() const { return peek().line; }
+
+  bool sees(TokenKind kind, std::size_t ahead = 0) const { return peek(ahead).kind == kind; }
+  bool sees_sign(std::string_view sign) const { return sees(TokenKind::sign) && peek().text == sign; }
+  bool sees_name(std::string_view name, std::size_t ahead = 0) const {
+    return sees(TokenKind::name, ahead) && peek(ahead).text == name;
+  }
+
+  SyntaxToken take() {
+    SyntaxToken token = peek();
+    if (at_ + 1 < tokens_.size()) ++at_;
+    return token;
+  }
+
+  bool take_sign(std::string_view sign) { return sees_sign(sign) && (take(), true); }
+  bool take_name(std::string_view name) { return sees_name(name) && (take(), true); }
+
+  void expect_sign(std::string_view sign) {
+    if (!take_sign(sign)) unexpected(std::string("'") + std::string(sign) + "'");
+  }
+
+  SyntaxToken expect(TokenKind kind, std::string_view what) {
+    if (!sees(kind)) unexpected(what);
+    return take();
+  }
+
+  /// Errors: malformed, always: what stands here instead of what was wanted.
+  [[noreturn]] void unexpected(std::string_view wanted) const {
+    const bool ends = sees(TokenKind::end);
+    refuse("expected ", wanted, ", got ", ends ? "the end of the template" : "'" + peek().text + "'");
+  }
+
+  template <class... Parts>
+  [[noreturn]] void refuse(const Parts&... parts) const {
+    fail(ErrorCode::malformed, "chat template, line ", line(), ": ", parts...);
+  }
+
+  /// Levels of nesting that are open while it lives; a chain of operators adds one for each.
+  class Nesting {
+   public:
+    explicit Nesting(TokenCursor& cursor) : cursor_(cursor) { add(); }
+    ~Nesting() { cursor_.levels_ -= added_; }
+    Nesting(const Nesting&) = delete;
+    Nesting& operator=(const Nesting&) = delete;
+
+    void add() {
+      if (cursor_.levels_ >= Limits::syntax_levels) {
+        cursor_.refuse("blocks or expressions nested deeper than ", Limits::syntax_levels, " levels");
+      }
+      ++cursor_.levels_;
+      ++added_;
+    }
+
+   private:
+    TokenCursor& cursor_;
+    int added_ = 0;
+  };
+
+ private:
+  std::vector<SyntaxToken> tokens_;
+  std::size_t at_ = 0;
+  int levels_ = 0;
+};
+
+}  // namespace tulle::jinja
