@@ -72,6 +72,7 @@ void run_panels(const Loop& loop, std::size_t inputs, std::size_t first, std::si
 /// once and from the cache for every further tile.
 template <class Loop>
 void for_each_tile(const Loop& loop, std::size_t inputs, RowRange rows) noexcept {
+  if (rows.begin >= rows.end) return;  // a worker without a share; its range may begin at the end, inside a panel
   const std::size_t first = rows.begin / panel_rows;
   const std::size_t last = (rows.end + panel_rows - 1) / panel_rows;
   if (inputs == 1) {

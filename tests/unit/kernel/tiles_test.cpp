@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tulle/kernel/tiles.hpp>
 
+#include <algorithm>
 #include <vector>
 
 #include <catch2/catch_all.hpp>
@@ -9,7 +10,7 @@ using namespace tulle;
 
 namespace {
 
-/// Counts how often each (panel, input) is asked for.
+/// Counts how often each (panel, input) is asked for; a width that is not the tile's counts as far too often.
 struct Counter {
   std::vector<int>& seen;  // [panels][inputs]
   std::size_t inputs;
@@ -18,7 +19,7 @@ struct Counter {
   void run(const std::size_t* panels, const InputTile& tile) const noexcept {
     for (std::size_t p = 0; p < Panels; ++p) {
       for (std::size_t lane = 0; lane < tile.inputs; ++lane) {
-        seen[panels[p] * inputs + tile.first + lane] += tile.width == Inputs ? 1 : 100;
+        seen[panels[p] * inputs + tile.first + lane] += tile.width == Inputs ? 1 : 1000;
       }
     }
   }
@@ -37,7 +38,7 @@ TEST_CASE("an input tile is as narrow as its inputs allow", "[kernel][tiles]") {
   CHECK(input_tile(8, 100).inputs == 8);
 }
 
-TEST_CASE("every panel meets every input exactly once", "[kernel][tiles]") {
+TEST_CASE("every panel of the range meets every input, only the last ones more than once", "[kernel][tiles]") {
   for (const std::size_t inputs : {1, 2, 3, 8, 9, 21}) {
     for (const std::size_t rows : {1, 16, 17, 64, 65, 144, 150}) {
       for (std::size_t begin = 0; begin < rows; begin += 48) {
@@ -46,7 +47,10 @@ TEST_CASE("every panel meets every input exactly once", "[kernel][tiles]") {
         for_each_tile(Counter{seen, inputs}, inputs, {begin, rows});
         for (std::size_t at = 0; at < seen.size(); ++at) {
           CAPTURE(inputs, rows, begin, at);
-          REQUIRE(seen[at] == (at / inputs >= begin / panel_rows ? 1 : 0));
+          const std::size_t panel = at / inputs;
+          const int most = panel < begin / panel_rows ? 0 : panel + 1 < panels ? 1 : 4;  // 4 panels go together at most
+          REQUIRE(seen[at] >= std::min(most, 1));
+          REQUIRE(seen[at] <= most);
         }
       }
     }
