@@ -2,6 +2,7 @@
 /// \file Chat templates: a conversation to the text that a model was trained on (L2, text).
 #pragma once
 
+#include <concepts>
 #include <memory>
 #include <span>
 #include <string>
@@ -45,7 +46,8 @@ class ChatTemplate {
   }
 
   /// The same with objects in the order they were written, which `tools | tojson` shows.
-  std::string render(const nlohmann::ordered_json& messages, const nlohmann::ordered_json& extra_context) const {
+  template <std::same_as<nlohmann::ordered_json> OrderedJson>
+  std::string render(const OrderedJson& messages, const OrderedJson& extra_context) const {
     return render_json(messages, extra_context);
   }
 

@@ -32,9 +32,10 @@ T required(const Json& object, const char* key, std::string_view where) {
 }
 
 inline Token to_token(const Json& id, std::string_view where) {
-  const bool is_small = id.is_number_unsigned() && id.get<std::uint64_t>() < Vocabulary::largest_size;
-  if (!is_small) fail(ErrorCode::malformed, where, ": a token id is not a whole number below ", Vocabulary::largest_size);
-  return id.get<Token>();
+  const auto largest = static_cast<std::int64_t>(Vocabulary::largest_size) - 1;
+  const std::int64_t value = id.is_number_integer() ? id.get<std::int64_t>() : -1;
+  if (value < 0 || value > largest) fail(ErrorCode::malformed, where, ": a token id is not a whole number from 0 to ", largest);
+  return static_cast<Token>(value);
 }
 
 /// A section of the file; null where it is absent.

@@ -234,7 +234,7 @@ class RegexParser {
     }
     --at_;
     const bool is_word = (kind >= '0' && kind <= '9') || (kind >= 'a' && kind <= 'z') || (kind >= 'A' && kind <= 'Z');
-    if (is_word) reject("the escape \\", kind);
+    if (is_word) reject("the escape \\", pattern_.substr(at_, 1));
     return literal(next_code_point());
   }
 

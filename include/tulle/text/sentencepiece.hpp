@@ -20,6 +20,10 @@
 #include <tulle/text/added_tokens.hpp>
 #include <tulle/text/tokenizer.hpp>
 
+namespace sentencepiece::logging {
+void SetMinLogLevel(int level);  // of the library's common.h, which is not installed
+}
+
 namespace tulle {
 
 struct SentencePieceOptions {
@@ -35,6 +39,8 @@ class SentencePieceTokenizer final : public Tokenizer {
   /// Errors: malformed when the bytes are not a model; `where` names the file.
   SentencePieceTokenizer(std::string_view model_bytes, const SentencePieceOptions& options, std::string_view where)
       : matcher_({}) {
+    constexpr int errors_only = 2;  // else it prints that a model has no character map, which Llama's has not
+    sentencepiece::logging::SetMinLogLevel(errors_only);
     const auto status = processor_.LoadFromSerializedProto(std::string(model_bytes));
     if (!status.ok()) fail(ErrorCode::malformed, where, ": not a sentencepiece model; is the file complete?");
     size_ = static_cast<std::size_t>(processor_.GetPieceSize());

@@ -40,7 +40,7 @@ inline std::int64_t length(Budget& budget, const Value& value) {
   switch (value.kind()) {
     case Kind::undefined: return 0;
     case Kind::mapping: return static_cast<std::int64_t>(value.entries().size());
-    case Kind::text: budget.spend(value.text().size() / 16); return static_cast<std::int64_t>(text_length(value.text()));
+    case Kind::text: budget.spend_pass(value.text().size()); return static_cast<std::int64_t>(text_length(value.text()));
     case Kind::sequence:
       if (!value.is(Flavor::generator)) return static_cast<std::int64_t>(value.items().size());
       break;
@@ -143,7 +143,7 @@ inline std::optional<Value> method(const Value& self, std::string_view name) {
   if (self.is(Kind::text)) {
     if (const StringMethod found = find_string_method(name)) {
       return Value::callable(std::string(name), [self, found](Budget& budget, const Arguments& arguments) {
-        budget.spend(1 + self.text().size() / 16);
+        budget.spend_pass(self.text().size());
         return found(budget, self.text(), arguments);
       }, self);
     }
@@ -175,7 +175,8 @@ inline std::size_t resolve_index(std::int64_t index, std::size_t count) {
 }
 
 inline Value text_item(Budget& budget, const std::string& text, std::int64_t index) {
-  const auto count = static_cast<std::size_t>(length(budget, Value(std::string_view(text))));
+  budget.spend_pass(text.size());
+  const std::size_t count = text_length(text);
   const std::size_t wanted = resolve_index(index, count);
   if (wanted == count) return Value::undefined("the string has no item " + std::to_string(index));
   std::size_t at = 0;

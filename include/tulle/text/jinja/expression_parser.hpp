@@ -22,6 +22,7 @@ class ExpressionParser {
 
   ExpressionPtr parse(bool with_conditional = true) {
     TokenCursor::Nesting nesting(cursor_);
+    nesting.add();
     ExpressionPtr value = parse_or();
     while (with_conditional && cursor_.take_name("if")) {
       nesting.add();
@@ -63,7 +64,7 @@ class ExpressionParser {
  private:
   template <class Node>
   ExpressionPtr make(Node node) const {
-    return std::make_unique<Expression>(Expression{cursor_.line(), std::move(node)});
+    return std::make_unique<Expression>(Expression{cursor_.last_line(), std::move(node)});
   }
 
   bool at_tuple_end() const {
@@ -92,9 +93,10 @@ class ExpressionParser {
   }
 
   ExpressionPtr parse_not() {
-    const TokenCursor::Nesting nesting(cursor_);
-    if (cursor_.take_name("not")) return make(Negation{parse_not()});
-    return parse_comparison();
+    if (!cursor_.take_name("not")) return parse_comparison();
+    TokenCursor::Nesting nesting(cursor_);
+    nesting.add();
+    return make(Negation{parse_not()});
   }
 
   std::string take_comparison_sign() {
@@ -175,13 +177,12 @@ class ExpressionParser {
   }
 
   ExpressionPtr parse_signed() {
-    const TokenCursor::Nesting nesting(cursor_);
     const bool minus = cursor_.sees_sign("-");
-    if (minus || cursor_.sees_sign("+")) {
-      cursor_.take();
-      return make(Sign{minus, parse_signed()});
-    }
-    return parse_accesses(parse_primary());
+    if (!minus && !cursor_.sees_sign("+")) return parse_accesses(parse_primary());
+    TokenCursor::Nesting nesting(cursor_);
+    nesting.add();
+    cursor_.take();
+    return make(Sign{minus, parse_signed()});
   }
 
   ExpressionPtr parse_accesses(ExpressionPtr value) {
@@ -281,7 +282,6 @@ class ExpressionParser {
   }
 
   ExpressionPtr parse_primary() {
-    const TokenCursor::Nesting nesting(cursor_);
     if (cursor_.sees(TokenKind::name)) return parse_name();
     if (cursor_.sees(TokenKind::number)) return parse_number();
     if (cursor_.sees(TokenKind::text)) {

@@ -115,7 +115,7 @@ inline Value apply_filter(Budget& budget, std::string_view name, const Value& in
   const FilterFunction filter = find_filter(name);
   if (filter == nullptr) fail(ErrorCode::unsupported, "there is no filter named '", name, "'");
   const Budget::Level level(budget);
-  budget.spend(1 + (input.is(Kind::text) ? input.text().size() / 16 : 0));
+  budget.spend_pass(input.is(Kind::text) ? input.text().size() : 0);
   try {
     return filter(budget, input, arguments);
   } catch (const Error& error) {

@@ -37,6 +37,7 @@ class JsonWriter {
   void put(std::string_view text) { append(budget_, out_, text); }
 
   void append_value(const Value& value, std::size_t level) {
+    budget_.spend(1);
     switch (value.kind()) {
       case Kind::none: return put("null");
       case Kind::boolean: return put(value.boolean() ? "true" : "false");
@@ -113,7 +114,8 @@ class JsonWriter {
   }
 
   void append_string(std::string_view text) {
-    std::string piece = "\"";
+    put("\"");
+    std::string piece;
     for (std::size_t at = 0; at < text.size();) {
       const std::size_t size = code_point_size(text, at);
       const char32_t point = decode_code_point(text, at);

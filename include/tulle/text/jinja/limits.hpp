@@ -43,7 +43,12 @@ class Budget {
   }
 
   /// The worst case of looking for `needle` in `haystack`, both in bytes.
-  void spend_search(std::size_t haystack, std::size_t needle) { spend(1 + haystack / 16 + haystack / 64 * (needle / 64)); }
+  void spend_search(std::size_t haystack, std::size_t needle) {
+    spend(1 + haystack / 8 + haystack / 64 * (needle / 16));
+  }
+
+  /// One pass over a text of that many bytes.
+  void spend_pass(std::size_t bytes) { spend(1 + bytes / 8); }
 
   /// One level of recursion for as long as it lives.
   class Level {

@@ -28,8 +28,9 @@ class Parser {
 
   /// Statements up to a tag that is one of `ends`, whose name is next. `block` is what that tag closes.
   Body parse_body(Words ends, std::string_view block) {
-    const TokenCursor::Nesting nesting(cursor_);
-    const std::size_t opened = cursor_.line();
+    TokenCursor::Nesting nesting(cursor_);
+    nesting.add();
+    const std::size_t opened = cursor_.last_line();
     Body body;
     for (;;) {
       const std::size_t line = cursor_.line();
@@ -49,7 +50,9 @@ class Parser {
         for (const std::string_view end : ends) {
           if (cursor_.sees_name(end)) return body;
         }
-        parse_statement(body, line);
+        if (parse_statement(body, line)) continue;
+        const std::string open = block.empty() ? "" : "; the open block is '" + std::string(block) + "' of line ";
+        cursor_.refuse("unknown tag '", cursor_.peek().text, "'", open, block.empty() ? "" : std::to_string(opened));
       }
     }
   }
@@ -64,7 +67,8 @@ class Parser {
 
   void end_tag() { cursor_.expect(TokenKind::block_end, "'%}'"); }
 
-  void parse_statement(Body& body, std::size_t line) {
+  /// The statement whose tag is next; false where no statement has that name.
+  bool parse_statement(Body& body, std::size_t line) {
     using ParseTag = void (Parser::*)(Body&, std::size_t);
     struct Tag {
       std::string_view name;
@@ -82,13 +86,13 @@ class Parser {
                                                   {"print", &Parser::parse_print},
                                                   {"break", &Parser::parse_break},
                                                   {"continue", &Parser::parse_continue}}};
-    const std::string name = cursor_.peek().text;
     for (const Tag& tag : tags) {
-      if (tag.name != name) continue;
+      if (!cursor_.sees_name(tag.name)) continue;
       cursor_.take();
-      return (this->*tag.parse)(body, line);
+      (this->*tag.parse)(body, line);
+      return true;
     }
-    cursor_.refuse("unknown tag '", name, "'");
+    return false;
   }
 
   void parse_if(Body& body, std::size_t line) {
@@ -135,7 +139,7 @@ class Parser {
     do {
       if (!target.parts.empty()) {
         target.unpacks = true;
-        if (!cursor_.sees(TokenKind::name) || cursor_.sees_name("in")) break;
+        if (in_parentheses && cursor_.sees_sign(")")) break;
       }
       Target::Part part{cursor_.expect(TokenKind::name, "a name to assign to").text, ""};
       if (with_namespace && cursor_.take_sign(".")) part.attribute = cursor_.expect(TokenKind::name, "an attribute").text;
@@ -244,7 +248,9 @@ class Parser {
   }
 
   void parse_print(Body& body, std::size_t line) {
-    body.push_back({line, Print{expressions_.parse_tuple()}});
+    do {
+      body.push_back({line, Print{expressions_.parse()}});
+    } while (cursor_.take_sign(","));
     end_tag();
   }
 

@@ -116,7 +116,7 @@ inline PredicateFunction find_predicate(std::string_view name) {
 inline bool apply_predicate(Budget& budget, std::string_view name, const Value& value, const Arguments& arguments) {
   const PredicateFunction predicate = find_predicate(name);
   if (predicate == nullptr) fail(ErrorCode::unsupported, "there is no test named '", name, "'");
-  budget.spend(1);
+  budget.spend_pass(value.is(Kind::text) ? value.text().size() : 0);
   try {
     return predicate(budget, value, arguments);
   } catch (const Error& error) {

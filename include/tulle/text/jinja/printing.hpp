@@ -36,7 +36,8 @@ inline void append_hex(std::string& out, char32_t point, int digits) {
 inline void append_quoted(Budget& budget, std::string& out, std::string_view text) {
   const bool twice = text.find('\'') != std::string_view::npos && text.find('"') == std::string_view::npos;
   const char quote = twice ? '"' : '\'';
-  std::string piece(1, quote);
+  append(budget, out, std::string_view(&quote, 1));
+  std::string piece;
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t size = code_point_size(text, at);
     const char32_t point = decode_code_point(text, at);
@@ -96,6 +97,7 @@ void append_entries(Budget& budget, std::string& out, const Pairs& pairs) {
 /// Appends Python's repr(value).
 inline void append_repr(Budget& budget, std::string& out, const Value& value) {
   const Budget::Level level(budget);  // a namespace can hold itself
+  budget.spend(1);
   switch (value.kind()) {
     case Kind::undefined: return append(budget, out, "Undefined");
     case Kind::none: return append(budget, out, "None");

@@ -34,10 +34,12 @@ inline std::int64_t slice_bound(const Value& bound, std::int64_t fallback, std::
 }
 
 inline SliceRange slice_range(const Value& start, const Value& stop, const Value& step, std::int64_t length) {
+  if (!step.is(Kind::none) && !defined(step).is_integral()) {
+    fail(ErrorCode::invalid_argument, "the step of a slice is of type ", step.type_name());
+  }
   // A step beyond the length takes one item, whatever it is.
-  const std::int64_t by = slice_bound(step, 1, -length - 1, length + 1, 0);
-  if (!step.is(Kind::none) && step.integer() == 0) fail(ErrorCode::invalid_argument, "the step of a slice is zero");
-  const std::int64_t stride = by != 0 ? by : step.integer() < 0 ? -length - 1 : length + 1;
+  const std::int64_t stride = step.is(Kind::none) ? 1 : std::clamp(step.integer(), -length - 1, length + 1);
+  if (stride == 0) fail(ErrorCode::invalid_argument, "the step of a slice is zero");
   const bool backwards = stride < 0;
   const std::int64_t lowest = backwards ? -1 : 0, highest = backwards ? length - 1 : length;
   const std::int64_t from = slice_bound(start, backwards ? highest : lowest, lowest, highest, length);

@@ -92,7 +92,7 @@ inline Value strip_call(Budget& budget, std::string_view name, const std::string
   const Bound bound(name, arguments, {"chars"});
   const bool blank = !bound.has(0) || bound.required(0).is(Kind::none);
   if (blank) return strip(self, side);
-  budget.spend(self.size() / 16 * (1 + bound.text(0).size() / 64));
+  budget.spend_search(self.size(), 16 * bound.text(0).size());
   return strip(self, side, bound.text(0));
 }
 

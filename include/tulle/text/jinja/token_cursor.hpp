@@ -2,6 +2,7 @@
 /// \file A place in a template's tokens, and the errors that name its line (L2, text).
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <string>
 #include <string_view>
@@ -20,6 +21,8 @@ class TokenCursor {
 
   const SyntaxToken& peek(std::size_t ahead = 0) const { return tokens_[std::min(at_ + ahead, tokens_.size() - 1)]; }
   std::size_t line() const { return peek().line; }
+  /// Of the token taken last.
+  std::size_t last_line() const { return at_ == 0 ? line() : tokens_[at_ - 1].line; }
 
   bool sees(TokenKind kind, std::size_t ahead = 0) const { return peek(ahead).kind == kind; }
   bool sees_sign(std::string_view sign) const { return sees(TokenKind::sign) && peek().text == sign; }
@@ -56,14 +59,15 @@ class TokenCursor {
     fail(ErrorCode::malformed, "chat template, line ", line(), ": ", parts...);
   }
 
-  /// Levels of nesting that are open while it lives; a chain of operators adds one for each.
+  /// The levels of the tree that a part of the parser adds, until it returns.
   class Nesting {
    public:
-    explicit Nesting(TokenCursor& cursor) : cursor_(cursor) { add(); }
+    explicit Nesting(TokenCursor& cursor) : cursor_(cursor) {}
     ~Nesting() { cursor_.levels_ -= added_; }
     Nesting(const Nesting&) = delete;
     Nesting& operator=(const Nesting&) = delete;
 
+    /// Errors: malformed when the tree becomes too deep.
     void add() {
       if (cursor_.levels_ >= Limits::syntax_levels) {
         cursor_.refuse("blocks or expressions nested deeper than ", Limits::syntax_levels, " levels");
