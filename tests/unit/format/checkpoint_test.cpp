@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <tulle/format/checkpoint.hpp>
+
+#include <catch2/catch_all.hpp>
+#include <filesystem>
+#include <string>
+#include <tulle/tensor/weight_rows.hpp>
+#include <unit/format/file_builder.hpp>
+
+using namespace tulle;
+using namespace tulle::test;
+
+namespace {
+
+const std::string models = TULLE_GOLDEN "/models/";
+
+/// A safetensors file of I8 vectors of two elements.
+Bytes tiny_safetensors(const std::vector<std::string>& names) {
+  Json header = Json::object();
+  std::size_t at = 0;
+  for (const std::string& name : names) {
+    header[name] = {{"dtype", "I8"}, {"shape", {2}}, {"data_offsets", {at, at + 2}}};
+    at += 2;
+  }
+  return safetensors_file(header.dump(), at);
+}
+
+std::optional<ErrorCode> code_of(const std::string& path) {
+  return error_of([&] { Checkpoint::open(path); });
+}
+
+}  // namespace
+
+TEST_CASE("a Hugging Face directory opens", "[format][checkpoint]") {
+  const auto checkpoint = Checkpoint::open(models + "codegen-tiny");
+  CHECK(checkpoint->format_name() == "safetensors");
+  CHECK(checkpoint->config()["model_type"] == "codegen");
+  CHECK(checkpoint->generation_config().contains("eos_token_id"));
+  CHECK_FALSE(checkpoint->rotary_interleaved());
+  CHECK(checkpoint->gguf() == nullptr);
+  const EncodedTensor* embedding = checkpoint->find("transformer.wte.weight");
+  REQUIRE(embedding != nullptr);
+  CHECK(embedding->shape == std::vector<std::size_t>{320, 64});
+  CHECK(checkpoint->find("transformer.wte") == nullptr);
+  std::size_t bytes = 0;
+  for (const std::string& name : checkpoint->names()) bytes += checkpoint->find(name)->bytes.size();
+  CHECK(bytes == checkpoint->size_bytes());
+  CHECK(Checkpoint::open(models + "codegen-tiny/model.safetensors")->names() == checkpoint->names());
+  CHECK(Checkpoint::open(models + "llama-tiny-tied")->generation_config() == Json::object());
+}
+
+TEST_CASE("shards are found through their index", "[format][checkpoint]") {
+  const auto checkpoint = Checkpoint::open(models + "llama-tiny-gqa");
+  CHECK(checkpoint->names().size() == 21);
+  CHECK(checkpoint->find("lm_head.weight") != nullptr);
+  CHECK(checkpoint->find("model.layers.0.self_attn.q_proj.weight")->shape == std::vector<std::size_t>{48, 48});
+}
+
+TEST_CASE("released pages come back unchanged", "[format][checkpoint]") {
+  const auto checkpoint = Checkpoint::open(models + "codegen-tiny");
+  const EncodedTensor& tensor = *checkpoint->find("transformer.wte.weight");
+  const Bytes before(tensor.bytes.begin(), tensor.bytes.end());
+  checkpoint->release(tensor.bytes);
+  CHECK(std::equal(before.begin(), before.end(), tensor.bytes.begin()));
+  checkpoint->release(before);  // not ours: nothing happens
+  CHECK(before == Bytes(tensor.bytes.begin(), tensor.bytes.end()));
+}
+
+TEST_CASE("a GGUF file opens under Hugging Face names", "[format][checkpoint]") {
+  const auto checkpoint = Checkpoint::open(models + "gguf/q8_0.gguf");
+  CHECK(checkpoint->format_name() == "gguf");
+  CHECK(checkpoint->rotary_interleaved());
+  CHECK(checkpoint->config()["hidden_size"] == 64);
+  CHECK(checkpoint->find("model.layers.1.mlp.down_proj.weight")->dtype == DType::q8_0);
+  CHECK(checkpoint->find("model.norm.weight")->dtype == DType::f32);
+  CHECK(checkpoint->find("token_embd.weight") == nullptr);
+  const auto scaled = Checkpoint::open(models + "gguf/bf16.gguf");
+  CHECK(scaled->find("rope_freqs.weight") == nullptr);
+  CHECK(scaled->config()["rope_scaling"]["factors"].size() == 8);
+}
+
+TEST_CASE("every golden GGUF tensor decodes to the reference's values", "[format][checkpoint]") {
+  for (const std::string name : {"f32", "f16", "bf16", "q8_0", "q4_0", "q4_1"}) {
+    const MappedFile file(models + "gguf/" + name + ".gguf");
+    const GgufFile gguf = parse_gguf(file.bytes(), name);
+    const Json golden = parse_json(MappedFile(models + "gguf/" + name + ".golden.json").text(), name);
+    REQUIRE(golden["tensors"].size() == gguf.tensors.size());
+    for (std::size_t i = 0; i < gguf.tensors.size(); ++i) {
+      const EncodedTensor& tensor = gguf.tensors[i];
+      const Json& expected = golden["tensors"][i];
+      INFO(name << ' ' << tensor.name);
+      CHECK(expected["name"] == tensor.name);
+      CHECK(expected["type"] == dtype_name(tensor.dtype));
+      CHECK(expected["shape"].get<std::vector<std::size_t>>() == tensor.shape);
+      std::vector<float> values(tensor.elements());
+      decode_elements(tensor.dtype, tensor.bytes.data(), values.size(), values.data());
+      const auto first = expected["first"].get<std::vector<float>>();
+      CHECK(std::equal(first.begin(), first.end(), values.begin()));
+      CHECK(values.back() == expected["last"].get<float>());
+      double sum = 0, squares = 0;
+      for (const float value : values) {
+        sum += value;
+        squares += static_cast<double>(value) * value;
+      }
+      CHECK(sum == Catch::Approx(expected["sum"].get<double>()).margin(1e-6 * squares));
+      CHECK(squares == Catch::Approx(expected["sum_of_squares"].get<double>()).epsilon(1e-6));
+    }
+  }
+}
+
+TEST_CASE("a GGUF file opens from memory", "[format][checkpoint]") {
+  const auto checkpoint = Checkpoint::from_gguf_bytes(tiny_llama_gguf().build(), "memory");
+  CHECK(checkpoint->path() == "memory");
+  CHECK(checkpoint->gguf()->metadata["tokenizer.ggml.model"] == "gpt2");
+  CHECK(checkpoint->find("model.embed_tokens.weight")->shape == std::vector<std::size_t>{6, 4});
+  CHECK(error_of([] { Checkpoint::from_gguf_bytes(to_bytes("GGUF"), "memory"); }) == ErrorCode::malformed);
+  const GgufBuilder twice = tiny_llama_gguf().tensor("model.norm.weight", {4}, 0, float_bytes(4));
+  CHECK(error_of([&] { Checkpoint::from_gguf_bytes(twice.build(), "memory"); }) == ErrorCode::malformed);
+}
+
+TEST_CASE("the one GGUF file of a directory, and links to files, open", "[format][checkpoint]") {
+  const TemporaryFolder folder;
+  folder.write("blob", tiny_llama_gguf().build());
+  std::filesystem::create_symlink("blob", folder.path("model.gguf"));
+  CHECK(Checkpoint::open(folder.path())->format_name() == "gguf");
+  CHECK(Checkpoint::open(folder.path("blob"))->format_name() == "gguf");
+}
+
+TEST_CASE("what is missing or of another kind is said", "[format][checkpoint]") {
+  CHECK(code_of(models + "none") == ErrorCode::not_found);
+  CHECK(code_of(models) == ErrorCode::not_found);
+  CHECK(code_of(models + "gguf") == ErrorCode::invalid_argument);
+  const TemporaryFolder folder;
+  folder.write("model.safetensors", tiny_safetensors({"a"}));
+  CHECK(code_of(folder.path()) == ErrorCode::not_found);  // no config
+  CHECK(code_of(folder.path("model.safetensors")) == ErrorCode::not_found);
+  folder.write("config.json", "[]");
+  CHECK(code_of(folder.path()) == ErrorCode::malformed);
+  folder.write("config.json", R"({"quantization_config": {"quant_method": "gptq"}})");
+  CHECK(code_of(folder.path()) == ErrorCode::unsupported);
+  folder.write("config.json", "{}");
+  CHECK(code_of(folder.path()) == std::nullopt);
+  folder.write("generation_config.json", "{");
+  CHECK(code_of(folder.path()) == ErrorCode::malformed);
+}
+
+TEST_CASE("an int8 checkpoint needs its scales", "[format][checkpoint]") {
+  CHECK(code_of(models + "llama-tiny-int8") == std::nullopt);
+  const TemporaryFolder folder;
+  folder.write("config.json", "{}");
+  folder.write("model.safetensors",
+               safetensors_file(R"({"q.weight":{"dtype":"I8","shape":[1,2],"data_offsets":[0,2]}})", 2));
+  CHECK(code_of(folder.path()) == ErrorCode::not_found);
+}
+
+TEST_CASE("an index must agree with its shards", "[format][checkpoint]") {
+  const TemporaryFolder folder;
+  folder.write("config.json", "{}");
+  folder.write("one.safetensors", tiny_safetensors({"a", "b"}));
+  folder.write("two.safetensors", tiny_safetensors({"c"}));
+  folder.write("again.safetensors", tiny_safetensors({"c"}));
+  const auto with_index = [&](const std::string& weight_map) {
+    folder.write("model.safetensors.index.json", R"({"metadata":{},"weight_map":)" + weight_map + "}");
+    return code_of(folder.path());
+  };
+  CHECK(with_index(R"({"a":"one.safetensors","b":"one.safetensors","c":"two.safetensors"})") == std::nullopt);
+  CHECK(with_index(R"({"a":"one.safetensors","c":"one.safetensors"})") == ErrorCode::malformed);
+  CHECK(with_index(R"({"a":"one.safetensors","b":"two.safetensors","c":"two.safetensors"})") == ErrorCode::malformed);
+  CHECK(with_index(R"({"a":"one.safetensors","d":"two.safetensors"})") == ErrorCode::malformed);
+  CHECK(with_index(R"({"a":"none.safetensors"})") == ErrorCode::not_found);
+  CHECK(with_index(R"({"c":"two.safetensors","a":"again.safetensors"})") == ErrorCode::malformed);
+  CHECK(with_index(R"({"a":"../one.safetensors"})") == ErrorCode::malformed);
+  CHECK(with_index(R"({"a":"/one.safetensors"})") == ErrorCode::malformed);
+  CHECK(with_index(R"({"a":""})") == ErrorCode::malformed);
+  CHECK(with_index(R"({"a":1})") == ErrorCode::malformed);
+  CHECK(with_index("[]") == ErrorCode::malformed);
+  folder.write("model.safetensors.index.json", "{}");
+  CHECK(code_of(folder.path()) == ErrorCode::malformed);
+}
+
+TEST_CASE("a model from memory that is cut or changed anywhere opens or is refused", "[format][checkpoint]") {
+  const Bytes file = tiny_llama_gguf().tensor("rope_freqs.weight", {1}, 0, float_bytes(1)).build();
+  survive_mutations(file, 2000, [](const Bytes& bytes) {
+    const auto checkpoint = Checkpoint::from_gguf_bytes(bytes, "memory");
+    sum_of(checkpoint->gguf()->tensors);
+  });
+}

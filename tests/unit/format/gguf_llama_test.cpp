@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <tulle/format/gguf_llama.hpp>
+
+#include <catch2/catch_all.hpp>
+#include <tulle/format/gguf.hpp>
+#include <unit/format/file_builder.hpp>
+
+using namespace tulle;
+using namespace tulle::test;
+
+namespace {
+
+Json config_of(const GgufBuilder& gguf) {
+  const Bytes bytes = gguf.build();
+  return llama_config(parse_gguf(bytes, "f.gguf"));
+}
+
+std::optional<ErrorCode> code_of(const GgufBuilder& gguf) {
+  return error_of([&] { config_of(gguf); });
+}
+
+}  // namespace
+
+TEST_CASE("tensors get their Hugging Face names", "[format][gguf_llama]") {
+  CHECK(huggingface_tensor_name("token_embd.weight") == "model.embed_tokens.weight");
+  CHECK(huggingface_tensor_name("output_norm.weight") == "model.norm.weight");
+  CHECK(huggingface_tensor_name("output.weight") == "lm_head.weight");
+  CHECK(huggingface_tensor_name("blk.0.attn_norm.weight") == "model.layers.0.input_layernorm.weight");
+  CHECK(huggingface_tensor_name("blk.12.attn_q.weight") == "model.layers.12.self_attn.q_proj.weight");
+  CHECK(huggingface_tensor_name("blk.12.attn_k.bias") == "model.layers.12.self_attn.k_proj.bias");
+  CHECK(huggingface_tensor_name("blk.1.attn_v.weight") == "model.layers.1.self_attn.v_proj.weight");
+  CHECK(huggingface_tensor_name("blk.1.attn_output.weight") == "model.layers.1.self_attn.o_proj.weight");
+  CHECK(huggingface_tensor_name("blk.1.ffn_norm.weight") == "model.layers.1.post_attention_layernorm.weight");
+  CHECK(huggingface_tensor_name("blk.1.ffn_gate.weight") == "model.layers.1.mlp.gate_proj.weight");
+  CHECK(huggingface_tensor_name("blk.1.ffn_up.weight") == "model.layers.1.mlp.up_proj.weight");
+  CHECK(huggingface_tensor_name("blk.1.ffn_down.weight") == "model.layers.1.mlp.down_proj.weight");
+  for (const char* name :
+       {"", ".", "blk.", "blk.1.weight", "blk.1.other.weight", "rope_freqs.weight", "token_embd", "blk..weight"}) {
+    CHECK(huggingface_tensor_name(name) == name);
+  }
+}
+
+TEST_CASE("metadata becomes a Hugging Face config", "[format][gguf_llama]") {
+  const Json config = config_of(tiny_llama_gguf());
+  CHECK(config["model_type"] == "llama");
+  CHECK(config["hidden_size"] == 4);
+  CHECK(config["num_hidden_layers"] == 1);
+  CHECK(config["num_attention_heads"] == 2);
+  CHECK(config["num_key_value_heads"] == 2);
+  CHECK(config["head_dim"] == 2);
+  CHECK(config["intermediate_size"] == 8);
+  CHECK(config["max_position_embeddings"] == 16);
+  CHECK(config["rms_norm_eps"].get<float>() == 1e-5f);
+  CHECK(config["rope_theta"] == 10000.0);
+  CHECK(config["rope_scaling"].is_null());
+  CHECK(config["vocab_size"] == 6);
+  CHECK(config["tie_word_embeddings"] == true);
+  CHECK(config["attention_bias"] == false);
+  CHECK(config["bos_token_id"] == 3);
+  CHECK(config["eos_token_id"] == 3);
+  CHECK_FALSE(config.contains("torch_dtype"));
+}
+
+TEST_CASE("optional keys and tensors change the config", "[format][gguf_llama]") {
+  GgufBuilder gguf = tiny_llama_gguf();
+  gguf.value<std::uint64_t>("llama.attention.head_count_kv", 10, 1).u32("llama.attention.key_length", 6);
+  gguf.u32("llama.attention.value_length", 6).u32("llama.rope.dimension_count", 6).f32("llama.rope.freq_base", 5e5f);
+  gguf.u32("tokenizer.ggml.eot_token_id", 4).u32("tokenizer.ggml.eom_token_id", 3);
+  gguf.tensor("output.weight", {4, 6}, 0, float_bytes(24)).tensor("blk.0.attn_q.bias", {4}, 0, float_bytes(4));
+  const Json config = config_of(gguf);
+  CHECK(config["num_key_value_heads"] == 1);
+  CHECK(config["head_dim"] == 6);
+  CHECK(config["rope_theta"] == 5e5);
+  CHECK(config["tie_word_embeddings"] == false);
+  CHECK(config["attention_bias"] == true);
+  CHECK(config["eos_token_id"] == Json{3, 4});
+}
+
+TEST_CASE("rope scaling is linear, in factors, none, or as the file names it", "[format][gguf_llama]") {
+  const auto scaling = [](GgufBuilder gguf) { return config_of(gguf)["rope_scaling"]; };
+  const auto linear = [](float factor) { return tiny_llama_gguf().f32("llama.rope.scaling.factor", factor); };
+  CHECK(scaling(linear(4)) == Json{{"rope_type", "linear"}, {"factor", 4.0}});
+  CHECK(scaling(linear(4).text("llama.rope.scaling.type", "linear")) == Json{{"rope_type", "linear"}, {"factor", 4.0}});
+  CHECK(scaling(tiny_llama_gguf().f32("llama.rope.scale_linear", 2)) == Json{{"rope_type", "linear"}, {"factor", 2.0}});
+  CHECK(scaling(linear(4).text("llama.rope.scaling.type", "none")).is_null());
+  CHECK(scaling(linear(1)).is_null());
+  CHECK(scaling(linear(0)).is_null());
+  const Json yarn =
+      scaling(linear(4).text("llama.rope.scaling.type", "yarn").u32("llama.rope.scaling.original_context_length", 8));
+  CHECK(yarn == Json{{"rope_type", "yarn"}, {"factor", 4.0}, {"original_max_position_embeddings", 8}});
+
+  const auto with_factors = [](GgufBuilder gguf, std::size_t count) {
+    return gguf.tensor("rope_freqs.weight", {count}, 0, float_bytes(count));
+  };
+  CHECK(scaling(with_factors(tiny_llama_gguf(), 1)) == Json{{"rope_type", "factors"}, {"factors", {0.5}}});
+  CHECK(scaling(with_factors(linear(4), 1)) == Json{{"rope_type", "factors"}, {"factors", {2.0}}});
+  CHECK(code_of(with_factors(tiny_llama_gguf(), 2)) == ErrorCode::malformed);
+  CHECK(code_of(tiny_llama_gguf().tensor("rope_freqs.weight", {1}, 1, Bytes(2))) == ErrorCode::malformed);
+  CHECK(code_of(with_factors(linear(4).text("llama.rope.scaling.type", "yarn"), 1)) == ErrorCode::unsupported);
+}
+
+TEST_CASE("what is no plain llama is refused", "[format][gguf_llama]") {
+  CHECK(code_of(GgufBuilder()) == ErrorCode::unsupported);
+  CHECK(code_of(GgufBuilder().text("general.architecture", "mamba")) == ErrorCode::unsupported);
+  CHECK(code_of(GgufBuilder().u32("general.architecture", 1)) == ErrorCode::malformed);
+  CHECK(code_of(GgufBuilder().text("general.architecture", "llama")) == ErrorCode::malformed);
+  CHECK(code_of(tiny_llama_gguf().value<std::uint16_t>("split.count", 2, 2)) == ErrorCode::unsupported);
+  CHECK(code_of(tiny_llama_gguf().value<std::uint16_t>("split.count", 2, 1)) == std::nullopt);
+  CHECK(code_of(tiny_llama_gguf().u32("llama.expert_count", 8)) == ErrorCode::unsupported);
+  CHECK(code_of(tiny_llama_gguf().u32("llama.rope.dimension_count", 1)) == ErrorCode::unsupported);
+  CHECK(code_of(tiny_llama_gguf().text("llama.rope.freq_base", "x")) == ErrorCode::malformed);
+  CHECK(code_of(tiny_llama_gguf().array<std::uint32_t>("llama.attention.head_count_kv", 4, {1})) ==
+        ErrorCode::unsupported);
+}

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <tulle/format/gguf_tokenizer.hpp>
+
+#include <catch2/catch_all.hpp>
+#include <tulle/format/gguf.hpp>
+#include <unit/format/file_builder.hpp>
+
+using namespace tulle;
+using namespace tulle::test;
+
+namespace {
+
+VocabularySpec spec_of(const GgufBuilder& gguf) {
+  const Bytes bytes = gguf.build();
+  return gguf_vocabulary(parse_gguf_metadata(bytes, "f.gguf"));
+}
+
+std::optional<ErrorCode> code_of(const GgufBuilder& gguf) {
+  return error_of([&] { spec_of(gguf); });
+}
+
+GgufBuilder words(const std::string& model) {
+  GgufBuilder gguf;
+  gguf.text("tokenizer.ggml.model", model)
+      .array<std::string>("tokenizer.ggml.tokens", 8, {"<unk>", "<s>", "</s>", "a"});
+  return gguf;
+}
+
+}  // namespace
+
+TEST_CASE("the vocabulary of a GGUF file is handed on as it is", "[format][gguf_tokenizer]") {
+  const VocabularySpec spec = spec_of(tiny_llama_gguf());
+  CHECK(spec.tokens == std::vector<std::string>{"a", "b", "ab", "<|end|>", "c", "d"});
+  CHECK(spec.types == std::vector<int>{1, 1, 1, 3, 1, 1});
+  CHECK(spec.merges == std::vector<std::string>{"a b"});
+  CHECK(spec.scores.empty());
+  CHECK(spec.model == "gpt2");
+  CHECK(spec.pre == "smollm");
+  CHECK(spec.bos == 3);
+  CHECK(spec.eos == 3);
+  CHECK_FALSE(spec.unk.has_value());
+  CHECK_FALSE(spec.add_bos);
+  CHECK_FALSE(spec.add_eos);
+  CHECK(spec.where == "f.gguf");
+}
+
+TEST_CASE("defaults are llama.cpp's", "[format][gguf_tokenizer]") {
+  const VocabularySpec spm = spec_of(words("llama").array<float>("tokenizer.ggml.scores", 6, {0, 0, 0, -1}));
+  CHECK(spm.unk == 0);
+  CHECK(spm.bos == 1);
+  CHECK(spm.eos == 2);
+  CHECK(spm.add_bos);
+  CHECK(spm.add_space_prefix);
+  CHECK(spm.scores == std::vector<float>{0, 0, 0, -1});
+  CHECK_FALSE(spec_of(words("gpt2")).add_bos);
+  CHECK(spec_of(words("gpt2").text("tokenizer.ggml.pre", "llama-bpe")).add_bos);
+  CHECK_FALSE(spec_of(words("llama").value<std::uint8_t>("tokenizer.ggml.add_bos_token", 7, 0)).add_bos);
+  CHECK(spec_of(words("llama").value<std::uint8_t>("tokenizer.ggml.add_eos_token", 7, 1)).add_eos);
+}
+
+TEST_CASE("a tokenizer is built and a template found", "[format][gguf_tokenizer]") {
+  const Bytes bytes = tiny_llama_gguf().build();
+  const GgufFile file = parse_gguf(bytes, "f");
+  const auto tokenizer = tokenizer_from_gguf(file);
+  CHECK(tokenizer->encode("abc<|end|>") == std::vector<Token>{2, 4, 3});
+  CHECK(tokenizer->decode(std::vector<Token>{2, 4}) == "abc");
+  CHECK(chat_template_from_gguf(file) == "{{ messages }}");
+  CHECK(chat_template_from_gguf(GgufFile()).empty());
+}
+
+TEST_CASE("a missing or malformed vocabulary is an error", "[format][gguf_tokenizer]") {
+  CHECK(code_of(GgufBuilder()) == ErrorCode::not_found);
+  CHECK(code_of(GgufBuilder().array<float>("tokenizer.ggml.tokens", 6, {1})) == ErrorCode::malformed);
+  CHECK(code_of(words("gpt2").array<std::int32_t>("tokenizer.ggml.token_type", 5, {1, 1, 1, 7})) ==
+        ErrorCode::malformed);
+  CHECK(code_of(words("gpt2").array<std::int32_t>("tokenizer.ggml.token_type", 5, {1, 1, 1, -1})) ==
+        ErrorCode::malformed);
+  CHECK(code_of(words("gpt2").u32("tokenizer.ggml.bos_token_id", 0xFFFFFFFF)) == ErrorCode::malformed);
+  CHECK(code_of(words("gpt2").value<std::int32_t>("tokenizer.ggml.eos_token_id", 5, -1)) == ErrorCode::malformed);
+  CHECK(code_of(words("gpt2").f32("tokenizer.ggml.eos_token_id", 1)) == ErrorCode::malformed);
+  CHECK(code_of(words("gpt2").u32("tokenizer.ggml.add_bos_token", 1)) == ErrorCode::malformed);
+  const Bytes outside = words("gpt2").u32("tokenizer.ggml.bos_token_id", 4).build();
+  CHECK(error_of([&] { tokenizer_from_gguf(parse_gguf(outside, "f")); }) == ErrorCode::malformed);
+}
+
+TEST_CASE("a vocabulary cut or changed anywhere becomes a tokenizer or is refused", "[format][gguf_tokenizer]") {
+  const Bytes file = tiny_llama_gguf().build();
+  survive_mutations(file, 2000, [](const Bytes& bytes) {
+    const auto tokenizer = tokenizer_from_gguf(parse_gguf_metadata(bytes, "f"));
+    tokenizer->decode(tokenizer->encode("abc <|end|>\xFF", {.add_special_tokens = true}));
+  });
+}

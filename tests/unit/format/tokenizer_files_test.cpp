@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <tulle/format/tokenizer_files.hpp>
+
+#include <catch2/catch_all.hpp>
+#include <string>
+#include <unit/format/file_builder.hpp>
+
+using namespace tulle;
+using namespace tulle::test;
+
+namespace {
+
+const std::string tokenizers = TULLE_GOLDEN "/tokenizers/";
+
+/// Byte-level BPE over "a", "b", "ab" and the token "<|x|>".
+constexpr std::string_view tokenizer_json = R"({"added_tokens":[{"id":3,"content":"<|x|>","special":true}],
+  "normalizer":null,"pre_tokenizer":{"type":"ByteLevel","add_prefix_space":false,"use_regex":true},"post_processor":null,
+  "decoder":{"type":"ByteLevel"},
+  "model":{"type":"BPE","vocab":{"a":0,"b":1,"ab":2},"merges":["a b"]}})";
+
+/// The same, in the older form and with other ids.
+void write_vocab_merges(const TemporaryFolder& folder) {
+  folder.write("vocab.json", R"({"b":0,"a":1,"ab":2,"<|endoftext|>":3})");
+  folder.write("merges.txt", "#version: 0.2\na b\n");
+}
+
+std::vector<Token> ids(const std::string& path, std::string_view text = "ab") {
+  return load_tokenizer(path)->encode(text);
+}
+
+}  // namespace
+
+TEST_CASE("a folder with only tokenizer.json, or that file, is a tokenizer", "[format][tokenizer_files]") {
+  const TemporaryFolder folder;
+  folder.write("tokenizer.json", tokenizer_json);
+  CHECK(ids(folder.path(), "aab<|x|>") == std::vector<Token>{0, 2, 3});
+  CHECK(ids(folder.path("tokenizer.json"), "aab<|x|>") == std::vector<Token>{0, 2, 3});
+  CHECK_FALSE(load_tokenizer(folder.path())->eos_token().has_value());
+  folder.write("special_tokens_map.json", R"({"eos_token":{"content":"<|x|>"},"bos_token":"a"})");
+  CHECK(load_tokenizer(folder.path())->eos_token() == 3);
+  folder.write("tokenizer_config.json", R"({"eos_token":"b"})");
+  CHECK(load_tokenizer(folder.path())->eos_token() == 1);
+  CHECK(load_tokenizer(folder.path())->bos_token() == 0);
+}
+
+TEST_CASE("tokenizer.json comes before vocab.json, and that before a GGUF file", "[format][tokenizer_files]") {
+  const TemporaryFolder folder;
+  folder.write("model.gguf", tiny_llama_gguf().build());
+  CHECK(ids(folder.path(), "c") == std::vector<Token>{4});
+  CHECK(ids(folder.path("model.gguf"), "c") == std::vector<Token>{4});
+  write_vocab_merges(folder);
+  CHECK(ids(folder.path(), "aab") == std::vector<Token>{1, 2});
+  CHECK(ids(folder.path(), "<|endoftext|>") == std::vector<Token>{3});
+  folder.write("added_tokens.json", R"({"bb":4})");
+  CHECK(ids(folder.path(), "abb") == std::vector<Token>{1, 4});
+  folder.write("tokenizer.json", tokenizer_json);
+  CHECK(ids(folder.path(), "aab") == std::vector<Token>{0, 2});
+  CHECK(ids(folder.path("model.gguf"), "c") == std::vector<Token>{4});
+}
+
+TEST_CASE("a GGUF file of tensors that are not read still tokenizes", "[format][tokenizer_files]") {
+  const std::string path = TULLE_GOLDEN "/models/gguf/k_quants.gguf";
+  const auto tokenizer = load_tokenizer(path);
+  CHECK(tokenizer->decode(tokenizer->encode("the answer is 42")) == "the answer is 42");
+  CHECK(load_chat_template(path).starts_with("{% for message in messages %}"));
+}
+
+TEST_CASE("a GGUF tokenizer gives the reference's ids", "[format][tokenizer_files]") {
+  const Json golden = parse_json(MappedFile(TULLE_GOLDEN "/models/gguf/f32.golden.json").text(), "golden");
+  const auto tokenizer = load_tokenizer(TULLE_GOLDEN "/models/gguf/f32.gguf");
+  REQUIRE(golden["texts"].size() > 3);
+  for (const Json& entry : golden["texts"]) {
+    const auto text = entry["text"].get<std::string>();
+    INFO(text);
+    CHECK(tokenizer->encode(text) == entry["ids"].get<std::vector<Token>>());
+  }
+}
+
+TEST_CASE("a sentencepiece model is read, or the error says how to get that", "[format][tokenizer_files]") {
+  const std::string path = tokenizers + "spm-bpe/tokenizer.model";
+#ifdef TULLE_WITH_SENTENCEPIECE
+  const auto tokenizer = load_tokenizer(path);
+  CHECK(tokenizer->decode(tokenizer->encode("hello world")) == "hello world");
+  CHECK(load_tokenizer(tokenizers + "spm-bpe")->vocabulary_size() == tokenizer->vocabulary_size());
+  const TemporaryFolder folder;
+  CHECK(error_of([&] { load_tokenizer(folder.write("tokenizer.model", "no model")); }) == ErrorCode::malformed);
+#else
+  CHECK(error_of([&] { load_tokenizer(path); }) == ErrorCode::unsupported);
+  CHECK(message_of([&] { load_tokenizer(path); }).find("TULLE_WITH_SENTENCEPIECE") != std::string::npos);
+#endif
+}
+
+TEST_CASE("a missing tokenizer is an error that lists what was looked for", "[format][tokenizer_files]") {
+  const TemporaryFolder folder;
+  CHECK(error_of([&] { load_tokenizer(folder.path()); }) == ErrorCode::not_found);
+  const std::string message = message_of([&] { load_tokenizer(folder.path()); });
+  for (const char* name : {"tokenizer.json", "vocab.json", "merges.txt", "tokenizer.model", ".gguf"}) {
+    CHECK(message.find(name) != std::string::npos);
+  }
+  folder.write("vocab.json", "{}");  // without merges.txt
+  CHECK(error_of([&] { load_tokenizer(folder.path()); }) == ErrorCode::not_found);
+  CHECK(error_of([&] { load_tokenizer(folder.path("none")); }) == ErrorCode::not_found);
+  CHECK(error_of([&] { load_tokenizer(folder.write("a.txt", "x")); }) == ErrorCode::unsupported);
+  CHECK(error_of([&] { load_tokenizer(folder.write("tokenizer.json", "{")); }) == ErrorCode::malformed);
+  CHECK(error_of([&] { load_tokenizer(folder.write("bare.gguf", GgufBuilder().build())); }) == ErrorCode::not_found);
+}
+
+TEST_CASE("chat templates are found in their three places", "[format][tokenizer_files]") {
+  const TemporaryFolder folder;
+  CHECK(load_chat_template(folder.path()).empty());
+  folder.write("model.gguf", tiny_llama_gguf().build());
+  CHECK(load_chat_template(folder.path()) == "{{ messages }}");
+  CHECK(load_chat_template(folder.path("model.gguf")) == "{{ messages }}");
+  folder.write("tokenizer_config.json", "{}");
+  CHECK(load_chat_template(folder.path()).empty());
+  folder.write("tokenizer_config.json", R"({"chat_template":"one"})");
+  CHECK(load_chat_template(folder.path()) == "one");
+  folder.write("tokenizer_config.json",
+               R"({"chat_template":[{"name":"tool_use","template":"no"},{"name":"default","template":"two"}]})");
+  CHECK(load_chat_template(folder.path()) == "two");
+  folder.write("tokenizer.json", tokenizer_json);
+  CHECK(load_chat_template(folder.path("tokenizer.json")) == "two");
+  folder.write("tokenizer_config.json", R"({"chat_template":[{"name":"rag","template":"no"}]})");
+  CHECK(load_chat_template(folder.path()).empty());
+  folder.write("tokenizer_config.json", R"({"chat_template":7})");
+  CHECK(error_of([&] { load_chat_template(folder.path()); }) == ErrorCode::malformed);
+  folder.write("tokenizer_config.json", R"({"chat_template":[1]})");
+  CHECK(error_of([&] { load_chat_template(folder.path()); }) == ErrorCode::malformed);
+  folder.write("chat_template.jinja", "three\n");
+  CHECK(load_chat_template(folder.path()) == "three\n");
+  CHECK(error_of([&] { load_chat_template(folder.path("none")); }) == ErrorCode::not_found);
+}
