@@ -91,23 +91,19 @@ class PreTokenizer {
     }
   }
 
-  /// The parts of `text` that stay, after the behavior.
+  /// The parts of `text` that stay, after the behavior; those of empty matches are empty.
   static std::vector<Segment> segments(const SplitStep& step, std::string_view text, Regex::Scratch& scratch) {
     std::vector<Segment> all;
     std::size_t done = 0;
     for (std::size_t at = 0; at < text.size();) {
       const std::optional<Regex::Match> match = step.pattern.search(text, at, scratch);
       if (!match) break;
-      if (match->begin == match->end) {  // an empty match cuts, and the search goes on behind the next character
-        if (match->begin == text.size()) break;
-        if (match->begin > done) all.push_back({done, match->begin, step.invert});
-        done = match->begin;
-        at = match->begin + decode_utf8(text, match->begin).length;
-        continue;
-      }
       if (match->begin > done) all.push_back({done, match->begin, step.invert});
       all.push_back({match->begin, match->end, !step.invert});
       done = at = match->end;
+      if (match->begin < match->end) continue;
+      if (at == text.size()) break;
+      at += decode_utf8(text, at).length;  // an empty match only cuts
     }
     if (done < text.size()) all.push_back({done, text.size(), step.invert});
     return merged(std::move(all), step.behavior);

@@ -19,6 +19,7 @@ namespace tulle {
 /// A compiled pattern. The syntax is that of `detail::RegexParser`; the match is the one a backtracking engine finds
 /// (leftmost, then the first alternative and the longest or shortest repetition as written), found by following all
 /// alternatives side by side in order of preference: Cox, "Regular Expression Matching: the Virtual Machine Approach".
+/// Only the repetition of something that may be empty, such as (?:a??)*, can end elsewhere.
 /// Complexity: a search takes O(code points looked at * program); nothing is exponential.
 /// Threads:    immutable; each thread brings its own `Scratch`.
 class Regex {

@@ -45,8 +45,9 @@ inline const CodePointSet& white_space_set() {
   return set;
 }
 
-/// `\w`: Unicode Technical Standard 18, annex C: Alphabetic, marks, decimal digits, connectors, join controls.
-/// Alphabetic is L, Nl, marks, and the circled and squared letters among the symbols.
+/// `\w`: Unicode Technical Standard 18, annex C: Alphabetic, marks, decimal digits, connectors, join controls. Alphabetic
+/// is L, Nl, marks, and the circled and squared letters among the symbols. Equal to the set of `tokenizers` for
+/// `single_word` and Whitespace on every code point; Oniguruma's \w has no join controls and six numerals of Latin-1.
 inline const CodePointSet& word_set() {
   static const CodePointSet set = [] {
     CodePointSet all({{0x200C, 0x200D}, {0x24B6, 0x24E9}, {0x1F130, 0x1F149}, {0x1F150, 0x1F169}, {0x1F170, 0x1F189}});
