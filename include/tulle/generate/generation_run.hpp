@@ -169,7 +169,7 @@ class GenerationRun {
     options.seed = options_.seed;
     options.stream = number;
     options.log_probabilities = options_.log_probabilities;
-    options.prompt_logits = options_.return_logits;
+    options.prompt_logits = options_.return_logits && options_.include_prompt_logits;
     return options;
   }
 

@@ -26,8 +26,8 @@ namespace tulle {
 /// How a model is loaded and run; what one call generates stands in `GenerationOptions`.
 struct TextGenerationOptions {
   std::string kernel = "auto";  ///< a name of `kernel_choices`
-  EngineOptions engine;
-  Progress progress;            ///< reports loading
+  EngineOptions engine = {};
+  Progress progress = {};       ///< reports loading
 };
 
 /// A range of pieces that are generated as they are read:
