@@ -33,17 +33,15 @@ class DenseI4Weights {
   template <class Isa>
   void multiply(const QuantizedInput& input, MatrixView<float> y, RowRange range) const noexcept {
     with_instruction_set<Isa>([&]<class Tag>(Tag) {
-      const auto sweep = [&]<bool Minima, std::size_t Span>() {
-        const detail::DenseI4Loop<Minima, Span, Tag> loop{codes_.data(), scales_.data(), minima_.data(), group_,
+      const auto sweep = [&]<bool Minima>() {
+        const detail::DenseI4Loop<Minima, Tag> loop{codes_.data(), scales_.data(), minima_.data(), group_,
                                                           groups(),      input,          y,              range};
         for_each_tile(loop, input.inputs(), range);
       };
       if (minima_.size() != 0) {
-        sweep.template operator()<true, 32>();
-      } else if (group_ == 32) {
-        sweep.template operator()<false, 32>();
+        sweep.template operator()<true>();
       } else {
-        sweep.template operator()<false, 64>();
+        sweep.template operator()<false>();
       }
     });
   }

@@ -18,17 +18,18 @@ namespace tulle::detail {
 /// 0..3 of the eight, the high nibbles columns 4..7.
 ///
 /// A value is scale * (code - 8), or scale * code + minimum when `Minima`; scales and minima are f16
-/// [columns / group][16 rows] per panel. Per span of columns the dot product is an exact int32; spans are added in
+/// [columns / group][16 rows] per panel. Per 32 columns the dot product is an exact int32; they are added in
 /// increasing order: y = fma(float(dot), w_scale * x_scale, y), then with minima y = fma(minimum, x_scale * float(sum(x)), y).
-template <bool Minima, std::size_t Span, class Isa>
+template <bool Minima, class Isa>
 struct DenseI4Loop {
-  static constexpr std::size_t lines = Span / 8;  ///< 64-byte lines of a span
-  static constexpr std::size_t sums_per_span = Span / sum_columns;
+  static constexpr std::size_t span = group_columns;
+  static constexpr std::size_t lines = span / 8;  ///< 64-byte lines of a span
+  static constexpr std::size_t sums_per_span = span / sum_columns;
 
   const std::uint8_t* codes;
   const Half* scales;
   const Half* minima;  ///< null without `Minima`
-  std::size_t group;   ///< columns that share a scale; a multiple of Span
+  std::size_t group;   ///< columns that share a scale; a multiple of 32
   std::size_t groups;  ///< of a row
   const QuantizedInput& input;
   MatrixView<float> y;
@@ -68,12 +69,12 @@ struct DenseI4Loop {
     const std::uint8_t* w = panel(which);
     for (std::size_t lane = 0; lane < tile.inputs; ++lane) {
       float values[panel_rows] = {};
-      for (std::size_t begin = 0; begin < padded_columns(); begin += Span) {
+      for (std::size_t begin = 0; begin < padded_columns(); begin += span) {
         const float x_scale = input.scales(tile)[begin / group_columns * tile.width + lane];
         const std::int32_t x_sum = sum_of_inputs(tile, begin, lane);
         for (std::size_t row = 0; row < panel_rows; ++row) {
           std::int32_t dot = Minima ? 0 : -8 * x_sum;
-          for (std::size_t column = begin; column < begin + Span; ++column) {
+          for (std::size_t column = begin; column < begin + span; ++column) {
             const unsigned pair = w[(column / 8 * panel_rows + row) * 4 + column % 4];
             const auto code = static_cast<std::int32_t>(column % 8 < 4 ? pair & 15u : pair >> 4);
             dot += code * x[(column / 4 * tile.width + lane) * 4 + column % 4];
@@ -115,7 +116,7 @@ struct DenseI4Loop {
 #pragma GCC unroll 4
           for (std::size_t lane = 0; lane < lanes; ++lane) values[p][lane][0] = values[p][lane][1] = _mm256_setzero_ps();
         }
-        for (std::size_t begin = 0; begin < padded_columns(); begin += Span) {
+        for (std::size_t begin = 0; begin < padded_columns(); begin += span) {
           std::int32_t x_sum[lanes];
 #pragma GCC unroll 4
           for (std::size_t lane = 0; lane < lanes; ++lane) x_sum[lane] = sum_of_inputs(tile, begin, lane0 + lane);
@@ -192,7 +193,7 @@ struct DenseI4Loop {
 #pragma GCC unroll 8
       for (std::size_t lane = 0; lane < Inputs; ++lane) values[p][lane] = _mm512_setzero_ps();
     }
-    for (std::size_t begin = 0; begin < padded_columns(); begin += Span) {
+    for (std::size_t begin = 0; begin < padded_columns(); begin += span) {
       std::int32_t x_sum[Inputs];
       __m512i dots[Panels][Inputs];
 #pragma GCC unroll 8

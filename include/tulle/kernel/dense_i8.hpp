@@ -122,15 +122,24 @@ struct BasicDenseI8 : QuantizedInputKernel<Isa> {
 using DenseI8 = BasicDenseI8<isa::Active>;
 
 inline void DenseI8Weights::quantize_row(std::size_t row, const float* values) noexcept {
-  float maximum = 0;
-  for (std::size_t column = 0; column < columns_ && !std::isnan(maximum); ++column) {
-    if (!(std::fabs(values[column]) <= maximum)) maximum = std::fabs(values[column]);  // also takes a NaN
-  }
-  const float scale = maximum / 127.0f;
-  row_scales_[row] = scale;
-  if (!(scale > 0) || !std::isfinite(scale)) return;  // a row of zeros; a row that is not finite keeps its scale and poisons y
-  for (std::size_t column = 0; column < columns_; ++column) {
-    code(row, column) = static_cast<std::int8_t>(std::clamp(std::nearbyint(values[column] / scale), -127.0f, 127.0f));
+  const std::size_t step = group_ == 0 ? columns_ : group_;
+  for (std::size_t begin = 0; begin < columns_; begin += step) {
+    const std::size_t end = std::min(begin + step, columns_);
+    float maximum = 0;
+    for (std::size_t column = begin; column < end && !std::isnan(maximum); ++column) {
+      if (!(std::fabs(values[column]) <= maximum)) maximum = std::fabs(values[column]);  // also takes a NaN
+    }
+    float scale = maximum / 127.0f;
+    if (group_ == 0) {
+      row_scales_[row] = scale;
+    } else {
+      half_scales_[scale_index(row, begin)] = to_half(scale);
+      scale = to_float(to_half(scale));
+    }
+    if (!(scale > 0) || !std::isfinite(scale)) continue;  // zeros; what is not finite keeps its scale and poisons y
+    for (std::size_t column = begin; column < end; ++column) {
+      code(row, column) = static_cast<std::int8_t>(std::clamp(std::nearbyint(values[column] / scale), -127.0f, 127.0f));
+    }
   }
 }
 
@@ -165,7 +174,8 @@ inline DenseI8Weights DenseI8Weights::pack(const WeightRows& source) {
     }
     return weights;
   }
-  DenseI8Weights weights(source.rows(), columns, 0);
+  const bool has_groups = uniform && (dtype == DType::q4_0 || dtype == DType::q4_1);
+  DenseI8Weights weights(source.rows(), columns, has_groups ? 32 : 0);
   std::vector<float> values(columns);
   for (std::size_t row = 0; row < source.rows(); ++row) {
     if (source[row].dtype == DType::i8) {

@@ -16,7 +16,7 @@ namespace tulle::detail {
 
 /// One tile of Y = X W^T for int8 panels [columns / 4][16 rows][4].
 ///
-/// Per span of columns (a weight group, at most the 64 columns of an activation group) the dot product is an exact int32.
+/// Per span of columns (a weight group, at most the 32 columns of an activation group) the dot product is an exact int32.
 /// Spans are added in increasing order: y = fma(float(dot), x_scale [* w_scale of the group], y); the row's scale comes last.
 /// `GroupScale` is void (one scale per row), Half or float ([columns / group][16 rows] per panel).
 template <class GroupScale, std::size_t Span, class Isa>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// \file Activations as int8 codes with one scale per 64 columns: the input of every integer kernel (L2).
+/// \file Activations as int8 codes with one scale per 32 columns: the input of every integer kernel (L2).
 #pragma once
 
 #include <algorithm>
@@ -16,12 +16,13 @@
 namespace tulle {
 
 /// Columns that share an activation scale. Integer kernels pad the columns of a matrix to a multiple of it.
-inline constexpr std::size_t group_columns = 64;
+/// Over f32 activations, SmolLM2's perplexity rises by 0.5 % with groups of 64 and by half of that with 32.
+inline constexpr std::size_t group_columns = 32;
 /// Columns whose codes are summed for kernels with an offset in their weights.
 inline constexpr std::size_t sum_columns = 16;
 
 /// x is about scale * code; code = round half even(x * 127 / max|x|) over the group, in [-127, 127].
-/// Layout per tile of `width` inputs: codes [columns / 4][width][4], scales [columns / 64][width], sums [columns / 16][width].
+/// Layout per tile of `width` inputs: codes [columns / 4][width][4], scales [columns / 32][width], sums [columns / 16][width].
 class QuantizedInput {
  public:
   /// Room for `most_inputs` rows of at most `most_columns` columns. Errors: memory.
@@ -160,10 +161,10 @@ TULLE_TARGET_AVX2 inline void QuantizedInput::quantize_row(isa::Avx2, const floa
       std::copy(x + begin, x + columns_, tail);
       group = tail;
     }
-    __m256 values[8];
+    __m256 values[4];
     __m256i largest = _mm256_setzero_si256();  // magnitudes as integers: ordered like the floats, with NaN on top
-#pragma GCC unroll 8
-    for (int i = 0; i < 8; ++i) {
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; ++i) {
       values[i] = _mm256_loadu_ps(group + 8 * i);
       largest = _mm256_max_epi32(largest, _mm256_castps_si256(_mm256_and_ps(values[i], magnitude_mask)));
     }
@@ -174,28 +175,24 @@ TULLE_TARGET_AVX2 inline void QuantizedInput::quantize_row(isa::Avx2, const floa
       scale_of(_mm_cvtss_f32(_mm_castsi128_ps(half)), scale, inverse);
     }
     scales[begin / group_columns * tile.width + lane] = scale;
-    if (inverse == 0.0f) {  // zeros, or not finite: no product with x may decide a code
-#pragma GCC unroll 8
-      for (int i = 0; i < 8; ++i) values[i] = _mm256_setzero_ps();
-    }
     const __m256 factor = _mm256_set1_ps(inverse);
-    alignas(32) std::int32_t quads[group_columns / 4];
-#pragma GCC unroll 2
-    for (int half = 0; half < 2; ++half) {
-      __m256i whole[4];
+    __m256i whole[4];
 #pragma GCC unroll 4
-      for (int i = 0; i < 4; ++i) whole[i] = _mm256_cvtps_epi32(_mm256_mul_ps(values[4 * half + i], factor));
-      const __m256i packed = _mm256_permutevar8x32_epi32(
-          _mm256_packs_epi16(_mm256_packs_epi32(whole[0], whole[1]), _mm256_packs_epi32(whole[2], whole[3])), order);
-      _mm256_store_si256(reinterpret_cast<__m256i*>(quads + 8 * half), packed);
-      // Sums of 16 codes: ones (u8) times codes, pairs to quads, then quads of each 128-bit half.
-      __m256i sum = _mm256_madd_epi16(_mm256_maddubs_epi16(_mm256_set1_epi8(1), packed), _mm256_set1_epi16(1));
-      sum = _mm256_add_epi32(sum, _mm256_shuffle_epi32(sum, 0x4E));
-      sum = _mm256_add_epi32(sum, _mm256_shuffle_epi32(sum, 0xB1));
-      const std::size_t part = begin / sum_columns + 2 * static_cast<std::size_t>(half);
-      sums[part * tile.width + lane] = _mm256_extract_epi32(sum, 0);
-      sums[(part + 1) * tile.width + lane] = _mm256_extract_epi32(sum, 4);
+    for (int i = 0; i < 4; ++i) {
+      // Zeros, or a group that is not finite: no product with x may decide a code.
+      whole[i] = inverse == 0.0f ? _mm256_setzero_si256() : _mm256_cvtps_epi32(_mm256_mul_ps(values[i], factor));
     }
+    const __m256i packed = _mm256_permutevar8x32_epi32(
+        _mm256_packs_epi16(_mm256_packs_epi32(whole[0], whole[1]), _mm256_packs_epi32(whole[2], whole[3])), order);
+    alignas(32) std::int32_t quads[group_columns / 4];
+    _mm256_store_si256(reinterpret_cast<__m256i*>(quads), packed);
+    // Sums of 16 codes: ones (u8) times codes, pairs to quads, then the quads of each 128-bit half.
+    __m256i sum = _mm256_madd_epi16(_mm256_maddubs_epi16(_mm256_set1_epi8(1), packed), _mm256_set1_epi16(1));
+    sum = _mm256_add_epi32(sum, _mm256_shuffle_epi32(sum, 0x4E));
+    sum = _mm256_add_epi32(sum, _mm256_shuffle_epi32(sum, 0xB1));
+    const std::size_t part = begin / sum_columns;
+    sums[part * tile.width + lane] = _mm256_extract_epi32(sum, 0);
+    sums[(part + 1) * tile.width + lane] = _mm256_extract_epi32(sum, 4);
     auto* out = reinterpret_cast<std::int32_t*>(codes) + begin / 4 * tile.width + lane;
     for (std::size_t quad = 0; quad < group_columns / 4; ++quad) out[quad * tile.width] = quads[quad];
   }
