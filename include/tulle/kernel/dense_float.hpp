@@ -2,162 +2,18 @@
 /// \file Dense weights in f32, f16 or bf16 (L2).
 #pragma once
 
-#include <array>
-#include <cmath>
 #include <cstddef>
-#include <cstring>
 #include <string_view>
 #include <vector>
 
 #include <tulle/core/aligned_buffer.hpp>
 #include <tulle/core/half.hpp>
+#include <tulle/kernel/dense_float_loop.hpp>
 #include <tulle/kernel/float_input.hpp>
 #include <tulle/kernel/linear_kernel.hpp>
 #include <tulle/kernel/tiles.hpp>
-#include <tulle/tensor/x86.hpp>
 
 namespace tulle {
-
-namespace detail {
-
-/// One tile of Y = X W^T for panels [columns][16 rows]: y = fma(w, x, y) over the columns in order, whatever the tile.
-template <class Element, class Isa>
-struct DenseFloatLoop {
-  const Element* panels;
-  std::size_t columns;
-  const FloatInput& input;
-  MatrixView<float> y;
-  RowRange rows;
-
-  const Element* panel(std::size_t index) const noexcept { return panels + index * columns * panel_rows; }
-
-  /// Adds one finished panel x input to y, leaving out padding rows and rows outside the range.
-  void store(std::size_t panel_index, std::size_t input_index, const float* values) const noexcept {
-    const std::size_t first = panel_index * panel_rows;
-    const std::size_t count = std::min(panel_rows, rows.end - first);
-    std::memcpy(y[input_index] + first, values, count * sizeof(float));
-  }
-
-  template <std::size_t Panels, std::size_t Inputs>
-  void run(const std::size_t* which, const InputTile& tile) const noexcept {
-    if constexpr (std::is_same_v<Isa, isa::Scalar>) {
-      for (std::size_t p = 0; p < Panels; ++p) compute_panel(which[p], tile);
-    } else {
-      compute<Panels, Inputs>(Isa{}, which, tile);
-    }
-  }
-
-  void compute_panel(std::size_t which, const InputTile& tile) const noexcept {
-    const float* x = input.values(tile);
-    for (std::size_t lane = 0; lane < tile.inputs; ++lane) {
-      float sums[panel_rows] = {};
-      for (std::size_t column = 0; column < columns; ++column) {
-        for (std::size_t row = 0; row < panel_rows; ++row) {
-          sums[row] = std::fma(to_float(panel(which)[column * panel_rows + row]), x[column * tile.width + lane], sums[row]);
-        }
-      }
-      store(which, tile.first + lane, sums);
-    }
-  }
-
-#if defined(TULLE_X86)
-  static TULLE_INLINE_AVX2 __m256 load8(const float* w) noexcept { return _mm256_load_ps(w); }
-  static TULLE_INLINE_AVX2 __m256 load8(const Half* w) noexcept {
-    return _mm256_cvtph_ps(_mm_load_si128(reinterpret_cast<const __m128i*>(w)));
-  }
-  static TULLE_INLINE_AVX2 __m256 load8(const BFloat16* w) noexcept {
-    const __m256i wide = _mm256_cvtepu16_epi32(_mm_load_si128(reinterpret_cast<const __m128i*>(w)));
-    return _mm256_castsi256_ps(_mm256_slli_epi32(wide, 16));
-  }
-  static TULLE_INLINE_AVX512 __m512 load16(const float* w) noexcept { return _mm512_load_ps(w); }
-  static TULLE_INLINE_AVX512 __m512 load16(const Half* w) noexcept {
-    return _mm512_cvtph_ps(_mm256_load_si256(reinterpret_cast<const __m256i*>(w)));
-  }
-  static TULLE_INLINE_AVX512 __m512 load16(const BFloat16* w) noexcept {
-    const __m512i wide = _mm512_cvtepu16_epi32(_mm256_load_si256(reinterpret_cast<const __m256i*>(w)));
-    return _mm512_castsi512_ps(_mm512_slli_epi32(wide, 16));
-  }
-
-  /// Inputs beyond 4 a pass would not leave 16 registers enough: a tile of 8 is two passes over the cached panel.
-  template <std::size_t Panels, std::size_t Inputs>
-  TULLE_TARGET_AVX2 void compute(isa::Avx2, const std::size_t* which, const InputTile& tile) const noexcept {
-    constexpr std::size_t at_once = Panels * Inputs <= 4 ? Panels : Inputs >= 4 ? 1 : 4 / Inputs;
-    constexpr std::size_t lanes = Inputs < 4 ? Inputs : 4;
-    const float* x = input.values(tile);
-    for (std::size_t p0 = 0; p0 < Panels; p0 += at_once) {
-      for (std::size_t lane0 = 0; lane0 < Inputs; lane0 += lanes) {
-        __m256 sums[at_once][lanes][2];
-        const Element* w[at_once];
-#pragma GCC unroll 4
-        for (std::size_t p = 0; p < at_once; ++p) {
-          w[p] = panel(which[p0 + p]);
-#pragma GCC unroll 4
-          for (std::size_t lane = 0; lane < lanes; ++lane) sums[p][lane][0] = sums[p][lane][1] = _mm256_setzero_ps();
-        }
-        for (std::size_t column = 0; column < columns; ++column) {
-#pragma GCC unroll 4
-          for (std::size_t p = 0; p < at_once; ++p) {
-            const __m256 low = load8(w[p] + column * panel_rows), high = load8(w[p] + column * panel_rows + 8);
-#pragma GCC unroll 4
-            for (std::size_t lane = 0; lane < lanes; ++lane) {
-              const __m256 value = _mm256_broadcast_ss(x + column * Inputs + lane0 + lane);
-              sums[p][lane][0] = _mm256_fmadd_ps(low, value, sums[p][lane][0]);
-              sums[p][lane][1] = _mm256_fmadd_ps(high, value, sums[p][lane][1]);
-            }
-          }
-        }
-#pragma GCC unroll 4
-        for (std::size_t p = 0; p < at_once; ++p) {
-#pragma GCC unroll 4
-          for (std::size_t lane = 0; lane < lanes; ++lane) {
-            if (lane0 + lane >= tile.inputs) continue;
-            alignas(32) float values[panel_rows];
-            _mm256_store_ps(values, sums[p][lane][0]);
-            _mm256_store_ps(values + 8, sums[p][lane][1]);
-            store(which[p0 + p], tile.first + lane0 + lane, values);
-          }
-        }
-      }
-    }
-  }
-
-  template <std::size_t Panels, std::size_t Inputs>
-  TULLE_TARGET_AVX512 void compute(isa::Avx512, const std::size_t* which, const InputTile& tile) const noexcept {
-    const float* x = input.values(tile);
-    __m512 sums[Panels][Inputs];
-    const Element* w[Panels];
-#pragma GCC unroll 4
-    for (std::size_t p = 0; p < Panels; ++p) {
-      w[p] = panel(which[p]);
-#pragma GCC unroll 8
-      for (std::size_t lane = 0; lane < Inputs; ++lane) sums[p][lane] = _mm512_setzero_ps();
-    }
-    for (std::size_t column = 0; column < columns; ++column) {
-      __m512 weights[Panels];
-#pragma GCC unroll 4
-      for (std::size_t p = 0; p < Panels; ++p) weights[p] = load16(w[p] + column * panel_rows);
-#pragma GCC unroll 8
-      for (std::size_t lane = 0; lane < Inputs; ++lane) {
-        const __m512 value = _mm512_set1_ps(x[column * Inputs + lane]);
-#pragma GCC unroll 4
-        for (std::size_t p = 0; p < Panels; ++p) sums[p][lane] = _mm512_fmadd_ps(weights[p], value, sums[p][lane]);
-      }
-    }
-#pragma GCC unroll 4
-    for (std::size_t p = 0; p < Panels; ++p) {
-#pragma GCC unroll 8
-      for (std::size_t lane = 0; lane < Inputs; ++lane) {
-        if (lane >= tile.inputs) continue;
-        alignas(64) float values[panel_rows];
-        _mm512_store_ps(values, sums[p][lane]);
-        store(which[p], tile.first + lane, values);
-      }
-    }
-  }
-#endif
-};
-
-}  // namespace detail
 
 /// W in panels [rows / 16][columns][16 rows] of one element type; padding rows are zero.
 template <class Element>
