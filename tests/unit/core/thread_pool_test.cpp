@@ -131,8 +131,15 @@ TEST_CASE("too many threads are an error", "[core][thread_pool]") {
   CHECK(code_of_pool(std::size_t(-1), message) == ErrorCode::invalid_argument);
 }
 
-// Sanitizers reserve more address space than the limit below allows.
-#if defined(__linux__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+// Sanitizers need more address space than the limit below allows.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define TULLE_TEST_SANITIZER 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define TULLE_TEST_SANITIZER 1
+#endif
+#endif
+#if defined(__linux__) && !defined(TULLE_TEST_SANITIZER)
 TEST_CASE("threads that the system refuses are an error, and the ones that had started end", "[core][thread_pool]") {
   rlimit before{};
   REQUIRE(getrlimit(RLIMIT_AS, &before) == 0);

@@ -13,6 +13,7 @@
 
 #include <tulle/core/half.hpp>
 #include <tulle/core/rng.hpp>
+#include <tulle/tensor/matrix_view.hpp>
 #include <tulle/tensor/weight_rows.hpp>
 
 namespace tulle::testing {

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tulle/kernel/quantized_input.hpp>
 
-#include <array>
 #include <cmath>
-#include <cstring>
 #include <limits>
+#include <vector>
 
 #include <catch2/catch_all.hpp>
 
@@ -33,29 +32,30 @@ struct OneInput {
 
 }  // namespace
 
-TEMPLATE_LIST_TEST_CASE("a code is x * 127 / max|x| of its 64 columns, ties to even", "[kernel][quantized_input]",
+TEMPLATE_LIST_TEST_CASE("a code is x * 127 / max|x| of its group of columns, ties to even", "[kernel][quantized_input]",
                         testing::InstructionSets) {
   testing::require_machine<TestType>();
-  std::vector<float> x(130, 0.0f);
-  x[0] = 127, x[1] = 0.5f, x[2] = 1.5f, x[3] = 2.5f, x[4] = -0.5f, x[5] = -1.5f, x[6] = 126.51f, x[63] = -127;
-  x[64] = -1, x[65] = 0.5f;
-  x[129] = 1e-3f;
+  constexpr std::size_t second = group_columns, third = 2 * group_columns;
+  std::vector<float> x(third + 2, 0.0f);
+  x[0] = 127, x[1] = 0.5f, x[2] = 1.5f, x[3] = 2.5f, x[4] = -0.5f, x[5] = -1.5f, x[6] = 126.51f, x[second - 1] = -127;
+  x[second] = -1, x[second + 1] = 0.5f;
+  x[third + 1] = 1e-3f;
   const OneInput one(TestType{}, x, false);
   CHECK(one.scale(0) == 1.0f);
-  CHECK(one.scale(64) == 1.0f / 127);
-  CHECK(one.scale(128) == 1e-3f / 127);
+  CHECK(one.scale(second) == 1.0f / 127);
+  CHECK(one.scale(third) == 1e-3f / 127);
   const int expected[] = {127, 0, 2, 2, 0, -2, 127, 0};
   for (std::size_t column = 0; column < 8; ++column) CHECK(one.code(column) == expected[column]);
-  CHECK(one.code(63) == -127);
-  CHECK(one.code(64) == -127);
-  CHECK(one.code(65) == 64);  // 63.5, a tie
-  CHECK(one.code(128) == 0);
-  CHECK(one.code(129) == 127);
-  for (std::size_t column = 130; column < 192; ++column) CHECK(one.code(column) == 0);
-  CHECK(one.input.padded_columns() == 192);
+  CHECK(one.code(second - 1) == -127);
+  CHECK(one.code(second) == -127);
+  CHECK(one.code(second + 1) == 64);  // 63.5, a tie
+  CHECK(one.code(third) == 0);
+  CHECK(one.code(third + 1) == 127);
+  CHECK(one.input.padded_columns() == 3 * group_columns);
+  for (std::size_t column = third + 2; column < 3 * group_columns; ++column) CHECK(one.code(column) == 0);
   CHECK(one.sum(0) == 127 + 0 + 2 + 2 + 0 - 2 + 127);
-  CHECK(one.sum(48) == -127);
-  CHECK(one.sum(176) == 0);
+  CHECK(one.sum(second - sum_columns) == -127);
+  CHECK(one.sum(3 * group_columns - sum_columns) == 0);
 }
 
 TEMPLATE_LIST_TEST_CASE("a row may share one scale", "[kernel][quantized_input]", testing::InstructionSets) {
@@ -89,12 +89,12 @@ TEMPLATE_LIST_TEST_CASE("what is not finite gives the scale NaN and the code 0, 
   constexpr float inf = std::numeric_limits<float>::infinity();
   for (const bool scale_per_row : {false, true}) {
     for (const float odd : {std::numeric_limits<float>::quiet_NaN(), -std::numeric_limits<float>::quiet_NaN(), inf, -inf}) {
-      std::vector<float> x(128, 1.0f);
-      x[100] = odd;
+      std::vector<float> x(2 * group_columns, 1.0f);
+      x.back() = odd;
       const OneInput one(TestType{}, x, scale_per_row);
-      CHECK(std::isnan(one.scale(100)));
-      CHECK(one.code(100) == 0);
-      CHECK(one.code(64) == 0);
+      CHECK(std::isnan(one.scale(group_columns)));
+      CHECK(one.code(2 * group_columns - 1) == 0);
+      CHECK(one.code(group_columns) == 0);
       CHECK(std::isnan(one.scale(0)) == scale_per_row);
     }
     for (const float tiny : {0.0f, -0.0f, 1e-45f, -1e-40f, 1e-36f}) {
