@@ -18,6 +18,7 @@
 #include <tulle/core/error.hpp>
 #include <tulle/core/types.hpp>
 #include <tulle/text/added_tokens.hpp>
+#include <tulle/text/sentencepiece_check.hpp>
 #include <tulle/text/tokenizer.hpp>
 
 namespace sentencepiece::logging {
@@ -41,8 +42,10 @@ class SentencePieceTokenizer final : public Tokenizer {
       : matcher_({}) {
     constexpr int errors_only = 2;  // else it prints that a model has no character map, which Llama's has not
     sentencepiece::logging::SetMinLogLevel(errors_only);
-    const auto status = processor_.LoadFromSerializedProto(std::string(model_bytes));
-    if (!status.ok()) fail(ErrorCode::malformed, where, ": not a sentencepiece model; is the file complete?");
+    if (!detail::has_sound_character_maps(model_bytes) ||
+        !processor_.LoadFromSerializedProto(std::string(model_bytes)).ok()) {
+      fail(ErrorCode::malformed, where, ": not a sentencepiece model; is the file complete?");
+    }
     size_ = static_cast<std::size_t>(processor_.GetPieceSize());
     std::vector<AddedToken> added = options.added_tokens;
     for (int id = 0; id < processor_.GetPieceSize(); ++id) {
