@@ -1,34 +1,64 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tulle/kernel/dense_float_loop.hpp>
 
-#include <catch2/catch_all.hpp>
-#include <cmath>
+#include <bit>
+#include <cstdint>
 #include <vector>
 
-#include <tulle/core/aligned_buffer.hpp>
+#include <catch2/catch_all.hpp>
+
+#include <tulle/kernel/dense_float.hpp>
+
+#include "unit/kernel/encoded_matrix.hpp"
+#include "unit/kernel/instruction_sets.hpp"
 
 using namespace tulle;
 
-TEST_CASE("the float loop adds the columns of a row in order, by fma, and leaves padding rows out", "[kernel][dense_float_loop]") {
-  constexpr std::size_t columns = 37, rows = 19;
-  AlignedBuffer<float> panels(2 * panel_rows * columns);
-  for (std::size_t i = 0; i < panels.size(); ++i) panels[i] = static_cast<float>(static_cast<int>(i * 7919 % 2001) - 1000) / 333.0f;
-  std::vector<float> x(columns);
-  for (std::size_t i = 0; i < columns; ++i) x[i] = static_cast<float>(static_cast<int>(i * 31 % 17) - 8) / 7.0f;
-  FloatInput input(1, columns);
-  input.start(1, columns);
-  input.interleave({x.data(), 1, columns}, {0, 1});
+TEMPLATE_LIST_TEST_CASE("an output is the fused sum over the columns in order", "[kernel][dense_float_loop]",
+                        testing::InstructionSets) {
+  testing::require_machine<TestType>();
+  // Only this order, with one rounding a step, gives 1: 1e8 swallows what is added to it unless it has left again.
+  const auto matrix = testing::float_matrix(1, 5, {1e8f, -1e8f, 1.0f, 0x1p-24f, 0x1p-24f});
+  using Kernel = BasicDenseF32<TestType>;
+  const auto weights = Kernel::pack(matrix.rows);
+  FloatInput input(1, 5);
+  const testing::InputRows x(1, 5, std::vector<float>(5, 1.0f));
+  Kernel::start(weights, 1, input);
+  Kernel::prepare(weights, x.first(1), input, {0, 1});
+  float y = 0;
+  Kernel::multiply(weights, input, {&y, 1, 1}, {0, 1});
+  CHECK(y == 1.0f);
 
-  std::vector<float> y(rows + 1, -1.0f);
-  const RowRange all{0, rows};
-  const detail::DenseFloatLoop<float, isa::Scalar> loop{panels.data(), columns, input, {y.data(), 1, rows}, all};
-  for_each_tile(loop, 1, all);
-  for (std::size_t row = 0; row < rows; ++row) {
-    float expected = 0;
-    for (std::size_t column = 0; column < columns; ++column) {
-      expected = std::fma(panels[(row / panel_rows * columns + column) * panel_rows + row % panel_rows], x[column], expected);
+  // (1 + e)(1 - e) - 1 = -e^2, which only a fused multiply-add sees.
+  const auto fused = Kernel::pack(testing::float_matrix(1, 2, {-1.0f, 1.0f + 0x1p-20f}).rows);
+  const testing::InputRows factors(1, 2, {1.0f, 1.0f - 0x1p-20f});
+  Kernel::start(fused, 1, input);
+  Kernel::prepare(fused, factors.first(1), input, {0, 1});
+  Kernel::multiply(fused, input, {&y, 1, 1}, {0, 1});
+  CHECK(y == -0x1p-40f);
+}
+
+TEMPLATE_LIST_TEST_CASE("every half and every bfloat16 reaches the product as it is", "[kernel][dense_float_loop]",
+                        testing::InstructionSets) {
+  testing::require_machine<TestType>();
+  using Kernel = BasicDenseF16<TestType>;
+  for (const DType dtype : {DType::f16, DType::bf16}) {
+    std::vector<std::uint16_t> bits(65536);
+    for (std::size_t at = 0; at < bits.size(); ++at) bits[at] = static_cast<std::uint16_t>(at);
+    WeightRows rows(1);
+    for (const std::uint16_t& value : bits) rows.append(reinterpret_cast<const std::byte*>(&value), dtype);
+    const auto weights = Kernel::pack(rows);
+    FloatInput input(1, 1);
+    const testing::InputRows x(1, 1, {1.0f});
+    Kernel::start(weights, 1, input);
+    Kernel::prepare(weights, x.first(1), input, {0, 1});
+    std::vector<float> y(bits.size());
+    Kernel::multiply(weights, input, {y.data(), 1, y.size()}, {0, y.size()});
+    for (std::size_t at = 0; at < bits.size(); ++at) {
+      const float value = dtype == DType::f16 ? to_float(Half{bits[at]}) : to_float(BFloat16{bits[at]});
+      // The sum begins at +0, so -0 is +0.
+      if (!testing::same_value(y[at], value + 0.0f)) FAIL_CHECK(dtype_name(dtype) << " " << at << ": " << y[at]);
     }
-    REQUIRE(y[row] == expected);
+    SUCCEED();
   }
-  CHECK(y[rows] == -1.0f);
 }
