@@ -127,11 +127,14 @@ class Decoder {
     }
   }
 
-  /// Makes the activations x ready for a linear layer. Its parts read the same columns, hence the same input.
+  /// Makes the activations x ready for a linear layer: in every form that one of its parts reads.
   void prepare(const Linear<Kernel>& linear, MatrixView<float> x, Input& input) noexcept {
-    const auto& weights = linear.parts.front().weights;
-    Kernel::start(weights, x.rows, input);
-    for_rows(x.rows, [&](std::size_t begin, std::size_t end) noexcept { Kernel::prepare(weights, x, input, {begin, end}); });
+    const auto& first = linear.parts.front().weights;
+    for (const auto& part : linear.parts) {
+      if (&part.weights != &first && Kernel::shares_input(first, part.weights)) continue;
+      Kernel::start(part.weights, x.rows, input);
+      for_rows(x.rows, [&](std::size_t begin, std::size_t end) noexcept { Kernel::prepare(part.weights, x, input, {begin, end}); });
+    }
   }
 
   /// y = x W^T + bias; every worker computes a share of the output rows. `then(begin, end)` runs on that share.
@@ -171,8 +174,9 @@ class Decoder {
     multiply(layer.query_key_value, input_, view(query_key_value_, count, model_.qkv_rows()));
     if (model_.parallel_residual) {
       // Both branches read one norm: one input serves both matrices where their kernels agree.
-      const bool shared =
-          Kernel::shares_input(layer.query_key_value.parts.front().weights, layer.up.parts.front().weights);
+      const auto& read = layer.query_key_value.parts.front().weights;
+      const bool shared = std::all_of(layer.up.parts.begin(), layer.up.parts.end(),
+                                      [&](const auto& part) { return Kernel::shares_input(read, part.weights); });
       if (!shared) prepare(layer.up, normed, second_input_);
       multiply(layer.up, shared ? input_ : second_input_, view(up_, count, model_.up_rows()));
     }

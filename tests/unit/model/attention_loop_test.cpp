@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <tulle/model/attention_loop.hpp>
+
+#include <array>
+#include <catch2/catch_all.hpp>
+#include <cmath>
+#include <limits>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <tulle/cache/cache_layout.hpp>
+
+#include "unit/kernel/encoded_matrix.hpp"
+#include "unit/kernel/instruction_sets.hpp"
+
+using namespace tulle;
+using testing::random_floats;
+
+namespace {
+
+constexpr std::array<std::size_t, 9> head_sizes{1, 8, 12, 16, 64, 80, 100, 128, 256};
+constexpr std::array<std::size_t, 9> counts{1, 2, 3, 4, 5, 7, 8, 63, 64};
+
+/// Exactly `count` elements, so that a sanitizer sees a read behind the last.
+template <class Element>
+std::vector<Element> elements(std::size_t count, std::uint32_t seed) {
+  const auto values = random_floats(count, seed);
+  std::vector<Element> encoded(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    if constexpr (std::is_same_v<Element, float>) {
+      encoded[i] = values[i];
+    } else if constexpr (std::is_same_v<Element, Half>) {
+      encoded[i] = to_half(values[i]);
+    } else {
+      encoded[i] = static_cast<std::int8_t>(std::lround(values[i] * 63.5f));
+    }
+  }
+  return encoded;
+}
+
+#if defined(TULLE_X86)
+using Cases = std::tuple<std::pair<isa::Scalar, float>, std::pair<isa::Scalar, Half>, std::pair<isa::Scalar, std::int8_t>,
+                         std::pair<isa::Avx2, float>, std::pair<isa::Avx2, Half>, std::pair<isa::Avx2, std::int8_t>,
+                         std::pair<isa::Avx512, float>, std::pair<isa::Avx512, Half>, std::pair<isa::Avx512, std::int8_t>>;
+#else
+using Cases = std::tuple<std::pair<isa::Scalar, float>, std::pair<isa::Scalar, Half>, std::pair<isa::Scalar, std::int8_t>>;
+#endif
+
+}  // namespace
+
+TEMPLATE_LIST_TEST_CASE("scores are dot products of the query with every key", "[model][attention_loop]", Cases) {
+  using Isa = typename TestType::first_type;
+  using Element = typename TestType::second_type;
+  testing::require_machine<Isa>();
+  for (const std::size_t size : head_sizes) {
+    const auto query = random_floats(size, 21);
+    for (const std::size_t count : counts) {
+      const auto keys = elements<Element>(count * size, 22);
+      std::vector<float> scores(count + 1, 1e9f);
+      detail::score_keys(Isa{}, query.data(), keys.data(), count, size, scores.data());
+      for (std::size_t i = 0; i < count; ++i) {
+        double wanted = 0, magnitude = 0;
+        for (std::size_t d = 0; d < size; ++d) {
+          const double product = static_cast<double>(query[d]) * detail::element_value(keys[i * size + d]);
+          wanted += product;
+          magnitude += std::fabs(product);
+        }
+        CAPTURE(size, count, i);
+        CHECK(std::fabs(scores[i] - wanted) <= 1e-6 * magnitude);
+      }
+      CHECK(scores[count] == 1e9f);
+    }
+  }
+}
+
+TEMPLATE_LIST_TEST_CASE("a score does not depend on how many keys are scored together", "[model][attention_loop]", Cases) {
+  using Isa = typename TestType::first_type;
+  using Element = typename TestType::second_type;
+  testing::require_machine<Isa>();
+  constexpr std::size_t size = 20, count = 11;
+  const auto query = random_floats(size, 23);
+  const auto keys = elements<Element>(count * size, 24);
+  std::vector<float> together(count), alone(count);
+  detail::score_keys(Isa{}, query.data(), keys.data(), count, size, together.data());
+  for (std::size_t i = 0; i < count; ++i) detail::score_keys(Isa{}, query.data(), keys.data() + i * size, 1, size, alone.data() + i);
+  CHECK(together == alone);
+}
+
+TEMPLATE_LIST_TEST_CASE("values are added with their weights to what is there", "[model][attention_loop]", Cases) {
+  using Isa = typename TestType::first_type;
+  using Element = typename TestType::second_type;
+  testing::require_machine<Isa>();
+  for (const std::size_t size : head_sizes) {
+    for (const std::size_t count : counts) {
+      const auto weights = random_floats(count, 25, 0, 1);
+      const auto values = elements<Element>(count * size, 26);
+      const auto before = random_floats(size, 27);
+      auto out = before;
+      detail::add_values(Isa{}, weights.data(), values.data(), count, size, out.data());
+      for (std::size_t d = 0; d < size; ++d) {
+        double wanted = before[d], magnitude = std::fabs(wanted);
+        for (std::size_t i = 0; i < count; ++i) {
+          const double product = static_cast<double>(weights[i]) * detail::element_value(values[i * size + d]);
+          wanted += product;
+          magnitude += std::fabs(product);
+        }
+        CAPTURE(size, count, d);
+        CHECK(std::fabs(out[d] - wanted) <= 4e-6 * magnitude);
+      }
+    }
+  }
+}
+
+TEMPLATE_LIST_TEST_CASE("exponentials are those of doubles and their sum is returned", "[model][attention_loop]",
+                        testing::InstructionSets) {
+  testing::require_machine<TestType>();
+  alignas(64) std::array<float, attention_tile + 8> scores;
+  for (const float maximum : {0.0f, 3.5f, -20.0f}) {
+    for (const float span : {1.0f, 20.0f, 86.0f}) {
+      for (const std::size_t count : counts) {
+        const auto values = random_floats(count, 28, maximum - span, maximum);
+        scores.fill(std::numeric_limits<float>::quiet_NaN());  // what lies behind `count` must not matter
+        std::copy(values.begin(), values.end(), scores.begin());
+        scores[count / 2] = maximum;
+        const float sum = detail::exponentials(TestType{}, scores.data(), count, maximum);
+        double wanted_sum = 0;
+        for (std::size_t i = 0; i < count; ++i) {
+          const float difference = (i == count / 2 ? maximum : values[i]) - maximum;  // rounded once, as in the loop
+          const double wanted = std::exp(static_cast<double>(difference));
+          wanted_sum += wanted;
+          CAPTURE(maximum, span, count, i);
+          CHECK(std::fabs(scores[i] - wanted) <= 3e-7 * wanted);
+        }
+        CHECK(std::fabs(sum - wanted_sum) <= 1e-6 * wanted_sum);
+        CHECK(scores[count / 2] == 1.0f);
+      }
+    }
+  }
+}
+
+TEMPLATE_LIST_TEST_CASE("far below the maximum an exponential vanishes, and a NaN stays one", "[model][attention_loop]",
+                        testing::InstructionSets) {
+  testing::require_machine<TestType>();
+  constexpr float infinity = std::numeric_limits<float>::infinity();
+  alignas(64) std::array<float, attention_tile + 8> scores{0.0f, -88.0f, -150.0f, -1e30f, -infinity};
+  CHECK(detail::exponentials(TestType{}, scores.data(), 5, 0.0f) == 1.0f);
+  for (std::size_t i = 1; i < 5; ++i) CHECK(scores[i] < 1e-37f);
+  CHECK(scores[4] == 0.0f);
+  scores = {0.0f, std::numeric_limits<float>::quiet_NaN(), -1.0f};
+  CHECK(std::isnan(detail::exponentials(TestType{}, scores.data(), 3, 0.0f)));
+  CHECK(scores[0] == 1.0f);
+  CHECK(std::isnan(scores[1]));
+}

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <tulle/model/attention.hpp>
+
+#include <catch2/catch_all.hpp>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <vector>
+
+#include <tulle/cache/contiguous.hpp>
+#include <tulle/cache/paged.hpp>
+#include <tulle/cache/sliding.hpp>
+
+#include "unit/kernel/encoded_matrix.hpp"
+#include "unit/kernel/instruction_sets.hpp"
+
+using namespace tulle;
+using testing::random_floats;
+
+namespace {
+
+constexpr std::size_t kv_heads = 2;
+
+/// Puts the same `length` random rows into sequence 0 of any layout, at most 16 at once.
+template <class Cache>
+void fill(Cache& cache, Position length) {
+  const std::size_t width = cache.shape().row_elements();
+  const auto keys = random_floats(length * width, 31), values = random_floats(length * width, 32);
+  for (Position begin = 0; begin < length; begin += 16) {
+    const Position end = std::min<Position>(begin + 16, length);
+    REQUIRE(cache.extend(0, end));
+    for (Position at = begin; at < end; ++at) cache.append(0, 0, at, keys.data() + at * width, values.data() + at * width);
+  }
+}
+
+/// softmax(q k / sqrt(d)) v in double, over what the cache says it holds.
+template <class Cache>
+std::vector<double> reference(const Cache& cache, Position position, std::size_t kv_head, const float* query) {
+  const std::size_t size = cache.shape().head_dim;
+  std::vector<double> scores;
+  std::vector<std::vector<double>> values;
+  cache.for_each_span(0, 0, position, [&](const auto& span) {
+    for (std::size_t i = 0; i < span.count; ++i) {
+      const auto* key = span.keys + kv_head * span.head_stride + i * size;
+      const auto* value = span.values + kv_head * span.head_stride + i * size;
+      const bool scaled = span.key_scales != nullptr;
+      const double key_scale = scaled ? span.key_scales[kv_head * span.scale_stride + i] : 1.0f;
+      const double value_scale = scaled ? span.value_scales[kv_head * span.scale_stride + i] : 1.0f;
+      double score = 0;
+      values.emplace_back();
+      for (std::size_t d = 0; d < size; ++d) {
+        score += static_cast<double>(query[d]) * detail::element_value(key[d]) * key_scale;
+        values.back().push_back(detail::element_value(value[d]) * value_scale);
+      }
+      scores.push_back(score / std::sqrt(static_cast<double>(size)));
+    }
+  });
+  const double maximum = *std::max_element(scores.begin(), scores.end());
+  double sum = 0;
+  std::vector<double> out(size);
+  for (std::size_t i = 0; i < scores.size(); ++i) {
+    const double weight = std::exp(scores[i] - maximum);
+    sum += weight;
+    for (std::size_t d = 0; d < size; ++d) out[d] += weight * values[i][d];
+  }
+  for (double& value : out) value /= sum;
+  return out;
+}
+
+template <class Cache>
+std::vector<float> attend_all(const Cache& cache, Position position, const std::vector<float>& query, std::size_t group) {
+  std::vector<float> out(query.size());
+  const std::size_t width = group * cache.shape().head_dim;
+  for (std::size_t head = 0; head < kv_heads; ++head) {
+    attend(cache, 0, 0, position, head, query.data() + head * width, group, out.data() + head * width);
+  }
+  return out;
+}
+
+template <class Cache>
+void check_against_doubles(const Cache& cache, Position position, std::size_t group) {
+  const std::size_t size = cache.shape().head_dim;
+  const auto query = random_floats(kv_heads * group * size, 33);
+  const auto out = attend_all(cache, position, query, group);
+  for (std::size_t head = 0; head < kv_heads * group; ++head) {
+    const auto wanted = reference(cache, position, head / group, query.data() + head * size);
+    for (std::size_t d = 0; d < size; ++d) {
+      CAPTURE(size, position, head, d);
+      CHECK(std::fabs(out[head * size + d] - wanted[d]) < 3e-6);
+    }
+  }
+}
+
+}  // namespace
+
+TEMPLATE_TEST_CASE("attention is that of doubles on every instruction set", "[model][attention]", float, Half, std::int8_t) {
+  for (const InstructionSet set : instruction_sets) {
+    if (!machine_has(set)) continue;
+    const testing::ActiveSet active(set);
+    CAPTURE(instruction_set_name(set));
+    for (const std::size_t size : {8, 12, 16, 64, 80, 128, 256}) {
+      ContiguousCache<TestType> cache({1, kv_heads, size}, 1, 140);
+      fill(cache, 140);
+      for (const Position position : {0u, 1u, 63u, 64u, 65u, 139u}) check_against_doubles(cache, position, position == 65 ? 3 : 1);
+    }
+  }
+}
+
+TEMPLATE_TEST_CASE("attention over blocks has the bits of attention over one piece of memory", "[model][attention]", float, Half,
+                   std::int8_t) {
+  ContiguousCache<TestType> contiguous({1, kv_heads, 24}, 1, 200);
+  PagedCache<TestType> blocks({1, kv_heads, 24}, 1, 4), wide_blocks({1, kv_heads, 24}, 1, 2, 128);
+  SlidingCache<TestType> window({1, kv_heads, 24}, 1, 200, 4, 16);
+  fill(contiguous, 200);
+  fill(blocks, 200);
+  fill(wide_blocks, 200);
+  fill(window, 200);
+  const auto query = random_floats(kv_heads * 2 * 24, 34);
+  for (const Position position : {0u, 5u, 63u, 64u, 127u, 128u, 199u}) {
+    CAPTURE(position);
+    const auto wanted = attend_all(contiguous, position, query, 2);
+    CHECK(attend_all(blocks, position, query, 2) == wanted);
+    CHECK(attend_all(wide_blocks, position, query, 2) == wanted);
+    CHECK(attend_all(window, position, query, 2) == wanted);
+  }
+}
+
+TEST_CASE("attention over a window sees the sinks and the window alone", "[model][attention]") {
+  SlidingCache<float> cache({1, kv_heads, 16}, 1, 50, 3, 16);
+  fill(cache, 230);
+  for (const Position position : {214u, 228u, 229u}) {
+    std::size_t seen = 0;
+    cache.for_each_span(0, 0, position, [&](const auto& span) { seen += span.count; });
+    CHECK(seen == 53);
+    check_against_doubles(cache, position, 2);
+  }
+}
+
+TEST_CASE("scores far apart, or all alike, neither overflow nor vanish", "[model][attention]") {
+  ContiguousCache<float> cache({1, 1, 8}, 1, 130);
+  REQUIRE(cache.extend(0, 130));
+  for (Position at = 0; at < 130; ++at) {
+    const std::vector<float> key(8, at == 100 ? 300.0f : -300.0f), value(8, static_cast<float>(at));
+    cache.append(0, 0, at, key.data(), value.data());
+  }
+  const std::vector<float> query(8, 100.0f), zero(8, 0.0f);
+  std::vector<float> out(8);
+  attend(cache, 0, 0, 129, 0, query.data(), 1, out.data());
+  for (const float value : out) CHECK(value == 100.0f);
+  attend(cache, 0, 0, 129, 0, zero.data(), 1, out.data());
+  for (const float value : out) CHECK(std::fabs(value - 64.5f) < 1e-4f);
+}
+
+TEMPLATE_TEST_CASE("a key that is not finite shows in the result", "[model][attention]", float, Half, std::int8_t) {
+  for (const InstructionSet set : instruction_sets) {
+    if (!machine_has(set)) continue;
+    const testing::ActiveSet active(set);
+    ContiguousCache<TestType> cache({1, 1, 8}, 1, 10);
+    REQUIRE(cache.extend(0, 10));
+    for (Position at = 0; at < 10; ++at) {
+      std::vector<float> key(8, 1.0f);
+      if (at == 4) key[3] = std::numeric_limits<float>::quiet_NaN();
+      cache.append(0, 0, at, key.data(), key.data());
+    }
+    const std::vector<float> query(8, 1.0f);
+    std::vector<float> out(8);
+    attend(cache, 0, 0, 3, 0, query.data(), 1, out.data());
+    for (const float value : out) CHECK(std::fabs(value - 1.0f) < 1e-6f);
+    attend(cache, 0, 0, 9, 0, query.data(), 1, out.data());
+    for (const float value : out) CHECK(std::isnan(value));
+  }
+}

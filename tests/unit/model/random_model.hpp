@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file Small models of random weights in memory, for tests: the same on every machine.
+#pragma once
+
+#include <cstddef>
+#include <cstring>
+#include <functional>
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <tulle/core/json.hpp>
+#include <tulle/model/families.hpp>
+#include <tulle/tensor/encoded_tensor.hpp>
+#include <tulle/tensor/weight_rows.hpp>
+
+#include "unit/kernel/encoded_matrix.hpp"
+
+namespace tulle::testing {
+
+/// Tensors that a test puts in, changes and takes out.
+class MemorySource final : public TensorSource {
+ public:
+  void put(const std::string& name, DType dtype, std::vector<std::size_t> shape, std::vector<std::byte> bytes) {
+    Entry& entry = entries_[name];
+    entry.bytes = std::move(bytes);
+    entry.tensor = {name, dtype, std::move(shape), entry.bytes};
+  }
+  void put_floats(const std::string& name, std::vector<std::size_t> shape, const std::vector<float>& values) {
+    std::vector<std::byte> bytes(values.size() * sizeof(float));
+    std::memcpy(bytes.data(), values.data(), bytes.size());
+    put(name, DType::f32, std::move(shape), std::move(bytes));
+  }
+  void put_random(const std::string& name, DType dtype, std::size_t rows, std::size_t columns, std::uint32_t seed) {
+    if (dtype == DType::f32) {
+      // Outputs as large as the inputs: deeper layers then neither fade nor explode.
+      const float most = 1.7f / std::sqrt(static_cast<float>(columns));
+      return put_floats(name, {rows, columns}, random_floats(rows * columns, seed, -most, most));
+    }
+    EncodedMatrix matrix = random_matrix(dtype, rows, columns, seed);
+    put(name, dtype, {rows, columns}, {matrix.bytes.begin() + 1, matrix.bytes.end()});
+    if (dtype == DType::i8) put_floats(name + "_scale", {rows, 1}, random_floats(rows, seed + 1, 0.001f, 0.01f));
+  }
+  void erase(const std::string& name) { entries_.erase(name); }
+
+  /// Row `row` of a matrix as floats.
+  std::vector<float> row(const std::string& name, std::size_t row) const {
+    const EncodedTensor& tensor = *find(name);
+    const std::size_t columns = tensor.shape.at(1), bytes = dtype_bytes(tensor.dtype, columns, name);
+    std::vector<float> values(columns);
+    decode_elements(tensor.dtype, tensor.bytes.data() + row * bytes, columns, values.data());
+    return values;
+  }
+
+  const EncodedTensor* find(std::string_view name) const override {
+    const auto found = entries_.find(name);
+    return found == entries_.end() ? nullptr : &found->second.tensor;
+  }
+  std::vector<std::string> names() const override {
+    std::vector<std::string> all;
+    for (const auto& [name, entry] : entries_) all.push_back(name);
+    return all;
+  }
+  void release(std::span<const std::byte> bytes) const noexcept override { released += bytes.size(); }
+
+  mutable std::size_t released = 0;
+
+ private:
+  struct Entry {
+    std::vector<std::byte> bytes;
+    EncodedTensor tensor;
+  };
+  std::map<std::string, Entry, std::less<>> entries_;
+};
+
+/// Two layers, four heads on two, 100 tokens.
+inline Json llama_config() {
+  return {{"model_type", "llama"}, {"vocab_size", 100}, {"hidden_size", 64}, {"num_hidden_layers", 2},
+          {"num_attention_heads", 4}, {"num_key_value_heads", 2}, {"head_dim", 16}, {"intermediate_size", 96},
+          {"max_position_embeddings", 256}, {"rms_norm_eps", 1e-5}, {"tie_word_embeddings", false},
+          {"bos_token_id", 1}, {"eos_token_id", 2}};
+}
+
+/// Two layers, four heads in two blocks, half of every head rotates, 70 tokens.
+inline Json codegen_config() {
+  return {{"model_type", "codegen"}, {"vocab_size", 70}, {"n_embd", 64}, {"n_layer", 2}, {"n_head", 4}, {"rotary_dim", 8},
+          {"n_inner", 96}, {"n_positions", 256}, {"mp_num", 2}, {"bos_token_id", 1}, {"eos_token_id", 2}};
+}
+
+/// Every tensor that `model` needs; matrices of the type that `dtype_of(name)` says.
+inline MemorySource random_tensors(const Architecture& model, const std::function<DType(std::string_view)>& dtype_of) {
+  MemorySource source;
+  const WeightNames& names = model.names;
+  std::uint32_t seed = 100;
+  const auto matrix = [&](const std::string& name, std::size_t rows, std::size_t columns, bool bias) {
+    source.put_random(name + ".weight", dtype_of(name), rows, columns, seed += 2);
+    if (bias) source.put_floats(name + ".bias", {rows}, random_floats(rows, seed + 1, -0.3f, 0.3f));
+  };
+  const auto norm = [&](const std::string& name) {
+    source.put_floats(name + ".weight", {model.hidden}, random_floats(model.hidden, seed += 2, 0.5f, 1.5f));
+    if (model.norm == NormKind::layer) {
+      source.put_floats(name + ".bias", {model.hidden}, random_floats(model.hidden, seed + 1, -0.2f, 0.2f));
+    }
+  };
+  matrix(names.embedding, model.vocabulary, model.hidden, false);
+  for (std::size_t layer = 0; layer < model.layers; ++layer) {
+    std::string prefix = names.layer;
+    prefix.replace(prefix.find("{}"), 2, std::to_string(layer));
+    norm(prefix + names.attention_norm);
+    if (!names.mlp_norm.empty()) norm(prefix + names.mlp_norm);
+    if (names.query_key_value.empty()) {
+      matrix(prefix + names.query, model.query_rows(), model.hidden, model.qkv_bias);
+      matrix(prefix + names.key, model.kv_rows(), model.hidden, model.qkv_bias);
+      matrix(prefix + names.value, model.kv_rows(), model.hidden, model.qkv_bias);
+    } else {
+      matrix(prefix + names.query_key_value, model.qkv_rows(), model.hidden, false);
+    }
+    matrix(prefix + names.output, model.hidden, model.query_rows(), model.output_bias);
+    if (!names.gate.empty()) matrix(prefix + names.gate, model.intermediate, model.hidden, model.mlp_bias);
+    matrix(prefix + names.up, model.intermediate, model.hidden, model.mlp_bias);
+    matrix(prefix + names.down, model.hidden, model.intermediate, model.mlp_bias);
+  }
+  norm(names.final_norm);
+  if (!model.tied_head) {
+    matrix(names.head, model.vocabulary, model.hidden, model.head_bias);
+  } else if (model.head_bias) {
+    source.put_floats(names.head + ".bias", {model.vocabulary}, random_floats(model.vocabulary, seed += 2, -0.3f, 0.3f));
+  }
+  return source;
+}
+
+inline MemorySource random_tensors(const Architecture& model, DType dtype = DType::f32) {
+  return random_tensors(model, [dtype](std::string_view) { return dtype; });
+}
+
+/// `count` ids below `vocabulary`.
+inline std::vector<Token> random_tokens(std::size_t count, std::size_t vocabulary, std::uint32_t seed) {
+  Numbers numbers(seed);
+  std::vector<Token> tokens(count);
+  for (Token& token : tokens) token = static_cast<Token>(numbers.below(vocabulary));
+  return tokens;
+}
+
+}  // namespace tulle::testing
