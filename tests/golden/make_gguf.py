@@ -281,6 +281,7 @@ FILES = {
     "q4_0": (SMALL, False, always(Type.Q4_0), 2, None),
     "q4_1": (SMALL, True, lambda name: Type.Q8_0 if name == "token_embd.weight" else Type.Q4_1, 3, None),
     "k_quants": (WIDE, True, k_kind, 15, None),
+    "q6_k": (WIDE, True, always(Type.Q6_K), 18, None),
 }
 
 
