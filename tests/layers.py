@@ -24,7 +24,8 @@ NOT_EVERYWHERE = {"format", "expected", "regex"}  # missing in a supported compi
 LONG, TOO_LONG = 300, 400
 GENERATED = {"text/unicode_tables.hpp"}
 
-# Headers without a test of their own, and why. Everything else has tests/unit/<folder>/<name>_test.cpp.
+# Headers without a test of their own, and why. Every other folder/name.hpp has tests/unit/folder/name_test.cpp, and
+# folder/inner/name.hpp has tests/unit/folder/inner_name_test.cpp.
 UNTESTED = {
     "tulle.hpp": "only includes; tests/package compiles it",
     "assemblies.hpp": "only names; tests/package compiles it",
@@ -97,7 +98,7 @@ def check_header(path):
         breach(path, message) if len(lines) > TOO_LONG else notes.append(f"{path.relative_to(ROOT)}: {message}")
     for number, form, target in includes(path):
         check_include(path, name, number, form, target)
-    test = ROOT / "tests" / "unit" / (name.removesuffix(".hpp") + "_test.cpp")
+    test = ROOT / "tests" / "unit" / folder / (name.removeprefix(folder + "/").removesuffix(".hpp").replace("/", "_") + "_test.cpp")
     if name in UNTESTED:
         if test.exists():
             breach(path, f"has a test: take it off the list in {Path(__file__).name}")
@@ -120,10 +121,19 @@ def check_program(path):
             breach(path, f"line {number}: no ../ in includes")
 
 
+def check_readme():
+    """The README's first program is the one that tests/package compiles, line for line."""
+    readme, program = ROOT / "README.md", ROOT / "tests" / "package" / "generate.cpp"
+    block = re.search(r"^```cpp\n(.*?)^```", readme.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    if not block or not program.read_text(encoding="utf-8").endswith(block[1]):
+        breach(readme, f"its first program is not that of {program.relative_to(ROOT)}")
+
+
 def main():
     headers = sorted(INCLUDE.rglob("*.hpp"))
     for path in headers:
         check_header(path)
+    check_readme()
     for name in sorted(UNTESTED):
         if not (INCLUDE / name).is_file():
             breach(Path(__file__).resolve(), f"lists {name}, which does not exist")

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // The README's first program, as somebody who installed Tulle compiles it.
 #include <tulle/tulle.hpp>
-
 #include <iostream>
 
 int main(int, char** arguments) {
-  tulle::TextGeneration generate(arguments[1]);
-  for (const auto& piece : generate.stream("Once upon a time", {.max_new_tokens = 8})) std::cout << piece.text;
-  std::cout << std::endl;
+  tulle::TextGeneration pipeline(arguments[1]);  // a Hugging Face directory or a GGUF file
+  tulle::GenerationOptions options;
+  options.max_new_tokens = 64;
+  for (const tulle::TextPiece& piece : pipeline.stream(arguments[2], options)) {
+    std::cout << piece.text << std::flush;
+  }
 }

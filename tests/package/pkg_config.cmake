@@ -17,4 +17,4 @@ execute_process(COMMAND "${PKG_CONFIG}" --cflags --libs tulle OUTPUT_VARIABLE fl
 separate_arguments(flags UNIX_COMMAND "${flags}")
 execute_process(COMMAND "${COMPILER}" -std=c++20 "${CMAKE_CURRENT_LIST_DIR}/generate.cpp" ${flags} -o "${OUTPUT}"
   COMMAND_ERROR_IS_FATAL ANY)
-execute_process(COMMAND "${OUTPUT}" "${MODEL}" COMMAND_ERROR_IS_FATAL ANY)
+execute_process(COMMAND "${OUTPUT}" "${MODEL}" "Once upon a time" COMMAND_ERROR_IS_FATAL ANY)
