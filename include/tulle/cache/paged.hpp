@@ -32,10 +32,12 @@ class PagedCache {
  public:
   using Element = ElementType;
 
+  /// No sequence grows beyond `longest` positions, even where there are blocks.
   /// Errors: invalid_argument for sizes that are zero or too large, or a block size that is no multiple of
   /// `attention_tile`; memory when the system refuses the pool.
-  PagedCache(const CacheShape& shape, std::size_t sequences, std::size_t blocks, Position block_size = attention_tile)
-      : shape_(shape), block_size_(block_size), slots_(checked_sequences(sequences)) {
+  PagedCache(const CacheShape& shape, std::size_t sequences, std::size_t blocks, Position block_size = attention_tile,
+             Position longest = std::numeric_limits<Position>::max())
+      : shape_(shape), block_size_(block_size), longest_(longest), slots_(checked_sequences(sequences)) {
     if (block_size == 0 || block_size % attention_tile != 0) {
       fail(ErrorCode::invalid_argument, "a block of ", block_size, " positions; use a multiple of ", attention_tile);
     }
@@ -52,7 +54,7 @@ class PagedCache {
 
   CacheShape shape() const noexcept { return shape_; }
   std::size_t sequences() const noexcept { return slots_.size(); }
-  Position capacity() const noexcept { return static_cast<Position>(blocks() * block_size_); }
+  Position capacity() const noexcept { return std::min(longest_, static_cast<Position>(blocks() * block_size_)); }
   Position length(SequenceId sequence) const noexcept { return slot(sequence).length; }
   Position block_size() const noexcept { return block_size_; }
   std::size_t blocks() const noexcept { return references_.size(); }
@@ -62,6 +64,7 @@ class PagedCache {
   bool extend(SequenceId sequence, Position end) {
     Slot& target = slot(sequence);
     if (end <= target.length) return true;
+    if (end > longest_) return false;
     const std::size_t held = target.blocks.size();
     const std::size_t wanted = blocks_for(end);
     const std::size_t filled = target.length % block_size_;  // of the last block; 0 when it is full
@@ -175,6 +178,7 @@ class PagedCache {
 
   CacheShape shape_;
   Position block_size_;
+  Position longest_;
   RowStore<Element> pool_;                 // [blocks * block_size] rows
   std::vector<std::uint32_t> references_;  // of a block: how many sequences hold it
   std::vector<std::uint32_t> free_;

@@ -84,11 +84,13 @@ class Generator {
       fail(ErrorCode::capacity, "the prompt has ", length, " tokens and the sequence length is ", cache_.capacity(),
            "; shorten the prompt or ask for a larger sequence length");
     }
-    sequence.history.reserve(std::min<std::size_t>(length + options.max_new_tokens, std::size_t{cache_.capacity()} + 1));
+    constexpr std::size_t most_ahead = 65536;  // a text without end grows its history as it goes
+    sequence.history.reserve(
+        std::min<std::size_t>(length + std::min(options.max_new_tokens, most_ahead), std::size_t{cache_.capacity()} + 1));
     sequence.history.insert(sequence.history.end(), tokens.begin(), tokens.end());
     sequence.prompt_length = sequence.history.size();
     // The last token's logits are needed, so it has to go through the model (again).
-    if (cache_.length(id) >= length) (void)cache_.truncate(id, static_cast<Position>(length - 1));
+    if (cache_.length(id) >= length) roll_back(id, length - 1);
     if (options.prompt_logits && logits_.size() < decoder_.most_rows() * architecture().vocabulary) {
       logits_ = AlignedBuffer<float>(decoder_.most_rows() * architecture().vocabulary);
     }
@@ -109,15 +111,14 @@ class Generator {
     return id;
   }
 
-  /// Forgets all but the first `length` tokens of a sequence that is not running.
-  /// Errors: state when it is running or the cache no longer holds what was before (a window that moved on).
+  /// Forgets all but the first `length` tokens of a sequence that is not running. Where the cache no longer holds what was
+  /// before (a window that moved on), the text goes through the model anew when it is resumed.
+  /// Errors: state when it is running.
   void truncate(SequenceId id, std::size_t length) {
     Sequence& sequence = used(id);
     if (sequence.running) fail(ErrorCode::state, "sequence ", id, " is still generating");
     if (length >= sequence.history.size()) return;
-    if (cache_.length(id) > length && !cache_.truncate(id, static_cast<Position>(length))) {
-      fail(ErrorCode::state, "the cache's window has moved on; this sequence can no longer be truncated to ", length, " tokens");
-    }
+    if (cache_.length(id) > length) roll_back(id, length);
     sequence.history.resize(length);
   }
 
@@ -153,6 +154,12 @@ class Generator {
     sequences_[id].history.assign(tokens.begin(), tokens.end());
     sequences_[id].prompt_length = tokens.size();
     return id;
+  }
+
+  /// Slots that no sequence is in.
+  std::size_t free_sequences() const noexcept {
+    return static_cast<std::size_t>(
+        std::count_if(sequences_.begin(), sequences_.end(), [](const Sequence& each) { return !each.used; }));
   }
 
   /// Whether any sequence still has something to do.
@@ -197,6 +204,11 @@ class Generator {
   Sequence& used(SequenceId id) {
     if (id >= sequences_.size() || !sequences_[id].used) fail(ErrorCode::state, "there is no sequence ", id);
     return sequences_[id];
+  }
+
+  /// Makes the cache hold at most `length` positions; none where its window has moved on.
+  void roll_back(SequenceId id, std::size_t length) noexcept {
+    if (!cache_.truncate(id, static_cast<Position>(length))) cache_.release(id);
   }
 
   SequenceId free_slot() const {

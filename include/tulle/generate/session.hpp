@@ -43,9 +43,10 @@ class Session {
     return append(tokenizer_->encode(text, {.add_special_tokens = first && options.add_special_tokens}), options);
   }
 
-  /// Appends tokens and generates.
+  /// Appends tokens and generates. A first call that fails leaves the session empty.
   GeneratedText append(std::vector<Token> tokens, const GenerationOptions& options = {}) {
-    if (!id_) {
+    const bool first = !id_;
+    if (first) {
       if (tokens.empty()) fail(ErrorCode::invalid_argument, "the prompt is empty; give at least one token");
       SequenceOptions nothing;
       nothing.max_new_tokens = 0;
@@ -54,10 +55,15 @@ class Session {
       engine_->stop(*id_);
       tokens.erase(tokens.begin());
     }
-    GenerationRun run(*engine_, *tokenizer_, *id_, std::move(tokens), options);
-    while (run.next()) {
+    try {
+      GenerationRun run(*engine_, *tokenizer_, *id_, std::move(tokens), options);
+      while (run.next()) {
+      }
+      return std::move(run.take_results().front());
+    } catch (...) {
+      if (first) clear();
+      throw;
     }
-    return std::move(run.take_results().front());
   }
 
   /// Makes the history equal `tokens` and generates: what both begin with stays in the cache (a chat that is rendered anew

@@ -153,3 +153,12 @@ TEST_CASE("a paged cache of impossible size is refused", "[cache][paged]") {
   CHECK_THROWS_AS(PagedCache<float>(shape, 0, 4), Error);
   CHECK_THROWS_AS(PagedCache<float>({1000, 1000, 1u << 31}, 1, 1u << 25), Error);
 }
+
+TEST_CASE("no sequence grows beyond the longest, even where there are blocks", "[cache][paged]") {
+  PagedCache<float> cache(shape, 3, 10, 64, 100);
+  CHECK(cache.capacity() == 100);
+  CHECK(cache.extend(0, 100));
+  CHECK_FALSE(cache.extend(0, 101));
+  CHECK(cache.length(0) == 100);
+  CHECK(cache.free_blocks() == 8);
+}
