@@ -39,13 +39,23 @@ struct KeyValueSpan {
   std::size_t scale_stride = 0;
 };
 
+namespace detail {
+
+/// What a layout is asked to call in the concept: it takes spans of any element.
+struct SpanVisitor {
+  template <class Element>
+  void operator()(const KeyValueSpan<Element>&) const noexcept {}
+};
+
+}  // namespace detail
+
 /// A layout owns its storage for a fixed number of sequence slots. It never assumes that rows of neighbouring positions
 /// are neighbours in memory, and neither does anybody who reads it.
 ///
 /// - `extend(sequence, end)` makes positions [length, end) writable, so that length is `end`, and may allocate; false
 /// when
 ///   they do not fit, which changes nothing. Call it once per forward pass: a layout may limit how far it goes at once.
-///   `append` then stores one row [kv_heads * head_dim] of keys and of values, converting to `Element`; it never fails.
+///   `append` then stores one row [kv_heads * head_dim] of keys and of values, converting to its element type (float, Half, int8); it never fails.
 /// - `for_each_span(layer, sequence, position, visit)` visits, in order of position, the rows that a query at
 /// `position`
 ///   (< length, appended) sees: all up to and including it, or what the layout's window keeps of them.
@@ -66,8 +76,7 @@ struct KeyValueSpan {
 template <class C>
 concept CacheLayout = requires(C& cache, const C& view, std::size_t layer, SequenceId sequence, Position position,
                                const float* row, std::vector<std::byte>& saved, std::span<const std::byte> bytes,
-                               void (&visit)(const KeyValueSpan<typename C::Element>&)) {
-  typename C::Element;  // float, Half or std::int8_t
+                               const detail::SpanVisitor& visit) {
   { view.shape() } noexcept -> std::convertible_to<CacheShape>;
   { view.sequences() } noexcept -> std::convertible_to<std::size_t>;
   { view.capacity() } noexcept -> std::same_as<Position>;  // positions that one sequence can reach at most

@@ -13,9 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include <tulle/cache/contiguous.hpp>
-#include <tulle/cache/paged.hpp>
-#include <tulle/cache/sliding.hpp>
+#include <tulle/cache/any_cache.hpp>
 #include <tulle/core/half.hpp>
 #include <tulle/generate/generator.hpp>
 #include <tulle/generate/model.hpp>
@@ -39,71 +37,54 @@ struct EngineOptions {
   std::size_t threads = 0;                 ///< 0: one per core
 };
 
-/// A `Generator` behind one virtual call a step. The functions are those of `Generator`, with the same errors.
+/// A `Generator` whose kernel, cache and sampler were chosen when it was made, with its own threads. The functions are
+/// those of `Generator`, with the same errors.
 class Engine {
  public:
+  using Policies = Generator<AnyKernel, AnyCache, SamplerChain>;
   using Emit = std::function<void(const Emission&)>;
 
-  virtual ~Engine() = default;
-  virtual const Architecture& architecture() const noexcept = 0;
-  virtual std::size_t sequences() const noexcept = 0;
-  virtual Position capacity() const noexcept = 0;
-  virtual std::size_t memory_bytes() const noexcept = 0;
-  virtual SequenceId start(std::span<const Token> prompt, SamplerChain sampler, SequenceOptions options) = 0;
-  virtual void resume(SequenceId id, std::span<const Token> tokens, SamplerChain sampler, SequenceOptions options) = 0;
-  virtual SequenceId fork(SequenceId from) = 0;
-  virtual void truncate(SequenceId id, std::size_t length) = 0;
-  virtual void stop(SequenceId id) = 0;
-  virtual void remove(SequenceId id) noexcept = 0;
-  virtual std::span<const Token> history(SequenceId id) const = 0;
-  virtual void save(SequenceId id, std::vector<Token>& tokens, std::vector<std::byte>& state) const = 0;
-  virtual SequenceId restore(std::span<const Token> tokens, std::span<const std::byte> state) = 0;
-  virtual bool running() const noexcept = 0;
-  virtual bool step(const Emit& emit, const std::atomic<bool>* cancel = nullptr, const LogitsObserver& observe = {}) = 0;
-};
-
-namespace detail {
-
-template <CacheLayout Cache>
-class EngineOf final : public Engine {
- public:
-  EngineOf(std::shared_ptr<const Model<AnyKernel>> model, std::size_t threads, Cache cache, std::size_t chunk,
-           std::size_t vocabulary)
+  Engine(std::shared_ptr<const Model<AnyKernel>> model, std::size_t threads, AnyCache cache, std::size_t chunk,
+         std::size_t vocabulary)
       : model_(std::move(model)),
         pool_(threads),
         generator_(model_->architecture(), model_->weights(), pool_, std::move(cache), chunk, vocabulary) {}
 
-  const Architecture& architecture() const noexcept override { return model_->architecture(); }
-  std::size_t sequences() const noexcept override { return generator_.cache().sequences(); }
-  Position capacity() const noexcept override { return generator_.cache().capacity(); }
-  std::size_t memory_bytes() const noexcept override { return generator_.memory_bytes(); }
-  SequenceId start(std::span<const Token> prompt, SamplerChain sampler, SequenceOptions options) override {
+  const Architecture& architecture() const noexcept { return model_->architecture(); }
+  std::size_t sequences() const noexcept { return generator_.cache().sequences(); }
+  std::size_t free_sequences() const noexcept { return generator_.free_sequences(); }
+  Position capacity() const noexcept { return generator_.cache().capacity(); }
+  std::size_t memory_bytes() const noexcept { return generator_.memory_bytes(); }
+  std::size_t cache_bytes() const noexcept { return generator_.cache().size_bytes(); }  ///< the cache's part of it
+  SequenceId start(std::span<const Token> prompt, SamplerChain sampler, SequenceOptions options) {
     return generator_.start(prompt, std::move(sampler), std::move(options));
   }
-  void resume(SequenceId id, std::span<const Token> tokens, SamplerChain sampler, SequenceOptions options) override {
+  void resume(SequenceId id, std::span<const Token> tokens, SamplerChain sampler, SequenceOptions options) {
     generator_.resume(id, tokens, std::move(sampler), std::move(options));
   }
-  SequenceId fork(SequenceId from) override { return generator_.fork(from); }
-  void truncate(SequenceId id, std::size_t length) override { generator_.truncate(id, length); }
-  void stop(SequenceId id) override { generator_.stop(id); }
-  void remove(SequenceId id) noexcept override { generator_.remove(id); }
-  std::span<const Token> history(SequenceId id) const override { return generator_.history(id); }
-  void save(SequenceId id, std::vector<Token>& tokens, std::vector<std::byte>& state) const override {
+  SequenceId fork(SequenceId from) { return generator_.fork(from); }
+  void truncate(SequenceId id, std::size_t length) { generator_.truncate(id, length); }
+  void stop(SequenceId id) { generator_.stop(id); }
+  void remove(SequenceId id) noexcept { generator_.remove(id); }
+  std::span<const Token> history(SequenceId id) const { return generator_.history(id); }
+  void save(SequenceId id, std::vector<Token>& tokens, std::vector<std::byte>& state) const {
     generator_.save(id, tokens, state);
   }
-  SequenceId restore(std::span<const Token> tokens, std::span<const std::byte> state) override {
+  SequenceId restore(std::span<const Token> tokens, std::span<const std::byte> state) {
     return generator_.restore(tokens, state);
   }
-  bool running() const noexcept override { return generator_.running(); }
-  bool step(const Emit& emit, const std::atomic<bool>* cancel, const LogitsObserver& observe) override {
+  bool running() const noexcept { return generator_.running(); }
+  bool step(const Emit& emit, const std::atomic<bool>* cancel = nullptr, const LogitsObserver& observe = {}) {
     return generator_.step(emit, cancel, observe);
   }
 
  private:
   std::shared_ptr<const Model<AnyKernel>> model_;
   ThreadPool pool_;
-  Generator<AnyKernel, Cache, SamplerChain> generator_;
+  Policies generator_;
 };
+
+namespace detail {
 
 template <class Names>
 void require_name(const Names& names, std::string_view name, std::string_view what) {
@@ -131,13 +112,13 @@ std::unique_ptr<Engine> engine_with(std::shared_ptr<const Model<AnyKernel>> mode
   const CacheShape shape{architecture.layers, architecture.kv_heads, architecture.head_dim};
   const auto length = static_cast<Position>(options.sequence_length);
   const std::size_t chunk = std::min(options.prompt_sequence_length, options.sequence_length);
-  const auto make = [&](auto cache) -> std::unique_ptr<Engine> {
-    return std::make_unique<EngineOf<decltype(cache)>>(std::move(model), options.threads, std::move(cache), chunk, vocabulary);
+  const auto make = [&](AnyCache cache) {
+    return std::make_unique<Engine>(std::move(model), options.threads, std::move(cache), chunk, vocabulary);
   };
   if (options.cache == "paged") {
     // As many blocks as all sequences could need; memory is taken when a block is first written.
     const std::size_t blocks = (options.sequence_length + attention_tile - 1) / attention_tile * options.sequences;
-    return make(PagedCache<Element>(shape, options.sequences, blocks));
+    return make(PagedCache<Element>(shape, options.sequences, blocks, attention_tile, length));
   }
   if (options.cache == "sliding") {
     const std::size_t window = options.window == 0 ? options.sequence_length : options.window;
