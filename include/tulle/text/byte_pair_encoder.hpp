@@ -22,10 +22,10 @@ namespace tulle {
 
 /// What to do with characters and words, beside the merges.
 struct BytePairOptions {
-  bool byte_fallback = false;          ///< an unknown character becomes the tokens <0xNN> of its bytes
-  bool fuse_unknown = false;           ///< neighbouring unknown characters become one unknown token
-  bool ignore_merges = false;          ///< a word that is in the vocabulary is taken whole
-  std::optional<Token> unknown = {};   ///< without it, unknown characters are dropped
+  bool byte_fallback = false;         ///< an unknown character becomes the tokens <0xNN> of its bytes
+  bool fuse_unknown = false;          ///< neighbouring unknown characters become one unknown token
+  bool ignore_merges = false;         ///< a word that is in the vocabulary is taken whole
+  std::optional<Token> unknown = {};  ///< without it, unknown characters are dropped
 };
 
 /// Merges the adjacent pair of lowest rank, leftmost first, until none is left.
@@ -91,7 +91,8 @@ class BytePairEncoder {
  private:
   static Token id_of(const Vocabulary& vocabulary, std::string_view content, std::string_view where) {
     const std::optional<Token> id = vocabulary.find(content);
-    if (!id) fail(ErrorCode::malformed, where, ": a merge needs the token \"", content, "\", which the vocabulary lacks");
+    if (!id)
+      fail(ErrorCode::malformed, where, ": a merge needs the token \"", content, "\", which the vocabulary lacks");
     return *id;
   }
 

@@ -38,9 +38,9 @@ inline void decompose(char32_t code_point, std::u32string& out) {
     if (index % hangul::tails != 0) out += static_cast<char32_t>(hangul::tail + index % hangul::tails);
     return;
   }
-  const auto found = std::lower_bound(
-      std::begin(canonical_decompositions), std::end(canonical_decompositions), code_point,
-      [](const CanonicalDecomposition& entry, char32_t value) { return entry.code_point < value; });
+  const auto found =
+      std::lower_bound(std::begin(canonical_decompositions), std::end(canonical_decompositions), code_point,
+                       [](const CanonicalDecomposition& entry, char32_t value) { return entry.code_point < value; });
   if (found == std::end(canonical_decompositions) || found->code_point != code_point) {
     out += code_point;
     return;
@@ -52,8 +52,7 @@ inline void decompose(char32_t code_point, std::u32string& out) {
 /// The primary composite of a pair, or 0.
 inline char32_t compose(char32_t first, char32_t second) {
   if (first - hangul::lead < hangul::leads && second - hangul::vowel < hangul::vowels) {
-    return hangul::syllable +
-           ((first - hangul::lead) * hangul::vowels + (second - hangul::vowel)) * hangul::tails;
+    return hangul::syllable + ((first - hangul::lead) * hangul::vowels + (second - hangul::vowel)) * hangul::tails;
   }
   if (first - hangul::syllable < hangul::syllables && (first - hangul::syllable) % hangul::tails == 0 &&
       second - hangul::tail - 1 < hangul::tails - 1) {

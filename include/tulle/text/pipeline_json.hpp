@@ -34,7 +34,8 @@ T required(const Json& object, const char* key, std::string_view where) {
 inline Token to_token(const Json& id, std::string_view where) {
   const auto largest = static_cast<std::int64_t>(Vocabulary::largest_size) - 1;
   const std::int64_t value = id.is_number_integer() ? id.get<std::int64_t>() : -1;
-  if (value < 0 || value > largest) fail(ErrorCode::malformed, where, ": a token id is not a whole number from 0 to ", largest);
+  if (value < 0 || value > largest)
+    fail(ErrorCode::malformed, where, ": a token id is not a whole number from 0 to ", largest);
   return static_cast<Token>(value);
 }
 
@@ -107,8 +108,9 @@ struct Metaspace {
 inline Metaspace metaspace_from_json(const Json& step, std::string_view where) {
   Metaspace result;
   result.replacement = required<std::string>(step, "replacement", where);
-  result.scheme = json_value(step, "prepend_scheme",
-                             std::string(json_value(step, "add_prefix_space", true, where) ? "always" : "never"), where);
+  result.scheme =
+      json_value(step, "prepend_scheme",
+                 std::string(json_value(step, "add_prefix_space", true, where) ? "always" : "never"), where);
   if (result.replacement.empty()) fail(ErrorCode::malformed, where, ": Metaspace with an empty replacement");
   if (result.scheme != "never" && result.scheme != "first" && result.scheme != "always") {
     fail(ErrorCode::unsupported, where, ": the Metaspace prepend_scheme \"", result.scheme, "\" is not known");
@@ -133,7 +135,8 @@ inline PreTokenizer pre_tokenizer_from_json(const Json& json, std::string_view w
       const bool is_individual = json_value(step, "individual_digits", false, where);
       split(is_individual ? R"(\p{N})" : R"(\p{N}+)", SplitBehavior::isolated);
     } else if (type == "Punctuation") {
-      split(R"([\p{P}$+<=>^`|~])", step.contains("behavior") ? behavior_from_json(step, where) : SplitBehavior::isolated);
+      split(R"([\p{P}$+<=>^`|~])",
+            step.contains("behavior") ? behavior_from_json(step, where) : SplitBehavior::isolated);
     } else if (type == "WhitespaceSplit") {
       split(R"(\s)", SplitBehavior::removed);
     } else if (type == "Whitespace") {
@@ -158,7 +161,8 @@ inline PreTokenizer pre_tokenizer_from_json(const Json& json, std::string_view w
 inline StripDecode strip_from_json(const Json& step, std::string_view where) {
   const auto content = required<std::string>(step, "content", where);
   if (content.size() != 1) fail(ErrorCode::unsupported, where, ": a Strip decoder of other than one ASCII character");
-  return {content[0], json_value(step, "start", std::size_t{0}, where), json_value(step, "stop", std::size_t{0}, where)};
+  return {content[0], json_value(step, "start", std::size_t{0}, where),
+          json_value(step, "stop", std::size_t{0}, where)};
 }
 
 inline TokenDecoder token_decoder_from_json(const Json& json, std::string_view where) {

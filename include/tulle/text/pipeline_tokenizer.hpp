@@ -58,7 +58,8 @@ class PipelineTokenizer final : public Tokenizer {
     Regex::Scratch regex;
     BytePairEncoder::Scratch words;
     const auto encode_word = [&](std::string_view word) {
-      if (word.size() > BytePairEncoder::longest_word) fail(ErrorCode::capacity, "a word of the prompt has 4 GiB or more");
+      if (word.size() > BytePairEncoder::longest_word)
+        fail(ErrorCode::capacity, "a word of the prompt has 4 GiB or more");
       pipeline_.encoder.encode(pipeline_.vocabulary, word, words, tokens);
     };
     raw_.split(text, options.parse_special_tokens, [&](std::string_view part, const AddedToken* token) {

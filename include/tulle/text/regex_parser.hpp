@@ -15,11 +15,10 @@
 
 namespace tulle::detail {
 
-/// A recursive-descent parser for the part of Oniguruma's syntax that tokenizers use: literals, `.`, classes with ranges,
-/// nesting, `&&`, \s \d \w \p{..}, groups (plain, `(?:`, `(?i:`), alternation, greedy and lazy quantifiers, possessive
-/// ones and lookahead on one character, `^` `$` `\A` `\z`. As there, `{m,n}+` is a repeated interval, and `^` and `$`
-/// are of lines.
-/// Errors: unsupported, with the construct and its byte; malformed for what does not end.
+/// A recursive-descent parser for the part of Oniguruma's syntax that tokenizers use: literals, `.`, classes with
+/// ranges, nesting, `&&`, \s \d \w \p{..}, groups (plain, `(?:`, `(?i:`), alternation, greedy and lazy quantifiers,
+/// possessive ones and lookahead on one character, `^` `$` `\A` `\z`. As there, `{m,n}+` is a repeated interval, and
+/// `^` and `$` are of lines. Errors: unsupported, with the construct and its byte; malformed for what does not end.
 class RegexParser : private RegexSetParser {
  public:
   using RegexSetParser::RegexSetParser;

@@ -12,12 +12,12 @@ namespace tulle::detail {
 
 struct RegexInstruction {
   enum class Op : std::uint8_t {
-    consume,      ///< one code point of set `a`
-    fork,         ///< go on at +a, or else (less wanted) at +b
-    jump,         ///< go on at +a
-    look,         ///< the next code point exists and is in set `a`
-    look_not,     ///< there is no next code point, or it is not in set `a`
-    line_begin,   ///< text begin, or after a line feed
+    consume,     ///< one code point of set `a`
+    fork,        ///< go on at +a, or else (less wanted) at +b
+    jump,        ///< go on at +a
+    look,        ///< the next code point exists and is in set `a`
+    look_not,    ///< there is no next code point, or it is not in set `a`
+    line_begin,  ///< text begin, or after a line feed
     text_begin,
     match,
   };
@@ -34,9 +34,13 @@ struct RegexProgram {
   std::vector<CodePointSet> sets;
 };
 
-inline void append(RegexFragment& code, const RegexFragment& more) { code.insert(code.end(), more.begin(), more.end()); }
+inline void append(RegexFragment& code, const RegexFragment& more) {
+  code.insert(code.end(), more.begin(), more.end());
+}
 
-inline std::int32_t length(const RegexFragment& code) { return static_cast<std::int32_t>(code.size()); }
+inline std::int32_t length(const RegexFragment& code) {
+  return static_cast<std::int32_t>(code.size());
+}
 
 /// A fork to `near` (the next instruction) or `far`; a lazy one wants `far` more.
 inline RegexInstruction fork_to(std::int32_t near, std::int32_t far, bool is_lazy) {

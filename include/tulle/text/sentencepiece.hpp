@@ -57,7 +57,8 @@ class SentencePieceTokenizer final : public Tokenizer {
       added.push_back(std::move(token));
     }
     for (const AddedToken& token : added) {
-      if (token.id < 0) fail(ErrorCode::malformed, where, ": added token \"", token.content, "\" has the id ", token.id);
+      if (token.id < 0)
+        fail(ErrorCode::malformed, where, ": added token \"", token.content, "\" has the id ", token.id);
       if (!added_.try_emplace(token.id, token).second) continue;
       size_ = std::max(size_, static_cast<std::size_t>(token.id) + 1);
     }
@@ -89,7 +90,8 @@ class SentencePieceTokenizer final : public Tokenizer {
     if (!is_piece(token)) return {};
     if (processor_.IsUnknown(token)) return unknown_surface_;
     const std::string& content = processor_.IdToPiece(token);
-    if (processor_.IsByte(token)) return std::string(1, static_cast<char>(std::stoi(content.substr(3, 2), nullptr, 16)));
+    if (processor_.IsByte(token))
+      return std::string(1, static_cast<char>(std::stoi(content.substr(3, 2), nullptr, 16)));
     std::string text;
     for (std::size_t at = 0; at < content.size();) {
       const bool is_space = content.compare(at, space_symbol.size(), space_symbol) == 0;

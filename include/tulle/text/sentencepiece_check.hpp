@@ -66,8 +66,8 @@ class ProtobufFields {
   std::string_view rest_;
 };
 
-/// True when no walk through a character map leaves it. The map is: the size of a trie in bytes (u32), the trie (a double
-/// array of u32 units in the layout of darts-clone), and NUL-terminated strings, which the leaves point into.
+/// True when no walk through a character map leaves it. The map is: the size of a trie in bytes (u32), the trie (a
+/// double array of u32 units in the layout of darts-clone), and NUL-terminated strings, which the leaves point into.
 inline bool is_sound_character_map(std::string_view map) {
   if (map.empty()) return true;
   std::uint32_t trie_bytes = 0;
@@ -104,9 +104,8 @@ inline bool is_sound_character_map(std::string_view map) {
 inline bool has_sound_character_maps(std::string_view model) {
   return ProtobufFields(model).all_of([](std::uint64_t number, std::string_view bytes) {
     if (number != 3 && number != 5) return true;
-    return ProtobufFields(bytes).all_of([](std::uint64_t inner, std::string_view map) {
-      return inner != 2 || is_sound_character_map(map);
-    });
+    return ProtobufFields(bytes).all_of(
+        [](std::uint64_t inner, std::string_view map) { return inner != 2 || is_sound_character_map(map); });
   });
 }
 

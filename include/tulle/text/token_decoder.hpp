@@ -17,16 +17,17 @@ namespace tulle {
 
 /// How far a text is decoded: what the next token depends on.
 struct DecodeState {
-  std::size_t tokens = 0;       ///< decoded so far, without skipped and unknown ones
-  std::size_t stripped = 0;     ///< characters stripped from the beginning of the text
-  bool has_text = false;        ///< something that is not stripped has come
+  std::size_t tokens = 0;    ///< decoded so far, without skipped and unknown ones
+  std::size_t stripped = 0;  ///< characters stripped from the beginning of the text
+  bool has_text = false;     ///< something that is not stripped has come
 };
 
 /// A content all of whose characters are in the byte alphabet becomes those bytes; any other stays.
 struct ByteLevelDecode {};
 /// <0xNN> becomes that byte.
 struct ByteFallbackDecode {};
-/// `old`, which is not empty, becomes `content`; with `drops_in_first`, in the first token of a text it becomes nothing.
+/// `old`, which is not empty, becomes `content`; with `drops_in_first`, in the first token of a text it becomes
+/// nothing.
 struct ReplaceDecode {
   std::string old;
   std::string content;
@@ -42,14 +43,14 @@ struct StripDecode {
 using TokenDecoderStep = std::variant<ByteLevelDecode, ByteFallbackDecode, ReplaceDecode, StripDecode>;
 
 /// tokenizer.json's "decoder" as a per-token function and a strip at the beginning of the text, so that it can stream.
-/// It makes bytes; what is not UTF-8 in their concatenation becomes U+FFFD later (`repair_utf8`). In a run of byte tokens
-/// the characters that are whole stay, where `tokenizers` gives up the whole run.
-/// Threads: immutable.
+/// It makes bytes; what is not UTF-8 in their concatenation becomes U+FFFD later (`repair_utf8`). In a run of byte
+/// tokens the characters that are whole stay, where `tokenizers` gives up the whole run. Threads: immutable.
 class TokenDecoder {
  public:
   TokenDecoder() = default;
 
-  /// `separator` stands between two tokens; `text_strip` works once, on the beginning of the text (its `end` must be 0).
+  /// `separator` stands between two tokens; `text_strip` works once, on the beginning of the text (its `end` must be
+  /// 0).
   TokenDecoder(std::vector<TokenDecoderStep> steps, std::string separator, std::optional<StripDecode> text_strip)
       : steps_(std::move(steps)), separator_(std::move(separator)), text_strip_(text_strip) {}
 

@@ -82,7 +82,8 @@ inline BytePairEncoder encoder_from_json(const Json& model, const Vocabulary& vo
     }
   }
   if (json_value(model, "dropout", 0.0, where) != 0.0) {
-    fail(ErrorCode::unsupported, where, ": a tokenizer with dropout gives other tokens each time; set \"dropout\" to null");
+    fail(ErrorCode::unsupported, where,
+         ": a tokenizer with dropout gives other tokens each time; set \"dropout\" to null");
   }
   BytePairOptions options;
   options.byte_fallback = json_value(model, "byte_fallback", false, where);

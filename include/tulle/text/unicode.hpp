@@ -39,15 +39,23 @@ inline std::optional<CodePointSet> category_set(std::string_view name) {
 
 /// The property White_Space, which is `\s`.
 inline const CodePointSet& white_space_set() {
-  static const CodePointSet set({{0x09, 0x0D}, {0x20, 0x20}, {0x85, 0x85}, {0xA0, 0xA0}, {0x1680, 0x1680},
-                                 {0x2000, 0x200A}, {0x2028, 0x2029}, {0x202F, 0x202F}, {0x205F, 0x205F},
+  static const CodePointSet set({{0x09, 0x0D},
+                                 {0x20, 0x20},
+                                 {0x85, 0x85},
+                                 {0xA0, 0xA0},
+                                 {0x1680, 0x1680},
+                                 {0x2000, 0x200A},
+                                 {0x2028, 0x2029},
+                                 {0x202F, 0x202F},
+                                 {0x205F, 0x205F},
                                  {0x3000, 0x3000}});
   return set;
 }
 
-/// `\w`: Unicode Technical Standard 18, annex C: Alphabetic, marks, decimal digits, connectors, join controls. Alphabetic
-/// is L, Nl, marks, and the circled and squared letters among the symbols. Equal to the set of `tokenizers` for
-/// `single_word` and Whitespace on every code point; Oniguruma's \w has no join controls and six numerals of Latin-1.
+/// `\w`: Unicode Technical Standard 18, annex C: Alphabetic, marks, decimal digits, connectors, join controls.
+/// Alphabetic is L, Nl, marks, and the circled and squared letters among the symbols. Equal to the set of `tokenizers`
+/// for `single_word` and Whitespace on every code point; Oniguruma's \w has no join controls and six numerals of
+/// Latin-1.
 inline const CodePointSet& word_set() {
   static const CodePointSet set = [] {
     CodePointSet all({{0x200C, 0x200D}, {0x24B6, 0x24E9}, {0x1F130, 0x1F149}, {0x1F150, 0x1F169}, {0x1F170, 0x1F189}});

@@ -24,9 +24,8 @@ struct Utf8Step {
   Kind kind = Kind::invalid;
 };
 
-/// Decodes at byte `at`. Ill-formed bytes are grouped into maximal subparts, each worth one U+FFFD: Unicode 16.0 section
-/// 3.9.6, table 3-7; Python's and Rust's lossy decoders do the same.
-/// Requires: at < text.size().
+/// Decodes at byte `at`. Ill-formed bytes are grouped into maximal subparts, each worth one U+FFFD: Unicode 16.0
+/// section 3.9.6, table 3-7; Python's and Rust's lossy decoders do the same. Requires: at < text.size().
 constexpr Utf8Step decode_utf8(std::string_view text, std::size_t at) noexcept {
   const auto byte = [text](std::size_t index) { return static_cast<unsigned char>(text[index]); };
   const unsigned lead = byte(at);
@@ -92,7 +91,8 @@ enum class Repair : std::uint8_t {
 
 /// The text with U+FFFD in place of what is not UTF-8. With `tail`, an incomplete sequence at the end is left out, and
 /// `*tail` becomes its bytes (at most 3), to be put in front of what comes next.
-inline std::string repair_utf8(std::string_view text, Repair repair = Repair::per_subpart, std::string* tail = nullptr) {
+inline std::string repair_utf8(std::string_view text, Repair repair = Repair::per_subpart,
+                               std::string* tail = nullptr) {
   std::string result;
   result.reserve(text.size());
   if (tail != nullptr) tail->clear();

@@ -74,9 +74,9 @@ class Vocabulary {
   }
 
  private:
-  std::vector<std::string> contents_;                 // never resized again: ids_ looks into it
+  std::vector<std::string> contents_;  // never resized again: ids_ looks into it
   std::unordered_map<std::string_view, Token> ids_;
-  std::array<Token, 0x180> direct_;                   // of single characters; holds the whole byte alphabet
+  std::array<Token, 0x180> direct_;  // of single characters; holds the whole byte alphabet
 };
 
 }  // namespace tulle

@@ -32,9 +32,9 @@ struct VocabularySpec {
   std::string model = "gpt2";       ///< "gpt2": byte-level BPE; "llama": sentencepiece's BPE
   std::string pre = "default";      ///< names the pre-tokenizer of "gpt2"
   std::optional<Token> bos = {}, eos = {}, unk = {};
-  bool add_bos = false;           ///< with `add_special_tokens`
+  bool add_bos = false;  ///< with `add_special_tokens`
   bool add_eos = false;
-  bool add_space_prefix = true;   ///< "llama": a space before every text that is not empty
+  bool add_space_prefix = true;          ///< "llama": a space before every text that is not empty
   std::string where = "the vocabulary";  ///< names the source in messages
 };
 
@@ -89,7 +89,8 @@ inline std::vector<BytePairEncoder::Merge> merges_by_score(const VocabularySpec&
     const auto rank = static_cast<std::uint32_t>(place - scores.begin());
     for (std::size_t cut = 1; cut < piece.size(); ++cut) {
       const std::string_view left = piece.substr(0, cut), right = piece.substr(cut);
-      if (vocabulary.find(left) && vocabulary.find(right)) merges.push_back({std::string(left), std::string(right), rank});
+      if (vocabulary.find(left) && vocabulary.find(right))
+        merges.push_back({std::string(left), std::string(right), rank});
     }
   }
   return merges;
@@ -156,8 +157,11 @@ inline Pipeline scored_pipeline(const VocabularySpec& spec) {
   BytePairEncoder encoder(vocabulary, merges_by_score(spec, vocabulary), options, spec.where);
   std::optional<StripDecode> strip;
   if (spec.add_space_prefix) strip = StripDecode{' ', 1, 0};
-  return {std::move(vocabulary), added_tokens_of(spec), Normalizer(std::move(normalizer)),
-          PreTokenizer(),        std::move(encoder),
+  return {std::move(vocabulary),
+          added_tokens_of(spec),
+          Normalizer(std::move(normalizer)),
+          PreTokenizer(),
+          std::move(encoder),
           TokenDecoder({ReplaceDecode{space, " ", false}, ByteFallbackDecode{}}, "", strip)};
 }
 
@@ -166,14 +170,15 @@ inline Pipeline scored_pipeline(const VocabularySpec& spec) {
 /// Errors: malformed for lists that do not fit together; unsupported for a model or pre-tokenizer that is not known.
 inline std::unique_ptr<Tokenizer> tokenizer_from_vocabulary(const VocabularySpec& spec) {
   if (spec.model != "gpt2" && spec.model != "llama") {
-    fail(ErrorCode::unsupported, spec.where, ": the tokenizer model \"", spec.model, "\" is not known; known are gpt2, llama");
+    fail(ErrorCode::unsupported, spec.where, ": the tokenizer model \"", spec.model,
+         "\" is not known; known are gpt2, llama");
   }
   detail::check(spec);
-  Pipeline pipeline = spec.model == "llama"
-                          ? detail::scored_pipeline(spec)
-                          : detail::byte_level_pipeline(detail::vocabulary_of(spec), spec.merges,
-                                                        detail::added_tokens_of(spec),
-                                                        spec.pre.empty() ? "default" : spec.pre, spec.where);
+  Pipeline pipeline =
+      spec.model == "llama"
+          ? detail::scored_pipeline(spec)
+          : detail::byte_level_pipeline(detail::vocabulary_of(spec), spec.merges, detail::added_tokens_of(spec),
+                                        spec.pre.empty() ? "default" : spec.pre, spec.where);
   if (spec.add_bos && spec.bos) pipeline.prefix.push_back(*spec.bos);
   if (spec.add_eos && spec.eos) pipeline.suffix.push_back(*spec.eos);
   pipeline.bos = spec.bos;

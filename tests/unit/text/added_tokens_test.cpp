@@ -18,7 +18,8 @@ AddedToken token(std::string content, Token id, bool special = false) {
 }
 
 /// "text" for text, "<id>text" for tokens.
-std::vector<std::string> split(const std::vector<AddedToken>& tokens, std::string_view text, bool parse_special = true) {
+std::vector<std::string> split(const std::vector<AddedToken>& tokens, std::string_view text,
+                               bool parse_special = true) {
   std::vector<std::string> parts;
   AddedTokenMatcher(tokens).split(text, parse_special, [&](std::string_view part, const AddedToken* found) {
     std::string label;
@@ -61,12 +62,14 @@ TEST_CASE("stripping tokens take white space with them", "[text][added_tokens]")
 TEST_CASE("a single word has no word character beside it", "[text][added_tokens]") {
   AddedToken word = token("the", 1);
   word.single_word = true;
-  CHECK(split({word}, "the other, the\u00E9 \u00E9the the.") == Parts{"<1>the", " other, the\u00E9 \u00E9the ", "<1>the", "."});
+  CHECK(split({word}, "the other, the\u00E9 \u00E9the the.") ==
+        Parts{"<1>the", " other, the\u00E9 \u00E9the ", "<1>the", "."});
 }
 
 TEST_CASE("a megabyte of near misses is quick", "[text][added_tokens]") {
   std::vector<AddedToken> tokens;
-  for (int index = 2; index < 32; ++index) tokens.push_back(token(std::string(static_cast<std::size_t>(index), ' '), index));
+  for (int index = 2; index < 32; ++index)
+    tokens.push_back(token(std::string(static_cast<std::size_t>(index), ' '), index));
   CHECK(split(tokens, std::string(1 << 20, ' ')).size() == (std::size_t{1} << 20) / 31 + 1);
   CHECK(split({token(std::string(40, 'a') + "b", 1)}, std::string(1 << 20, 'a')).size() == 1);
 }

@@ -23,7 +23,8 @@ Tokens encode(const Vocabulary& vocabulary, const BytePairEncoder& encoder, std:
 }  // namespace
 
 TEST_CASE("pairs merge in order of rank, the leftmost first", "[text][byte_pair_encoder]") {
-  const Vocabulary vocabulary({{"a", 0}, {"b", 1}, {"c", 2}, {"ab", 3}, {"bc", 4}, {"abc", 5}, {"aa", 6}, {"aaa", 7}}, "test");
+  const Vocabulary vocabulary({{"a", 0}, {"b", 1}, {"c", 2}, {"ab", 3}, {"bc", 4}, {"abc", 5}, {"aa", 6}, {"aaa", 7}},
+                              "test");
   const Merges merges = {{"b", "c", 0}, {"a", "b", 1}, {"ab", "c", 2}, {"a", "bc", 3}, {"a", "a", 4}, {"aa", "a", 5}};
   const BytePairEncoder encoder(vocabulary, merges, {}, "test");
   CHECK(encode(vocabulary, encoder, "abc") == Tokens{5});
@@ -77,13 +78,15 @@ TEST_CASE("the result is that of merging by hand, one lowest pair after the othe
     words.push_back(words[index] + "a");
     words.push_back(words[index] + "b");
   }
-  for (std::size_t index = 0; index < words.size(); ++index) entries.emplace_back(words[index], static_cast<Token>(index));
+  for (std::size_t index = 0; index < words.size(); ++index)
+    entries.emplace_back(words[index], static_cast<Token>(index));
   const Vocabulary vocabulary(entries, "test");
   Merges merges;
   for (const std::string& word : words) {
     for (std::size_t cut = 1; cut < word.size(); ++cut) merges.push_back({word.substr(0, cut), word.substr(cut), 0});
   }
-  for (std::size_t index = 0; index < merges.size(); ++index) merges[index].rank = static_cast<std::uint32_t>(index * 37 % merges.size());
+  for (std::size_t index = 0; index < merges.size(); ++index)
+    merges[index].rank = static_cast<std::uint32_t>(index * 37 % merges.size());
   const BytePairEncoder encoder(vocabulary, merges, {}, "test");
 
   std::uint32_t random = 1;
@@ -124,7 +127,8 @@ TEST_CASE("a word of a million characters takes n log n", "[text][byte_pair_enco
   std::string run = "a";
   for (Token id = 0; id < 12; ++id, run += run) {
     entries.emplace_back(run, id);
-    if (id > 0) merges.push_back({run.substr(run.size() / 2), run.substr(run.size() / 2), static_cast<std::uint32_t>(id)});
+    if (id > 0)
+      merges.push_back({run.substr(run.size() / 2), run.substr(run.size() / 2), static_cast<std::uint32_t>(id)});
   }
   const Vocabulary vocabulary(entries, "test");
   const BytePairEncoder encoder(vocabulary, merges, {}, "test");

@@ -23,7 +23,9 @@ inline std::string read(const std::string& name) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-inline tulle::Json read_json(const std::string& name) { return tulle::parse_json(read(name), name); }
+inline tulle::Json read_json(const std::string& name) {
+  return tulle::parse_json(read(name), name);
+}
 
 inline std::uint32_t word_at(const std::string& bytes, std::size_t at) {
   std::uint32_t word = 0;
@@ -69,7 +71,8 @@ inline std::string streamed(const tulle::Tokenizer& tokenizer, const std::vector
 }
 
 /// Ids of every text, their decodings, and the same decodings streamed.
-inline void compare(const tulle::Tokenizer& tokenizer, const std::string& name, const tulle::EncodeOptions& options = {}) {
+inline void compare(const tulle::Tokenizer& tokenizer, const std::string& name,
+                    const tulle::EncodeOptions& options = {}) {
   const std::string hashes = read(name + "/hashes.bin");
   const tulle::Json facts = read_json(name + "/golden.json");
   const std::size_t count = hashes.size() / 4;
@@ -93,22 +96,27 @@ inline void compare(const tulle::Tokenizer& tokenizer, const std::string& name, 
   CHECK(total == facts["ids"]);
 
   std::vector<std::string> plain(texts().begin(), texts().begin() + static_cast<std::ptrdiff_t>(tokens.size()));
-  for (const auto& item : facts["decoded_differently"]) plain[item["text"].get<std::size_t>()] = item["decoded"].get<std::string>();
+  for (const auto& item : facts["decoded_differently"])
+    plain[item["text"].get<std::size_t>()] = item["decoded"].get<std::string>();
   std::vector<std::string> bare = plain;
-  for (const auto& item : facts["decoded_without_special_tokens"]) bare[item["text"].get<std::size_t>()] = item["decoded"].get<std::string>();
+  for (const auto& item : facts["decoded_without_special_tokens"])
+    bare[item["text"].get<std::size_t>()] = item["decoded"].get<std::string>();
   for (std::size_t index = 0; index < tokens.size(); ++index) {
     INFO("text " << index);
     if (tokenizer.decode(tokens[index]) != plain[index]) CHECK(tokenizer.decode(tokens[index]) == plain[index]);
-    if (tokenizer.decode(tokens[index], true) != bare[index]) CHECK(tokenizer.decode(tokens[index], true) == bare[index]);
+    if (tokenizer.decode(tokens[index], true) != bare[index])
+      CHECK(tokenizer.decode(tokens[index], true) == bare[index]);
   }
   for (const auto& item : facts["decoded_part"]) {
     std::vector<tulle::Token> part = tokens[item["text"].get<std::size_t>()];
     part.resize(item["count"].get<std::size_t>());
     INFO("the first " << part.size() << " tokens of text " << item["text"]);
     std::string expected = item["decoded"].get<std::string>();
-    if (tokenizer.repair() == tulle::Repair::per_byte && facts["reference"].get<std::string>().starts_with("tokenizers")) {
+    if (tokenizer.repair() == tulle::Repair::per_byte &&
+        facts["reference"].get<std::string>().starts_with("tokenizers")) {
       // `tokenizers` gives up a whole run of byte tokens, we only what is not UTF-8 in it.
-      while (expected.ends_with(tulle::replacement_utf8)) expected.resize(expected.size() - tulle::replacement_utf8.size());
+      while (expected.ends_with(tulle::replacement_utf8))
+        expected.resize(expected.size() - tulle::replacement_utf8.size());
       CHECK(tokenizer.decode(part).starts_with(expected));
       CHECK(tokenizer.decode(part).ends_with(tulle::replacement_utf8));
     } else {

@@ -21,6 +21,7 @@ TEST_CASE("every named pre-tokenizer compiles and has a name of its own", "[text
 
 TEST_CASE("an unknown name is an error that lists the known ones", "[text][named_pre_tokenizers]") {
   using Catch::Matchers::ContainsSubstring;
-  CHECK_THROWS_WITH(find_pre_tokenizer("kimi-k2", "m.gguf"), ContainsSubstring("m.gguf") && ContainsSubstring("\"kimi-k2\"") &&
-                                                                 ContainsSubstring("smollm") && ContainsSubstring("qwen2"));
+  CHECK_THROWS_WITH(find_pre_tokenizer("kimi-k2", "m.gguf"),
+                    ContainsSubstring("m.gguf") && ContainsSubstring("\"kimi-k2\"") && ContainsSubstring("smollm") &&
+                        ContainsSubstring("qwen2"));
 }

@@ -8,7 +8,8 @@ using namespace tulle;
 TEST_CASE("every inserted pair is found, and no other", "[text][pair_table]") {
   PairTable table(40000);
   for (Token left = 0; left < 200; ++left) {
-    for (Token right = 0; right < 200; ++right) table.insert(left, right, {static_cast<std::uint32_t>(left * 200 + right), left + right});
+    for (Token right = 0; right < 200; ++right)
+      table.insert(left, right, {static_cast<std::uint32_t>(left * 200 + right), left + right});
   }
   std::size_t wrong = 0;
   for (Token left = 0; left < 220; ++left) {
@@ -16,7 +17,8 @@ TEST_CASE("every inserted pair is found, and no other", "[text][pair_table]") {
       const PairTable::Entry* entry = table.find(left, right);
       const bool is_in = left < 200 && right < 200;
       wrong += (entry != nullptr) != is_in;
-      if (entry != nullptr) wrong += entry->rank != static_cast<std::uint32_t>(left * 200 + right) || entry->merged != left + right;
+      if (entry != nullptr)
+        wrong += entry->rank != static_cast<std::uint32_t>(left * 200 + right) || entry->merged != left + right;
     }
   }
   CHECK(wrong == 0);

@@ -12,7 +12,9 @@ namespace {
 
 using Parts = std::vector<std::string>;
 
-Json json(const char* text) { return parse_json(text, "test"); }
+Json json(const char* text) {
+  return parse_json(text, "test");
+}
 
 Parts split(const char* description, std::string_view text) {
   Regex::Scratch scratch;
@@ -35,7 +37,8 @@ std::string decode(const char* description, const Parts& contents) {
 
 TEST_CASE("pre-tokenizers are those of tokenizers 0.23", "[text][pipeline_json]") {
   // Expected values by tokenizers 0.23.3.
-  CHECK(split(R"({"type": "Digits", "individual_digits": true})", "a12\u00BD b") == Parts{"a", "1", "2", "\u00BD", " b"});
+  CHECK(split(R"({"type": "Digits", "individual_digits": true})", "a12\u00BD b") ==
+        Parts{"a", "1", "2", "\u00BD", " b"});
   CHECK(split(R"({"type": "Digits", "individual_digits": false})", "a12\u00BD b") == Parts{"a", "12\u00BD", " b"});
   CHECK(split(R"({"type": "Punctuation"})", "a,b$ !?") == Parts{"a", ",", "b", "$", " ", "!", "?"});
   CHECK(split(R"({"type": "Whitespace"})", "Hello, you_2 !?") == Parts{"Hello", ",", "you_2", "!?"});
@@ -43,7 +46,8 @@ TEST_CASE("pre-tokenizers are those of tokenizers 0.23", "[text][pipeline_json]"
   CHECK(split(R"({"type": "Metaspace", "replacement": "\u2581", "prepend_scheme": "always", "split": true})", "a  b") ==
         Parts{"\u2581a", "\u2581", "\u2581b"});
   CHECK(split(R"({"type": "Metaspace", "replacement": "_", "add_prefix_space": false})", "a b") == Parts{"a", "_b"});
-  CHECK(split(R"({"type": "Metaspace", "replacement": "_", "prepend_scheme": "first", "split": false})", "a b") == Parts{"_a_b"});
+  CHECK(split(R"({"type": "Metaspace", "replacement": "_", "prepend_scheme": "first", "split": false})", "a b") ==
+        Parts{"_a_b"});
   CHECK(split(R"({"type": "ByteLevel", "add_prefix_space": true, "use_regex": true})", "a b1") ==
         Parts{"\u0120a", "\u0120b", "1"});
   CHECK(split(R"({"type": "ByteLevel", "add_prefix_space": false, "use_regex": false})", "a b1") == Parts{"a\u0120b1"});
@@ -70,30 +74,37 @@ TEST_CASE("a kind that is not supported is named", "[text][pipeline_json]") {
                     ContainsSubstring("dir/tokenizer.json") && ContainsSubstring("\"BertNormalizer\""));
   CHECK_THROWS_WITH(normalizer_from_json(json(R"({"type": "Sequence", "normalizers": [{"type": "NFKD"}]})"), "test"),
                     ContainsSubstring("NFKD"));
-  CHECK_THROWS_WITH(pre_tokenizer_from_json(json(R"({"type": "UnicodeScripts"})"), "test"), ContainsSubstring("UnicodeScripts"));
+  CHECK_THROWS_WITH(pre_tokenizer_from_json(json(R"({"type": "UnicodeScripts"})"), "test"),
+                    ContainsSubstring("UnicodeScripts"));
   CHECK_THROWS_WITH(token_decoder_from_json(json(R"({"type": "WordPiece"})"), "test"), ContainsSubstring("WordPiece"));
-  CHECK_THROWS_WITH(pre_tokenizer_from_json(json(R"x({"type": "Split", "pattern": {"Regex": "(?<=a)"}, "behavior": "Isolated"})x"), "test"),
+  CHECK_THROWS_WITH(pre_tokenizer_from_json(
+                        json(R"x({"type": "Split", "pattern": {"Regex": "(?<=a)"}, "behavior": "Isolated"})x"), "test"),
                     ContainsSubstring("regular expression"));
 }
 
 TEST_CASE("sections of the wrong form are errors", "[text][pipeline_json]") {
   using namespace detail;
-  for (const char* text : {"3", "[]", "{}", R"({"type": 3})", R"({"type": "Sequence"})", R"({"type": "Sequence", "normalizers": 3})",
-                           R"({"type": "Replace"})", R"({"type": "Replace", "pattern": {}, "content": ""})",
-                           R"({"type": "Replace", "pattern": 3, "content": ""})", R"({"type": "Prepend"})"}) {
+  for (const char* text :
+       {"3", "[]", "{}", R"({"type": 3})", R"({"type": "Sequence"})", R"({"type": "Sequence", "normalizers": 3})",
+        R"({"type": "Replace"})", R"({"type": "Replace", "pattern": {}, "content": ""})",
+        R"({"type": "Replace", "pattern": 3, "content": ""})", R"({"type": "Prepend"})"}) {
     INFO(text);
     CHECK_THROWS_AS(normalizer_from_json(json(text), "test"), Error);
   }
-  for (const char* text : {R"({"type": "Split"})", R"({"type": "Split", "pattern": {"String": "a"}, "behavior": "Sideways"})",
-                           R"({"type": "Metaspace"})", R"({"type": "Metaspace", "replacement": ""})",
-                           R"({"type": "Metaspace", "replacement": "_", "prepend_scheme": "twice"})", R"({"type": "ByteLevel", "use_regex": 3})"}) {
+  for (const char* text :
+       {R"({"type": "Split"})", R"({"type": "Split", "pattern": {"String": "a"}, "behavior": "Sideways"})",
+        R"({"type": "Metaspace"})", R"({"type": "Metaspace", "replacement": ""})",
+        R"({"type": "Metaspace", "replacement": "_", "prepend_scheme": "twice"})",
+        R"({"type": "ByteLevel", "use_regex": 3})"}) {
     INFO(text);
     CHECK_THROWS_AS(pre_tokenizer_from_json(json(text), "test"), Error);
   }
-  for (const char* text : {R"({"type": "Strip"})", R"({"type": "Strip", "content": "ab"})", R"({"type": "Strip", "content": " ", "start": "x"})",
-                           R"({"type": "Replace", "pattern": {"String": ""}, "content": "a"})",
-                           R"({"type": "Sequence", "decoders": [{"type": "Fuse"}, {"type": "ByteLevel"}]})",
-                           R"({"type": "Sequence", "decoders": [{"type": "Fuse"}, {"type": "Strip", "content": " ", "stop": 1}]})"}) {
+  for (const char* text :
+       {R"({"type": "Strip"})", R"({"type": "Strip", "content": "ab"})",
+        R"({"type": "Strip", "content": " ", "start": "x"})",
+        R"({"type": "Replace", "pattern": {"String": ""}, "content": "a"})",
+        R"({"type": "Sequence", "decoders": [{"type": "Fuse"}, {"type": "ByteLevel"}]})",
+        R"({"type": "Sequence", "decoders": [{"type": "Fuse"}, {"type": "Strip", "content": " ", "stop": 1}]})"}) {
     INFO(text);
     CHECK_THROWS_AS(token_decoder_from_json(json(text), "test"), Error);
   }

@@ -14,7 +14,9 @@ using Parts = std::vector<std::string>;
 Parts split(std::vector<PreTokenizerStep> steps, std::string_view text, bool at_start = true) {
   Regex::Scratch scratch;
   Parts parts;
-  PreTokenizer(std::move(steps)).split(text, at_start, scratch, [&](std::string_view word) { parts.emplace_back(word); });
+  PreTokenizer(std::move(steps)).split(text, at_start, scratch, [&](std::string_view word) {
+    parts.emplace_back(word);
+  });
   return parts;
 }
 
@@ -43,14 +45,17 @@ TEST_CASE("the GPT-2 pattern splits as GPT-2 does", "[text][pre_tokenizer]") {
 }
 
 TEST_CASE("a later split sees only the pieces of the former", "[text][pre_tokenizer]") {
-  const std::vector<PreTokenizerStep> steps = {SplitStep{Regex("\\p{N}", "test")}, SplitStep{Regex(gpt2_pattern, "test")}};
+  const std::vector<PreTokenizerStep> steps = {SplitStep{Regex("\\p{N}", "test")},
+                                               SplitStep{Regex(gpt2_pattern, "test")}};
   CHECK(split(steps, "a  1 23") == Parts{"a", "  ", "1", " ", "2", "3"});
 }
 
 TEST_CASE("a prefix is put where it is missing", "[text][pre_tokenizer]") {
-  const std::vector<PreTokenizerStep> always = {SplitStep{Regex("\\|", "test"), SplitBehavior::removed}, PrefixStep{"_"}};
+  const std::vector<PreTokenizerStep> always = {SplitStep{Regex("\\|", "test"), SplitBehavior::removed},
+                                                PrefixStep{"_"}};
   CHECK(split(always, "a|_b|c") == Parts{"_a", "_b", "_c"});
-  const std::vector<PreTokenizerStep> first = {SplitStep{Regex("\\|", "test"), SplitBehavior::removed}, PrefixStep{"_", true}};
+  const std::vector<PreTokenizerStep> first = {SplitStep{Regex("\\|", "test"), SplitBehavior::removed},
+                                               PrefixStep{"_", true}};
   CHECK(split(first, "a|b") == Parts{"_a", "b"});
   CHECK(split(first, "a|b", false) == Parts{"a", "b"});
 }

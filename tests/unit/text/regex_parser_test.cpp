@@ -8,7 +8,9 @@ using namespace tulle;
 using Catch::Matchers::ContainsSubstring;
 
 namespace {
-void parse(const std::string& pattern) { detail::RegexParser(pattern, "dir/tokenizer.json").parse(); }
+void parse(const std::string& pattern) {
+  detail::RegexParser(pattern, "dir/tokenizer.json").parse();
+}
 }  // namespace
 
 TEST_CASE("what the parser does not know is named with its place", "[text][regex_parser]") {
@@ -23,9 +25,12 @@ TEST_CASE("what the parser does not know is named with its place", "[text][regex
 }
 
 TEST_CASE("broken patterns are errors, not crashes", "[text][regex_parser]") {
-  for (const char* pattern : {"(", ")", "(a", "a)", "[", "[a", "[]", "[z-a]", "[a-\\s]", "*", "+a", "a{", "a{x}", "a{3,2}", "a{2", "\\",
-                              "\\p", "\\p{", "\\p{L", "\\x", "\\x4", "\\x{", "\\x{}", "\\x{110000}", "\\xZZ", "\\u12", "a||*",
-                              "(?", "(?i", "(?i:", "(?=", "(?=a", "a{99999}", "a{1,99999}", "(?:a{1000}){1000}", "[a&&", "\xFF"}) {
+  for (const char* pattern : {"(",     ")",       "(a",          "a)",    "[",        "[a",         "[]",
+                              "[z-a]", "[a-\\s]", "*",           "+a",    "a{",       "a{x}",       "a{3,2}",
+                              "a{2",   "\\",      "\\p",         "\\p{",  "\\p{L",    "\\x",        "\\x4",
+                              "\\x{",  "\\x{}",   "\\x{110000}", "\\xZZ", "\\u12",    "a||*",       "(?",
+                              "(?i",   "(?i:",    "(?=",         "(?=a",  "a{99999}", "a{1,99999}", "(?:a{1000}){1000}",
+                              "[a&&",  "\xFF"}) {
     INFO(pattern);
     CHECK_THROWS_AS(parse(pattern), Error);
   }

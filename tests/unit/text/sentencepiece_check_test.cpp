@@ -59,8 +59,19 @@ TEST_CASE("the maps of a model are found in its fields", "[text][sentencepiece_c
   CHECK(detail::has_sound_character_maps(field(1, "piece") + field(3, field(1, "nmt") + field(2, map_of(1)))));
   CHECK_FALSE(detail::has_sound_character_maps(field(1, "piece") + field(3, field(2, map_of(9)))));
   CHECK_FALSE(detail::has_sound_character_maps(field(5, field(2, map_of(9)))));
-  CHECK(detail::has_sound_character_maps(std::string("\x08\x96\x01\x11" "12345678" "\x1D" "1234", 17)));
-  for (const char* broken : {"\x0A\x05" "abc", "\x08", "\x0B", "\x08\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\x01", "\x11" "123", "\x1D" "1"}) {
+  CHECK(
+      detail::has_sound_character_maps(std::string("\x08\x96\x01\x11"
+                                                   "12345678"
+                                                   "\x1D"
+                                                   "1234",
+                                                   17)));
+  for (const char* broken : {"\x0A\x05"
+                             "abc",
+                             "\x08", "\x0B", "\x08\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\x01",
+                             "\x11"
+                             "123",
+                             "\x1D"
+                             "1"}) {
     CHECK_FALSE(detail::has_sound_character_maps(broken));
   }
 }

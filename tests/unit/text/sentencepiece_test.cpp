@@ -14,7 +14,9 @@ namespace {
 
 using Tokens = std::vector<Token>;
 
-std::string model(const std::string& name) { return golden::read(name + "/tokenizer.model"); }
+std::string model(const std::string& name) {
+  return golden::read(name + "/tokenizer.model");
+}
 
 }  // namespace
 
@@ -57,7 +59,8 @@ TEST_CASE("a megabyte of one character is encoded quickly", "[text][sentencepiec
 
 TEST_CASE("what is not a model is an error", "[text][sentencepiece]") {
   const std::string whole = model("spm-bpe");
-  CHECK_THROWS_WITH(tokenizer_from_sentencepiece("not a model", {}, "dir/x.model"), Catch::Matchers::ContainsSubstring("dir/x.model"));
+  CHECK_THROWS_WITH(tokenizer_from_sentencepiece("not a model", {}, "dir/x.model"),
+                    Catch::Matchers::ContainsSubstring("dir/x.model"));
   CHECK_THROWS_AS(tokenizer_from_sentencepiece(""), Error);
   for (std::size_t size = 1; size < whole.size(); size += 97) {
     // A truncated model that still loads (cut between two pieces) must at least work.

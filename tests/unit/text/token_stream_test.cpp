@@ -64,7 +64,8 @@ TEST_CASE("the parts are the whole for any bytes", "[text][token_stream]") {
     std::vector<Token> tokens;
     for (int length = 0; length < 30; ++length) {
       random = random * 1664525u + 1013904223u;
-      constexpr Token likely[] = {0xE2, 0x82, 0xAC, 0xF0, 0x9F, 0x98, 0x80, 'a', 0xC3, 256, 0xED, 0xA0, 999, -1, 0xFF, 0xF4};
+      constexpr Token likely[] = {0xE2, 0x82, 0xAC, 0xF0, 0x9F, 0x98, 0x80, 'a',
+                                  0xC3, 256,  0xED, 0xA0, 999,  -1,   0xFF, 0xF4};
       tokens.push_back(likely[random >> 28]);
     }
     for (const bool skip : {false, true}) {

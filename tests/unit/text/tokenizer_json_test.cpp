@@ -17,7 +17,8 @@ using Tokens = std::vector<Token>;
 
 std::unique_ptr<Tokenizer> load(const std::string& name, bool has_config = false) {
   return tokenizer_from_json(golden::read_json(name + "/tokenizer.json"),
-                             has_config ? golden::read_json(name + "/tokenizer_config.json") : Json(), name + "/tokenizer.json");
+                             has_config ? golden::read_json(name + "/tokenizer_config.json") : Json(),
+                             name + "/tokenizer.json");
 }
 
 /// A small byte-level tokenizer to break.
@@ -26,10 +27,13 @@ Json small() {
     "normalizer": null, "pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": false}, "decoder": {"type": "ByteLevel"},
     "post_processor": {"type": "TemplateProcessing", "single": [{"SpecialToken": {"id": "<s>", "type_id": 0}}, {"Sequence": {"id": "A"}},
                        {"SpecialToken": {"id": "</s>"}}], "special_tokens": {"<s>": {"ids": [3]}, "</s>": {"ids": [7, 8]}}},
-    "model": {"type": "BPE", "vocab": {"a": 0, "b": 1, "ab": 2}, "merges": ["a b"]}})", "small");
+    "model": {"type": "BPE", "vocab": {"a": 0, "b": 1, "ab": 2}, "merges": ["a b"]}})",
+                    "small");
 }
 
-std::unique_ptr<Tokenizer> build(const Json& json) { return tokenizer_from_json(json, Json(), "dir/tokenizer.json"); }
+std::unique_ptr<Tokenizer> build(const Json& json) {
+  return tokenizer_from_json(json, Json(), "dir/tokenizer.json");
+}
 
 }  // namespace
 
@@ -39,7 +43,8 @@ TEST_CASE("ids and texts of a Llama-3-style tokenizer are those of tokenizers", 
   CHECK(tokenizer->bos_token() == tokenizer->find("<|begin_of_text|>"));
   CHECK(tokenizer->eos_token() == tokenizer->find("<|eot_id|>"));
   CHECK(tokenizer->is_special(*tokenizer->eos_token()));
-  CHECK(tokenizer->encode("", {.add_special_tokens = true}) == golden::read_json("llama3-style/golden.json")["added_by_default"].get<Tokens>());
+  CHECK(tokenizer->encode("", {.add_special_tokens = true}) ==
+        golden::read_json("llama3-style/golden.json")["added_by_default"].get<Tokens>());
 }
 
 TEST_CASE("ids and texts of a Qwen-style tokenizer are those of tokenizers", "[text][tokenizer_json]") {

@@ -47,8 +47,10 @@ TEST_CASE("a name that is no category gives nothing", "[text][unicode]") {
 
 TEST_CASE("white space is Unicode's, without the zero width ones", "[text][unicode]") {
   CHECK(count(white_space_set()) == 25);
-  for (const char32_t space : {U' ', U'\t', U'\x85', U'\xA0', U'\u3000', U'\u2028'}) CHECK(white_space_set().contains(space));
-  for (const char32_t other : {U'\u200B', U'\u180E', U'\uFEFF', U'\x1C'}) CHECK_FALSE(white_space_set().contains(other));
+  for (const char32_t space : {U' ', U'\t', U'\x85', U'\xA0', U'\u3000', U'\u2028'})
+    CHECK(white_space_set().contains(space));
+  for (const char32_t other : {U'\u200B', U'\u180E', U'\uFEFF', U'\x1C'})
+    CHECK_FALSE(white_space_set().contains(other));
 }
 
 TEST_CASE("word characters are letters, marks, digits and connectors", "[text][unicode]") {

@@ -23,9 +23,12 @@ TEST_CASE("every scalar value survives encoding and decoding", "[text][utf8]") {
 
 TEST_CASE("ill-formed bytes become one replacement for each maximal subpart", "[text][utf8]") {
   // Unicode 16.0, tables 3-8 to 3-11.
-  CHECK(repair_utf8("\xC0\xAF\xE0\x80\xBF\xF0\x81\x82\x41") == mark + mark + mark + mark + mark + mark + mark + mark + "A");
-  CHECK(repair_utf8("\xED\xA0\x80\xED\xBF\xBF\xED\xAF\x41") == mark + mark + mark + mark + mark + mark + mark + mark + "A");
-  CHECK(repair_utf8("\xF4\x91\x92\x93\xFF\x41\x80\xBF\x42") == mark + mark + mark + mark + mark + "A" + mark + mark + "B");
+  CHECK(repair_utf8("\xC0\xAF\xE0\x80\xBF\xF0\x81\x82\x41") ==
+        mark + mark + mark + mark + mark + mark + mark + mark + "A");
+  CHECK(repair_utf8("\xED\xA0\x80\xED\xBF\xBF\xED\xAF\x41") ==
+        mark + mark + mark + mark + mark + mark + mark + mark + "A");
+  CHECK(repair_utf8("\xF4\x91\x92\x93\xFF\x41\x80\xBF\x42") ==
+        mark + mark + mark + mark + mark + "A" + mark + mark + "B");
   CHECK(repair_utf8("\xE1\x80\xE2\xF0\x91\x92\xF1\xBF\x41") == mark + mark + mark + mark + "A");
   CHECK(repair_utf8("x\xF0\x9F\x98") == "x" + mark);
 }

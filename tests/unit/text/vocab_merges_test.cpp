@@ -18,7 +18,8 @@ struct Folder {
   Json vocab = Json::object();
   std::string merges = "#version: 0.2\n";
   Json added = Json::object();
-  Json config = {{"tokenizer_class", "CodeGenTokenizer"}, {"bos_token", "<|endoftext|>"}, {"eos_token", "<|endoftext|>"}};
+  Json config = {
+      {"tokenizer_class", "CodeGenTokenizer"}, {"bos_token", "<|endoftext|>"}, {"eos_token", "<|endoftext|>"}};
 };
 
 Folder codegen() {
@@ -48,7 +49,8 @@ Folder codegen() {
 
 TEST_CASE("CodeGen's vocab.json and merges.txt give the ids of tokenizers", "[text][vocab_merges]") {
   const Folder folder = codegen();
-  const auto tokenizer = tokenizer_from_vocab_merges(folder.vocab, folder.merges, folder.added, folder.config, "codegen");
+  const auto tokenizer =
+      tokenizer_from_vocab_merges(folder.vocab, folder.merges, folder.added, folder.config, "codegen");
   golden::compare(*tokenizer, "codegen");
   CHECK(tokenizer->eos_token() == 50256);
   CHECK(tokenizer->is_special(50256));
@@ -71,7 +73,8 @@ TEST_CASE("roles, flags and line ends of small folders are read", "[text][vocab_
 
 TEST_CASE("broken or foreign folders are errors", "[text][vocab_merges]") {
   const Json vocab = {{"a", 0}, {"b", 1}};
-  CHECK_THROWS_WITH(tokenizer_from_vocab_merges(vocab, "a b", Json(), Json(), "dir"), ContainsSubstring("dir") && ContainsSubstring("\"ab\""));
+  CHECK_THROWS_WITH(tokenizer_from_vocab_merges(vocab, "a b", Json(), Json(), "dir"),
+                    ContainsSubstring("dir") && ContainsSubstring("\"ab\""));
   CHECK_THROWS_WITH(tokenizer_from_vocab_merges(vocab, "ab", Json(), Json(), "dir"), ContainsSubstring("merge 0"));
   CHECK_THROWS_AS(tokenizer_from_vocab_merges(Json::array(), "", Json(), Json(), "dir"), Error);
   CHECK_THROWS_AS(tokenizer_from_vocab_merges(vocab, "", {{"x", "y"}}, Json(), "dir"), Error);

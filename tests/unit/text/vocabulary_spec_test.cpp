@@ -68,8 +68,8 @@ TEST_CASE("lists of tokens and merges give the ids of tokenizer.json", "[text][v
 
 TEST_CASE("pieces with scores merge the best first", "[text][vocabulary_spec]") {
   const auto tokenizer = tokenizer_from_vocabulary(scored());
-  CHECK(tokenizer->encode("abc") == Tokens{9, 8});       // bc before ab, then the prefix with a
-  CHECK(tokenizer->encode("ab") == Tokens{3, 7});        // ab before _a
+  CHECK(tokenizer->encode("abc") == Tokens{9, 8});  // bc before ab, then the prefix with a
+  CHECK(tokenizer->encode("ab") == Tokens{3, 7});   // ab before _a
   CHECK(tokenizer->encode("a a") == Tokens{9, 9});
   CHECK(tokenizer->encode("\u00E9") == Tokens{3, 11 + 0xC3, 11 + 0xA9});
   CHECK(tokenizer->encode("<s>a") == Tokens{1, 9});
@@ -113,11 +113,36 @@ TEST_CASE("lists that do not fit together are errors", "[text][vocabulary_spec]"
   breaks([](VocabularySpec& spec) { spec.scores[4] = std::numeric_limits<float>::quiet_NaN(); }, "not a number");
   breaks([](VocabularySpec& spec) { spec.eos = 5000; }, "5000");
   breaks([](VocabularySpec& spec) { spec.bos = -1; }, "-1");
-  breaks([](VocabularySpec& spec) { spec.model = "gpt2"; spec.pre = "nonsense"; }, "nonsense");
-  breaks([](VocabularySpec& spec) { spec.model = "gpt2"; spec.merges = {"ab"}; }, "merge 0");
-  breaks([](VocabularySpec& spec) { spec.model = "gpt2"; spec.merges = {" "}; }, "merge 0");
-  breaks([](VocabularySpec& spec) { spec.model = "gpt2"; spec.merges = {""}; }, "merge 0");
-  breaks([](VocabularySpec& spec) { spec.model = "gpt2"; spec.merges = {"c c"}; }, "\"cc\"");
+  breaks(
+      [](VocabularySpec& spec) {
+        spec.model = "gpt2";
+        spec.pre = "nonsense";
+      },
+      "nonsense");
+  breaks(
+      [](VocabularySpec& spec) {
+        spec.model = "gpt2";
+        spec.merges = {"ab"};
+      },
+      "merge 0");
+  breaks(
+      [](VocabularySpec& spec) {
+        spec.model = "gpt2";
+        spec.merges = {" "};
+      },
+      "merge 0");
+  breaks(
+      [](VocabularySpec& spec) {
+        spec.model = "gpt2";
+        spec.merges = {""};
+      },
+      "merge 0");
+  breaks(
+      [](VocabularySpec& spec) {
+        spec.model = "gpt2";
+        spec.merges = {"c c"};
+      },
+      "\"cc\"");
 }
 
 TEST_CASE("tokens that are not UTF-8 do no harm", "[text][vocabulary_spec]") {
