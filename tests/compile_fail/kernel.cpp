@@ -14,4 +14,6 @@ struct Layer {
   typename Kernel::Weights weights;
 };
 
-std::size_t rows(const Layer<Own>& layer) { return layer.weights.rows(); }
+std::size_t rows(const Layer<Own>& layer) {
+  return layer.weights.rows();
+}

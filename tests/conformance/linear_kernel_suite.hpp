@@ -70,7 +70,8 @@ class GuardedOutput {
   std::vector<float> values_;
 };
 
-/// The laws of one kernel, for rows of one type. `Reference` is the kernel whose bits `Kernel` must give: the scalar one.
+/// The laws of one kernel, for rows of one type. `Reference` is the kernel whose bits `Kernel` must give: the scalar
+/// one.
 template <LinearKernel Kernel, LinearKernel Reference = Kernel>
 class LinearKernelSuite {
  public:
@@ -158,7 +159,8 @@ class LinearKernelSuite {
 
       Kernel::start(problem.weights, inputs, input);
       for (std::size_t first = (inputs - 1) / tile_inputs * tile_inputs;; first -= tile_inputs) {  // last tile first
-        Kernel::prepare(problem.weights, problem.x.first(inputs), input, {first, std::min(first + tile_inputs, inputs)});
+        Kernel::prepare(problem.weights, problem.x.first(inputs), input,
+                        {first, std::min(first + tile_inputs, inputs)});
         if (first == 0) break;
       }
       check_ranges(problem, input, inputs, rows);
@@ -193,9 +195,9 @@ class LinearKernelSuite {
     }
   }
 
-  /// Close to the product in double precision of what `unpack_row` gives and what the prepared input holds. An output is
-  /// a sum of at most `columns` terms, each added with one rounding of 2^-24; four more roundings make a term. A Q4_1
-  /// weight is a sum whose parts may cancel, so it counts with the size of its parts.
+  /// Close to the product in double precision of what `unpack_row` gives and what the prepared input holds. An output
+  /// is a sum of at most `columns` terms, each added with one rounding of 2^-24; four more roundings make a term. A
+  /// Q4_1 weight is a sum whose parts may cancel, so it counts with the size of its parts.
   void check_close(const Problem& problem, const typename Kernel::Input& input, std::size_t inputs) const {
     const std::size_t rows = problem.rows(), columns = problem.columns();
     constexpr bool is_float = std::is_same_v<typename Kernel::Input, FloatInput>;
@@ -249,13 +251,20 @@ class LinearKernelSuite {
   /// what the reference gives.
   void check_broken_inputs() const {
     constexpr float inf = std::numeric_limits<float>::infinity();
-    constexpr std::array<float, 9> oddities{std::numeric_limits<float>::quiet_NaN(), inf, -inf,
-                                            std::numeric_limits<float>::max(), 1e-36f, 2e-38f, 1e-42f, -0.0f, 3e38f};
+    constexpr std::array<float, 9> oddities{std::numeric_limits<float>::quiet_NaN(),
+                                            inf,
+                                            -inf,
+                                            std::numeric_limits<float>::max(),
+                                            1e-36f,
+                                            2e-38f,
+                                            1e-42f,
+                                            -0.0f,
+                                            3e38f};
     constexpr std::size_t finite_from = 3, rows = 17, inputs = 2 * oddities.size() + 2;
     const std::size_t columns = legal(130);
     InputRows x = random_inputs(inputs, columns);
     for (std::size_t odd = 0; odd < oddities.size(); ++odd) {
-      x.row(odd)[columns - 1] = oddities[odd];                              // among ordinary numbers
+      x.row(odd)[columns - 1] = oddities[odd];                            // among ordinary numbers
       std::fill_n(x.row(oddities.size() + odd), columns, oddities[odd]);  // and alone
     }
     std::fill_n(x.row(inputs - 1), columns, 0.0f);

@@ -69,7 +69,8 @@ TEMPLATE_LIST_TEST_CASE("dense f16 keeps the laws of linear kernels", "[conforma
   Suite(DType::f32).check_all();
 }
 
-TEMPLATE_LIST_TEST_CASE("dense int8 keeps the laws of linear kernels", "[conformance][linear_kernel]", InstructionSets) {
+TEMPLATE_LIST_TEST_CASE("dense int8 keeps the laws of linear kernels", "[conformance][linear_kernel]",
+                        InstructionSets) {
   require_machine<TestType>();
   using Suite = LinearKernelSuite<BasicDenseI8<TestType>, BasicDenseI8<isa::Scalar>>;
   Suite(DType::f32).check_all();
@@ -79,7 +80,8 @@ TEMPLATE_LIST_TEST_CASE("dense int8 keeps the laws of linear kernels", "[conform
   Suite(DType::q6_k).check_all();
 }
 
-TEMPLATE_LIST_TEST_CASE("dense int4 keeps the laws of linear kernels", "[conformance][linear_kernel]", InstructionSets) {
+TEMPLATE_LIST_TEST_CASE("dense int4 keeps the laws of linear kernels", "[conformance][linear_kernel]",
+                        InstructionSets) {
   require_machine<TestType>();
   using Suite = LinearKernelSuite<BasicDenseI4<TestType>, BasicDenseI4<isa::Scalar>>;
   for (const std::size_t group : {32, 64, 128}) Suite(DType::f32, {.int4_group = group}).check_all();

@@ -63,7 +63,8 @@ TEST_CASE("0 threads means as many as the machine has", "[core][thread_pool]") {
   CHECK(ThreadPool().size() == std::max(1u, std::thread::hardware_concurrency()));
 }
 
-TEST_CASE("work may be any noexcept callable, and sees what the caller and the last region wrote", "[core][thread_pool]") {
+TEST_CASE("work may be any noexcept callable, and sees what the caller and the last region wrote",
+          "[core][thread_pool]") {
   ThreadPool pool(3);
   std::vector<int> values(pool.size()), sums(pool.size());
   const auto fill = [&](std::size_t worker) noexcept { values[worker] = static_cast<int>(worker) + 1; };
@@ -114,7 +115,9 @@ TEST_CASE("workers that are just going to sleep miss nothing", "[core][thread_po
 
 TEST_CASE("a pool ends whether its workers never ran, spin or sleep", "[core][thread_pool]") {
   for (int repeat = 0; repeat < 20; ++repeat) {
-    { const ThreadPool never_ran(4); }
+    {
+      const ThreadPool never_ran(4);
+    }
     ThreadPool spinning(4);
     check_regions(spinning, 1);
   }
@@ -143,7 +146,8 @@ TEST_CASE("too many threads are an error", "[core][thread_pool]") {
 TEST_CASE("threads that the system refuses are an error, and the ones that had started end", "[core][thread_pool]") {
   rlimit before{};
   REQUIRE(getrlimit(RLIMIT_AS, &before) == 0);
-  const rlimit tight{rlim_t{1} << 30, before.rlim_max};  // a gigabyte holds the stacks of some threads, not of a thousand
+  const rlimit tight{rlim_t{1} << 30,
+                     before.rlim_max};  // a gigabyte holds the stacks of some threads, not of a thousand
   REQUIRE(setrlimit(RLIMIT_AS, &tight) == 0);
   std::string message;
   const ErrorCode code = code_of_pool(1000, message);

@@ -26,7 +26,8 @@ TEST_CASE("f16 weights are the nearest halves of what the rows hold", "[kernel][
   const auto weights = DenseF16::pack(testing::float_matrix(1, values.size(), values).rows);
   std::vector<float> unpacked(values.size());
   DenseF16::unpack_row(weights, 0, unpacked.data());
-  for (std::size_t at = 0; at < values.size(); ++at) CHECK(testing::same_value(unpacked[at], to_float(to_half(values[at]))));
+  for (std::size_t at = 0; at < values.size(); ++at)
+    CHECK(testing::same_value(unpacked[at], to_float(to_half(values[at]))));
   CHECK(unpacked[1] == 1.0f);
   CHECK(std::isinf(unpacked[5]));
 }

@@ -45,7 +45,8 @@ TEMPLATE_LIST_TEST_CASE("the largest int4 products of one sign are exact", "[ker
         const auto weights = Kernel::pack(rows);
         for (const std::size_t inputs : {1, 2, 4, 8}) {
           QuantizedInput input(inputs, columns);
-          const testing::InputRows x(inputs, columns, std::vector<float>(inputs * columns, sign * 127));  // its scale is 1
+          const testing::InputRows x(inputs, columns,
+                                     std::vector<float>(inputs * columns, sign * 127));  // its scale is 1
           Kernel::start(weights, inputs, input);
           Kernel::prepare(weights, x.first(inputs), input, {0, inputs});
           std::vector<float> y(inputs * 70);

@@ -48,8 +48,10 @@ TEST_CASE("quantized groups are within half a step, or one where code 15 is the 
 }
 
 TEST_CASE("the value of largest magnitude becomes code -8", "[kernel][dense_i4]") {
-  CHECK(unpacked(DenseI4::pack(testing::float_matrix(1, 4, {-8, 7, 2.5f, 8}).rows), 0) == std::vector<float>{-8, 7, 2, 7});
-  CHECK(unpacked(DenseI4::pack(testing::float_matrix(1, 4, {8, 7, 2.5f, -8}).rows), 0) == std::vector<float>{8, 7, 2, -7});
+  CHECK(unpacked(DenseI4::pack(testing::float_matrix(1, 4, {-8, 7, 2.5f, 8}).rows), 0) ==
+        std::vector<float>{-8, 7, 2, 7});
+  CHECK(unpacked(DenseI4::pack(testing::float_matrix(1, 4, {8, 7, 2.5f, -8}).rows), 0) ==
+        std::vector<float>{8, 7, 2, -7});
 }
 
 TEST_CASE("groups of zeros and of numbers below an f16 scale are zeros", "[kernel][dense_i4]") {
@@ -59,7 +61,8 @@ TEST_CASE("groups of zeros and of numbers below an f16 scale are zeros", "[kerne
 
 TEST_CASE("a group that is not finite poisons its rows' outputs and no other's", "[kernel][dense_i4]") {
   constexpr float inf = std::numeric_limits<float>::infinity(), not_a_number = std::numeric_limits<float>::quiet_NaN();
-  const auto weights = DenseI4::pack(testing::float_matrix(5, 2, {1, not_a_number, not_a_number, 1, 1, inf, 1e9f, 1, 1, 2}).rows);
+  const auto weights =
+      DenseI4::pack(testing::float_matrix(5, 2, {1, not_a_number, not_a_number, 1, 1, inf, 1e9f, 1, 1, 2}).rows);
   QuantizedInput input(1, 2);
   const testing::InputRows x(1, 2, {1, 1});
   DenseI4::start(weights, 1, input);

@@ -163,7 +163,9 @@ class InputRows {
 
   float* row(std::size_t index) noexcept { return values_.data() + index * (columns_ + 1); }
   /// The first `count` rows.
-  MatrixView<const float> first(std::size_t count) const noexcept { return {values_.data(), count, columns_, columns_ + 1}; }
+  MatrixView<const float> first(std::size_t count) const noexcept {
+    return {values_.data(), count, columns_, columns_ + 1};
+  }
   MatrixView<const float> only(std::size_t index) const noexcept {
     return {values_.data() + index * (columns_ + 1), 1, columns_, columns_ + 1};
   }

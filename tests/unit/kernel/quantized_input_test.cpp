@@ -83,12 +83,14 @@ TEMPLATE_LIST_TEST_CASE("a prepared value is within half a step of x", "[kernel]
   }
 }
 
-TEMPLATE_LIST_TEST_CASE("what is not finite gives the scale NaN and the code 0, zeros and the tiniest numbers the code 0",
-                        "[kernel][quantized_input]", testing::InstructionSets) {
+TEMPLATE_LIST_TEST_CASE(
+    "what is not finite gives the scale NaN and the code 0, zeros and the tiniest numbers the code 0",
+    "[kernel][quantized_input]", testing::InstructionSets) {
   testing::require_machine<TestType>();
   constexpr float inf = std::numeric_limits<float>::infinity();
   for (const bool scale_per_row : {false, true}) {
-    for (const float odd : {std::numeric_limits<float>::quiet_NaN(), -std::numeric_limits<float>::quiet_NaN(), inf, -inf}) {
+    for (const float odd :
+         {std::numeric_limits<float>::quiet_NaN(), -std::numeric_limits<float>::quiet_NaN(), inf, -inf}) {
       std::vector<float> x(2 * group_columns, 1.0f);
       x.back() = odd;
       const OneInput one(TestType{}, x, scale_per_row);
@@ -127,10 +129,12 @@ TEMPLATE_LIST_TEST_CASE("codes, scales and sums are those of the scalar set for 
           const std::size_t lane = index - tile.first;
           bool same = true;
           for (std::size_t column = 0; column < input.padded_columns(); ++column) {
-            same &= input.codes(tile)[(column / 4 * tile.width + lane) * 4 + column % 4] == reference.codes(alone)[column];
+            same &=
+                input.codes(tile)[(column / 4 * tile.width + lane) * 4 + column % 4] == reference.codes(alone)[column];
             same &= input.scales(tile)[column / group_columns * tile.width + lane] ==
                     reference.scales(alone)[column / group_columns];
-            same &= input.sums(tile)[column / sum_columns * tile.width + lane] == reference.sums(alone)[column / sum_columns];
+            same &= input.sums(tile)[column / sum_columns * tile.width + lane] ==
+                    reference.sums(alone)[column / sum_columns];
           }
           CAPTURE(columns, inputs, index, scale_per_row);
           REQUIRE(same);

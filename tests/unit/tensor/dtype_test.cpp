@@ -9,7 +9,7 @@ using namespace tulle;
 
 namespace {
 
-constexpr DType all[] = {DType::f64, DType::f32, DType::f16, DType::bf16, DType::i64,  DType::i32,  DType::i16,
+constexpr DType all[] = {DType::f64, DType::f32, DType::f16,     DType::bf16, DType::i64,  DType::i32,  DType::i16,
                          DType::i8,  DType::u8,  DType::boolean, DType::q8_0, DType::q4_0, DType::q4_1, DType::q6_k};
 
 }  // namespace
@@ -38,7 +38,8 @@ TEST_CASE("names are those of safetensors and ggml, each once", "[tensor][dtype]
 }
 
 TEST_CASE("weights are the types that decode to floats", "[tensor][dtype]") {
-  for (const DType dtype : {DType::f32, DType::f16, DType::bf16, DType::i8, DType::q8_0, DType::q4_0, DType::q4_1, DType::q6_k}) {
+  for (const DType dtype :
+       {DType::f32, DType::f16, DType::bf16, DType::i8, DType::q8_0, DType::q4_0, DType::q4_1, DType::q6_k}) {
     CHECK(is_weight_dtype(dtype));
   }
   for (const DType dtype : {DType::f64, DType::i64, DType::i32, DType::i16, DType::u8, DType::boolean}) {

@@ -8,12 +8,16 @@ using namespace tulle;
 #if defined(TULLE_X86)
 namespace {
 
-TULLE_INLINE_AVX2 __m256 load_avx2(const float* from) noexcept { return _mm256_loadu_ps(from); }
+TULLE_INLINE_AVX2 __m256 load_avx2(const float* from) noexcept {
+  return _mm256_loadu_ps(from);
+}
 TULLE_TARGET_AVX2 void double_avx2(float* values) noexcept {
   _mm256_storeu_ps(values, _mm256_fmadd_ps(load_avx2(values), _mm256_set1_ps(2), _mm256_setzero_ps()));
 }
 
-TULLE_INLINE_AVX512 __m512 load_avx512(const float* from) noexcept { return _mm512_loadu_ps(from); }
+TULLE_INLINE_AVX512 __m512 load_avx512(const float* from) noexcept {
+  return _mm512_loadu_ps(from);
+}
 TULLE_TARGET_AVX512 void double_avx512(float* values) noexcept {
   _mm512_storeu_ps(values, _mm512_mul_ps(load_avx512(values), _mm512_set1_ps(2)));
 }
