@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// What lesson 2 spells out, for any kernel, cache and sampler: loads a model, puts a generator together and prints a
+// prompt with its continuation.
+#pragma once
+
+#include <iostream>
+#include <string>
+
+#include <tulle/format/tokenizer_files.hpp>
+#include <tulle/generate/generator.hpp>
+#include <tulle/generate/model.hpp>
+#include <tulle/text/token_stream.hpp>
+
+/// `arguments`: the program, MODEL and perhaps PROMPT. Returns what main returns.
+template <tulle::LinearKernel Kernel, tulle::CacheLayout Cache, tulle::Sampler Sampling>
+int continue_prompt(int count, char** arguments) try {
+  if (count < 2) tulle::fail(tulle::ErrorCode::invalid_argument, "usage: ", arguments[0], " MODEL [PROMPT]");
+  const std::string prompt = count > 2 ? arguments[2] : "Once upon a time";
+  const auto tokenizer = tulle::load_tokenizer(arguments[1]);
+  const auto model = tulle::Model<Kernel>::load(arguments[1]);
+  const tulle::Architecture& architecture = model->architecture();
+  tulle::ThreadPool pool;
+
+  Cache cache({architecture.layers, architecture.kv_heads, architecture.head_dim}, 1, 512);
+  tulle::Generator<Kernel, Cache, Sampling> generator(architecture, model->weights(), pool, std::move(cache), 256,
+                                                      tokenizer->vocabulary_size());
+  generator.start(tokenizer->encode(prompt, {.add_special_tokens = true}), Sampling(),
+                  {.max_new_tokens = 64, .eos = architecture.eos});
+
+  std::cout << prompt;
+  tulle::TokenStream text(*tokenizer, true);
+  while (generator.step([&](const tulle::Emission& emission) {
+    if (emission.token >= 0) std::cout << text.push(emission.token) << std::flush;
+  })) {
+  }
+  std::cout << text.finish() << "\n\nweights: " << model->weights().size_bytes()
+            << " bytes, cache: " << generator.cache().size_bytes() << " bytes\n";
+  return 0;
+} catch (const tulle::Error& error) {
+  std::cerr << arguments[0] << ": " << error.what() << "\n";
+  return 1;
+}
