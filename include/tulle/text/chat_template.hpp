@@ -25,8 +25,8 @@ struct ChatMessage {
 
 /// A parsed chat template: the Jinja that HF transformers keeps in tokenizer_config.json or chat_template.jinja.
 /// It renders as transformers' `apply_chat_template` does: sandboxed, trim_blocks and lstrip_blocks on, with
-/// raise_exception, strftime_now, and tojson without HTML escaping. Templates are untrusted: what a rendering may use is
-/// bounded. Differences from Python: integers have 64 bits; upper and lower case know Latin, Greek and Cyrillic;
+/// raise_exception, strftime_now, and tojson without HTML escaping. Templates are untrusted: what a rendering may use
+/// is bounded. Differences from Python: integers have 64 bits; upper and lower case know Latin, Greek and Cyrillic;
 /// `map`, `select` and their like may be iterated more than once.
 /// Threads: const members may run concurrently; copies share the parsed template.
 class ChatTemplate {
@@ -55,16 +55,17 @@ class ChatTemplate {
                      std::string_view eos_token) const {
     Json list = Json::array();
     for (const ChatMessage& message : messages) list.push_back({{"role", message.role}, {"content", message.content}});
-    return render_json(list, Json{{"add_generation_prompt", add_generation_prompt},
-                                  {"bos_token", bos_token},
-                                  {"eos_token", eos_token}});
+    return render_json(
+        list,
+        Json{{"add_generation_prompt", add_generation_prompt}, {"bos_token", bos_token}, {"eos_token", eos_token}});
   }
 
  private:
   template <class AnyJson>
   std::string render_json(const AnyJson& messages, const AnyJson& extra_context) const {
     if (!messages.is_array()) fail(ErrorCode::invalid_argument, "chat messages must be a JSON array of objects");
-    if (!extra_context.is_object()) fail(ErrorCode::invalid_argument, "the context of a chat template must be a JSON object");
+    if (!extra_context.is_object())
+      fail(ErrorCode::invalid_argument, "the context of a chat template must be a JSON object");
     std::size_t bytes = 0;
     const jinja::Value list = jinja::from_json(messages, bytes);
     const jinja::Value context = jinja::from_json(extra_context, bytes);

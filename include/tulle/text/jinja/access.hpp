@@ -11,13 +11,16 @@
 
 #include <tulle/text/jinja/arguments.hpp>
 #include <tulle/text/jinja/comparison.hpp>
+#include <tulle/text/jinja/loop.hpp>
+#include <tulle/text/jinja/markup.hpp>
+#include <tulle/text/jinja/scope.hpp>
 #include <tulle/text/jinja/string_methods.hpp>
 #include <tulle/text/jinja/value.hpp>
 
 namespace tulle::jinja {
 
-/// The items that a `for` visits: of a list, the keys of a dict, the code points of a string, nothing of an undefined value.
-/// Errors: invalid_argument for values that cannot be iterated.
+/// The items that a `for` visits: of a list, the keys of a dict, the code points of a string, nothing of an undefined
+/// value. Errors: invalid_argument for values that cannot be iterated.
 inline Value iterate(Budget& budget, const Value& value) {
   Items items;
   switch (value.kind()) {
@@ -40,7 +43,9 @@ inline std::int64_t length(Budget& budget, const Value& value) {
   switch (value.kind()) {
     case Kind::undefined: return 0;
     case Kind::mapping: return static_cast<std::int64_t>(value.entries().size());
-    case Kind::text: budget.spend_pass(value.text().size()); return static_cast<std::int64_t>(text_length(value.text()));
+    case Kind::text:
+      budget.spend_pass(value.text().size());
+      return static_cast<std::int64_t>(text_length(value.text()));
     case Kind::sequence:
       if (!value.is(Flavor::generator)) return static_cast<std::int64_t>(value.items().size());
       break;
@@ -88,64 +93,30 @@ inline Value sequence_call(Budget& budget, const Value& self, std::string_view n
   return count;
 }
 
-inline Value loop_changed(Budget& budget, Loop& loop, const Arguments& arguments) {
-  bool same = loop.changed_before && loop.last_changed.size() == arguments.positional.size();
-  for (std::size_t i = 0; same && i < loop.last_changed.size(); ++i) {
-    same = equal(budget, loop.last_changed[i], arguments.positional[i]);
-  }
-  loop.last_changed = arguments.positional;
-  loop.changed_before = true;
-  return !same;
-}
-
-inline Value loop_attribute(const Value& self, std::string_view name) {
-  Loop& loop = self.loop();
-  const Items& items = loop.sequence.items();
-  const auto index = static_cast<std::int64_t>(loop.index), count = static_cast<std::int64_t>(items.size());
-  if (name == "index") return index + 1;
-  if (name == "index0") return index;
-  if (name == "revindex") return count - index;
-  if (name == "revindex0") return count - index - 1;
-  if (name == "first") return index == 0;
-  if (name == "last") return index + 1 == count;
-  if (name == "length") return count;
-  if (name == "depth") return loop.depth;
-  if (name == "depth0") return loop.depth - 1;
-  if (name == "previtem") return index > 0 ? items[loop.index - 1] : Value::undefined("there is no previous item");
-  if (name == "nextitem") return index + 1 < count ? items[loop.index + 1] : Value::undefined("there is no next item");
-  if (name == "changed") {
-    return Value::callable("changed", [&loop](Budget& budget, const Arguments& arguments) {
-      return loop_changed(budget, loop, arguments);
-    });
-  }
-  if (name == "cycle") {
-    return Value::callable("cycle", [&loop](Budget&, const Arguments& arguments) {
-      if (arguments.positional.empty()) fail(ErrorCode::invalid_argument, "loop.cycle() wants at least one value");
-      return arguments.positional[loop.index % arguments.positional.size()];
-    });
-  }
-  return Value::undefined("'loop' has no attribute '" + std::string(name) + "'");
-}
-
 template <std::size_t Count>
 bool is_one_of(std::string_view name, const std::array<std::string_view, Count>& names) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-/// The bound method, or nothing. Methods that would change a list or dict are refused, as HF's sandbox does: undefined, with that reason.
+/// The bound method, or nothing. Methods that would change a list or dict are refused, as HF's sandbox does: undefined,
+/// with that reason.
 inline std::optional<Value> method(const Value& self, std::string_view name) {
   using Call = Value (*)(Budget&, const Value&, std::string_view, const Arguments&);
   static constexpr std::array<std::string_view, 5> of_mapping = {"copy", "get", "items", "keys", "values"};
   static constexpr std::array<std::string_view, 3> of_sequence = {"copy", "count", "index"};
-  static constexpr std::array<std::string_view, 11> changing = {"append", "clear", "extend", "insert", "pop", "popitem",
-                                                                "remove", "reverse", "setdefault", "sort", "update"};
+  static constexpr std::array<std::string_view, 11> changing = {
+      "append", "clear", "extend", "insert", "pop", "popitem", "remove", "reverse", "setdefault", "sort", "update"};
   Call call = nullptr;
   if (self.is(Kind::text)) {
     if (const StringMethod found = find_string_method(name)) {
-      return Value::callable(std::string(name), [self, found](Budget& budget, const Arguments& arguments) {
-        budget.spend_pass(self.text().size());
-        return found(budget, self.text(), arguments);
-      }, self);
+      return Value::callable(
+          std::string(name),
+          [self, found, key = std::string(name)](Budget& budget, const Arguments& arguments) {
+            budget.spend_pass(self.text().size());
+            if (!self.is_markup()) return found(budget, self.text(), arguments);
+            return as_markup(found(budget, self.text(), escaped_arguments(budget, key, arguments)));
+          },
+          self);
     }
   } else if (self.is(Kind::mapping)) {
     if (is_one_of(name, of_mapping)) call = mapping_call;
@@ -153,19 +124,22 @@ inline std::optional<Value> method(const Value& self, std::string_view name) {
     if (is_one_of(name, of_sequence)) call = sequence_call;
   }
   if (call != nullptr) {
-    return Value::callable(std::string(name), [self, call, key = std::string(name)](Budget& budget, const Arguments& arguments) {
-      return call(budget, self, key, arguments);
-    }, self);
+    return Value::callable(
+        std::string(name),
+        [self, call, key = std::string(name)](Budget& budget, const Arguments& arguments) {
+          return call(budget, self, key, arguments);
+        },
+        self);
   }
   if ((self.is(Kind::mapping) || self.is(Kind::sequence)) && is_one_of(name, changing)) {
-    return Value::undefined("'" + std::string(name) + "' would change a " + std::string(self.type_name()) +
+    return Value::undefined("'", name, "' would change a ", self.type_name(),
                             ", which templates may not; use namespace() or build a new one with +");
   }
   return std::nullopt;
 }
 
 inline Value missing(const Value& value, std::string_view name) {
-  return Value::undefined("'" + std::string(value.type_name()) + " object' has no attribute '" + std::string(name) + "'");
+  return Value::undefined("'", value.type_name(), " object' has no attribute '", name, "'");
 }
 
 /// A Python index, negative ones from the end; `count` where it is out of range.
@@ -178,7 +152,7 @@ inline Value text_item(Budget& budget, const std::string& text, std::int64_t ind
   budget.spend_pass(text.size());
   const std::size_t count = text_length(text);
   const std::size_t wanted = resolve_index(index, count);
-  if (wanted == count) return Value::undefined("the string has no item " + std::to_string(index));
+  if (wanted == count) return Value::undefined("the string has no item ", std::to_string(index));
   std::size_t at = 0;
   for (std::size_t i = 0; i < wanted; ++i) at += code_point_size(text, at);
   return text.substr(at, code_point_size(text, at));
@@ -191,7 +165,7 @@ inline Value item(Budget& budget, const Value& value, const Value& key);
 /// `value.name`: a method, else an item. Errors: invalid_argument on an undefined value.
 inline Value attribute(Budget& budget, const Value& value, std::string_view name) {
   defined(value);
-  if (value.is(Kind::loop)) return detail::loop_attribute(value, name);
+  if (value.is(Kind::loop)) return loop_attribute(value.loop(), name);
   if (value.is(Kind::name_space)) {
     for (const auto& [key, attribute] : value.name_space().attributes) {
       if (key == name) return attribute;
@@ -217,12 +191,13 @@ inline Value item(Budget& budget, const Value& value, const Value& key) {
   } else if (value.is(Kind::sequence) && key.is_integral() && !value.is(Flavor::generator)) {
     const std::size_t index = detail::resolve_index(key.integer(), value.items().size());
     if (index < value.items().size()) return value.items()[index];
-    return Value::undefined("the list has no item " + std::to_string(key.integer()));
+    return Value::undefined("the list has no item ", std::to_string(key.integer()));
   } else if (value.is(Kind::text) && key.is_integral()) {
-    return detail::text_item(budget, value.text(), key.integer());
+    const Value found = detail::text_item(budget, value.text(), key.integer());
+    return value.is_markup() ? as_markup(found) : found;
   }
   if (key.is(Kind::text)) return attribute(budget, value, key.text());
-  return Value::undefined("the " + std::string(value.type_name()) + " has no such item");
+  return Value::undefined("the ", value.type_name(), " has no such item");
 }
 
 }  // namespace tulle::jinja

@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include <tulle/text/jinja/comparison.hpp>
+#include <tulle/text/jinja/markup.hpp>
 #include <tulle/text/jinja/value.hpp>
 
 namespace tulle::jinja {
@@ -78,7 +79,7 @@ inline Value repeat(Budget& budget, const Value& value, std::int64_t times) {
     budget.allocate(count, value.text().size());
     std::string text;
     for (std::size_t i = 0; i < count && !value.text().empty(); ++i) text += value.text();
-    return text;
+    return value.is_markup() ? Value::markup(std::move(text)) : Value(std::move(text));
   }
   budget.allocate(count, value.items().size() * sizeof(Value));
   Items items;
@@ -100,8 +101,10 @@ inline Value add(Budget& budget, const Value& a, const Value& b) {
   if (a.is_integral() && b.is_integral()) return detail::integer_arithmetic('+', a.integer(), b.integer());
   if (a.is_number() && b.is_number()) return a.real() + b.real();
   if (a.is(Kind::text) && b.is(Kind::text)) {
+    if (a.is_markup() != b.is_markup()) return add(budget, escaped(budget, a), escaped(budget, b));
     budget.allocate(a.text().size() + b.text().size());
-    return a.text() + b.text();
+    std::string text = a.text() + b.text();
+    return a.is_markup() ? Value::markup(std::move(text)) : Value(std::move(text));
   }
   if (!detail::is_repeatable(a) || a.kind() != b.kind() || a.flavor() != b.flavor()) detail::refuse_operands("+", a, b);
   budget.allocate(a.items().size() + b.items().size(), sizeof(Value));

@@ -30,23 +30,77 @@ struct Argument {
 };
 using ArgumentList = std::vector<Argument>;
 
-struct Constant { Value value; };
-struct Name { std::string name; };
-struct ListLiteral { Expressions items; Flavor flavor; };
-struct DictLiteral { std::vector<std::pair<ExpressionPtr, ExpressionPtr>> entries; };
-struct Negation { ExpressionPtr operand; };                                  // not x
-struct Sign { bool minus; ExpressionPtr operand; };                          // -x, +x
-struct Arithmetic { std::string sign; ExpressionPtr left, right; };          // + - * / // % **
-struct Logic { bool is_and; ExpressionPtr left, right; };
-struct Concatenation { Expressions parts; };                                 // a ~ b ~ c
-struct Comparison { ExpressionPtr first; std::vector<std::pair<std::string, ExpressionPtr>> rest; };  // a < b <= c, in, "not in"
-struct Conditional { ExpressionPtr test, then, otherwise; };
-struct AttributeAccess { ExpressionPtr object; std::string name; };
-struct ItemAccess { ExpressionPtr object, key; };
-struct SliceAccess { ExpressionPtr object, start, stop, step; };
-struct Call { ExpressionPtr callee; ArgumentList arguments; };
-struct FilterUse { ExpressionPtr input; std::string name; ArgumentList arguments; };  // no innermost input: a filter block
-struct TestUse { ExpressionPtr input; std::string name; ArgumentList arguments; };
+/// The names of a macro's parameters, with their defaults.
+using Parameters = std::vector<std::pair<std::string, ExpressionPtr>>;
+
+struct Constant {
+  Value value;
+};
+struct Name {
+  std::string name;
+};
+struct ListLiteral {
+  Expressions items;
+  Flavor flavor;
+};
+struct DictLiteral {
+  std::vector<std::pair<ExpressionPtr, ExpressionPtr>> entries;
+};
+/// not x
+struct Negation {
+  ExpressionPtr operand;
+};
+/// -x, +x
+struct Sign {
+  bool minus;
+  ExpressionPtr operand;
+};
+/// + - * / // % **
+struct Arithmetic {
+  std::string sign;
+  ExpressionPtr left, right;
+};
+struct Logic {
+  bool is_and;
+  ExpressionPtr left, right;
+};
+/// a ~ b ~ c
+struct Concatenation {
+  Expressions parts;
+};
+/// a < b <= c, in, "not in"
+struct Comparison {
+  ExpressionPtr first;
+  std::vector<std::pair<std::string, ExpressionPtr>> rest;
+};
+struct Conditional {
+  ExpressionPtr test, then, otherwise;
+};
+struct AttributeAccess {
+  ExpressionPtr object;
+  std::string name;
+};
+struct ItemAccess {
+  ExpressionPtr object, key;
+};
+struct SliceAccess {
+  ExpressionPtr object, start, stop, step;
+};
+struct Call {
+  ExpressionPtr callee;
+  ArgumentList arguments;
+};
+/// no innermost input: a filter block
+struct FilterUse {
+  ExpressionPtr input;
+  std::string name;
+  ArgumentList arguments;
+};
+struct TestUse {
+  ExpressionPtr input;
+  std::string name;
+  ArgumentList arguments;
+};
 
 struct Expression {
   std::size_t line;
@@ -68,28 +122,63 @@ struct Target {
 /// A macro, or the body of a call block.
 struct MacroDefinition {
   std::string name;
-  std::vector<std::pair<std::string, ExpressionPtr>> parameters;  // with defaults
+  Parameters parameters;
   Body body;
   bool uses_varargs = false, uses_kwargs = false, uses_caller = false;
 };
 
-struct Text { std::string text; };
-struct Print { ExpressionPtr value; };
-struct Branch { ExpressionPtr test; Body body; };  // no test: else
-struct If { std::vector<Branch> branches; };
-struct For { Target target; ExpressionPtr items, filter; Body body, otherwise; bool recursive = false; };
-struct Assignment { Target target; ExpressionPtr value; };
-struct BlockAssignment { Target target; ExpressionPtr filter; Body body; };
-struct Macro { std::shared_ptr<const MacroDefinition> definition; };
-struct CallBlock { std::shared_ptr<const MacroDefinition> caller; ExpressionPtr call; };
-struct FilterBlock { ExpressionPtr filter; Body body; };
-struct ScopeBlock { std::vector<std::pair<Target, ExpressionPtr>> assignments; Body body; };  // with, generation, block
+struct Text {
+  std::string text;
+};
+struct Print {
+  ExpressionPtr value;
+};
+/// no test: else
+struct Branch {
+  ExpressionPtr test;
+  Body body;
+};
+struct If {
+  std::vector<Branch> branches;
+};
+struct For {
+  Target target;
+  ExpressionPtr items, filter;
+  Body body, otherwise;
+  bool recursive = false;
+};
+struct Assignment {
+  Target target;
+  ExpressionPtr value;
+};
+struct BlockAssignment {
+  Target target;
+  ExpressionPtr filter;
+  Body body;
+};
+struct Macro {
+  std::shared_ptr<const MacroDefinition> definition;
+};
+struct CallBlock {
+  std::shared_ptr<const MacroDefinition> caller;
+  ExpressionPtr call;
+};
+struct FilterBlock {
+  ExpressionPtr filter;
+  Body body;
+};
+/// with, generation, block
+struct ScopeBlock {
+  std::vector<std::pair<Target, ExpressionPtr>> assignments;
+  Body body;
+};
 struct Break {};
 struct Continue {};
 
 struct Statement {
   std::size_t line;
-  std::variant<Text, Print, If, For, Assignment, BlockAssignment, Macro, CallBlock, FilterBlock, ScopeBlock, Break, Continue>
+  std::variant<Text, Print, If, For, Assignment, BlockAssignment, Macro, CallBlock, FilterBlock, ScopeBlock, Break,
+               Continue>
       node;
 };
 

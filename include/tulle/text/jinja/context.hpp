@@ -29,7 +29,8 @@ Value from_json(const BasicJson& json, std::size_t& bytes, int level = 0) {
     case Type::number_float: return json.template get<double>();
     case Type::number_unsigned: {
       const auto number = json.template get<std::uint64_t>();
-      if (number > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max())) return static_cast<double>(number);
+      if (number > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()))
+        return static_cast<double>(number);
       return static_cast<std::int64_t>(number);
     }
     case Type::string: {

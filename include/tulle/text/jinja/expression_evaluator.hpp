@@ -87,7 +87,7 @@ class ExpressionEvaluator {
 
   Value value_of(const Name& name, const Scope& scope, std::size_t) {
     const Value* found = scope.find(name.name);
-    return found != nullptr ? *found : Value::undefined("'" + name.name + "' is undefined");
+    return found != nullptr ? *found : Value::undefined("'", name.name, "' is undefined");
   }
 
   Value value_of(const ListLiteral& literal, const Scope& scope, std::size_t) {
@@ -133,6 +133,9 @@ class ExpressionEvaluator {
     line_ = line;
     if (operation.sign == "+") return add(budget_, left, right);
     if (operation.sign == "*") return multiply(budget_, left, right);
+    if (operation.sign == "%" && left.is_markup()) {
+      return Value::markup(format_percent(budget_, left.text(), escaped_parts(budget_, right)));
+    }
     if (operation.sign == "%" && left.is(Kind::text)) return format_percent(budget_, left.text(), right);
     return arithmetic(operation.sign, left, right);
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// \file Tokens to expressions, with Jinja's grammar (L2, text).
+/// \file Tokens to expressions, by the precedence of Jinja's operators (L2, text).
 #pragma once
 
 #include <string>
@@ -8,19 +8,19 @@
 #include <vector>
 
 #include <tulle/text/jinja/ast.hpp>
-#include <tulle/text/jinja/numbers.hpp>
+#include <tulle/text/jinja/operand_parser.hpp>
 #include <tulle/text/jinja/token_cursor.hpp>
 
 namespace tulle::jinja {
 
 /// Parses expressions at a cursor. From loose to tight: x if y else z; or; and; not; comparisons and `in`; + -; ~;
-/// * / // %; **; signs; then attributes, items and calls; then filters and tests.
+/// * / // %; **; filters and tests; signs; attributes, items and calls.
 /// Errors: malformed, with the line.
-class ExpressionParser {
+class ExpressionParser : public OperandParser {
  public:
-  explicit ExpressionParser(TokenCursor& cursor) : cursor_(cursor) {}
+  using OperandParser::OperandParser;
 
-  ExpressionPtr parse(bool with_conditional = true) {
+  ExpressionPtr parse(bool with_conditional = true) override {
     TokenCursor::Nesting nesting(cursor_);
     nesting.add();
     ExpressionPtr value = parse_or();
@@ -33,45 +33,7 @@ class ExpressionParser {
     return value;
   }
 
-  /// Expressions with commas between them, as one tuple; a single one without a comma is itself.
-  ExpressionPtr parse_tuple(bool with_conditional = true, bool in_parentheses = false) {
-    Expressions items;
-    bool is_tuple = false;
-    while (!at_tuple_end()) {
-      items.push_back(parse(with_conditional));
-      if (!cursor_.take_sign(",")) break;
-      is_tuple = true;
-    }
-    if (items.empty() && !in_parentheses) cursor_.unexpected("an expression");
-    if (items.size() == 1 && !is_tuple) return std::move(items.front());
-    return make(ListLiteral{std::move(items), Flavor::tuple});
-  }
-
-  /// The filters of a filter block or a set block; their input is the block's text.
-  ExpressionPtr parse_block_filters() {
-    TokenCursor::Nesting nesting(cursor_);
-    ExpressionPtr filter = parse_filter(nullptr);
-    while (cursor_.take_sign("|")) {
-      nesting.add();
-      filter = parse_filter(std::move(filter));
-    }
-    return filter;
-  }
-
-  /// Macros whose bodies are being parsed: they learn which special names they use.
-  std::vector<MacroDefinition*> open_macros;
-
  private:
-  template <class Node>
-  ExpressionPtr make(Node node) const {
-    return std::make_unique<Expression>(Expression{cursor_.last_line(), std::move(node)});
-  }
-
-  bool at_tuple_end() const {
-    return cursor_.sees(TokenKind::print_end) || cursor_.sees(TokenKind::block_end) || cursor_.sees_sign(")") ||
-           cursor_.sees_name("recursive");
-  }
-
   ExpressionPtr parse_or() {
     TokenCursor::Nesting nesting(cursor_);
     ExpressionPtr left = parse_and();
@@ -184,167 +146,6 @@ class ExpressionParser {
     cursor_.take();
     return make(Sign{minus, parse_signed()});
   }
-
-  ExpressionPtr parse_accesses(ExpressionPtr value) {
-    TokenCursor::Nesting nesting(cursor_);
-    for (;;) {
-      if (cursor_.take_sign(".")) {
-        if (cursor_.sees(TokenKind::number)) {
-          value = make(ItemAccess{std::move(value), parse_number()});
-        } else {
-          std::string name = cursor_.expect(TokenKind::name, "a name or number behind '.'").text;
-          value = make(AttributeAccess{std::move(value), std::move(name)});
-        }
-      } else if (cursor_.take_sign("[")) {
-        value = parse_subscript(std::move(value));
-      } else if (cursor_.sees_sign("(")) {
-        value = make(Call{std::move(value), parse_arguments()});
-      } else {
-        return value;
-      }
-      nesting.add();
-    }
-  }
-
-  ExpressionPtr parse_subscript(ExpressionPtr object) {
-    const auto bound = [this] {
-      return cursor_.sees_sign(":") || cursor_.sees_sign("]") ? make(Constant{None{}}) : parse();
-    };
-    ExpressionPtr start = cursor_.sees_sign("]") ? nullptr : bound();
-    if (!start) cursor_.unexpected("an index");
-    if (cursor_.take_sign("]")) return make(ItemAccess{std::move(object), std::move(start)});
-    cursor_.expect_sign(":");
-    ExpressionPtr stop = bound();
-    ExpressionPtr step = cursor_.take_sign(":") ? bound() : make(Constant{None{}});
-    cursor_.expect_sign("]");
-    return make(SliceAccess{std::move(object), std::move(start), std::move(stop), std::move(step)});
-  }
-
-  ArgumentList parse_arguments() {
-    using Form = Argument::Form;
-    ArgumentList arguments;
-    cursor_.expect_sign("(");
-    while (!cursor_.take_sign(")")) {
-      if (!arguments.empty()) {
-        cursor_.expect_sign(",");
-        if (cursor_.take_sign(")")) break;
-      }
-      if (cursor_.take_sign("**")) {
-        arguments.push_back({Form::spread_dict, "", parse()});
-      } else if (cursor_.take_sign("*")) {
-        arguments.push_back({Form::spread_list, "", parse()});
-      } else if (cursor_.sees(TokenKind::name) && cursor_.sees(TokenKind::sign, 1) && cursor_.peek(1).text == "=") {
-        std::string name = cursor_.take().text;
-        cursor_.take();
-        arguments.push_back({Form::named, std::move(name), parse()});
-      } else {
-        const bool late = !arguments.empty() && arguments.back().form != Form::positional;
-        if (late) cursor_.refuse("a positional argument behind a named one");
-        arguments.push_back({Form::positional, "", parse()});
-      }
-    }
-    return arguments;
-  }
-
-  std::string parse_dotted_name(std::string_view what) {
-    std::string name = cursor_.expect(TokenKind::name, what).text;
-    while (cursor_.take_sign(".")) name += "." + cursor_.expect(TokenKind::name, what).text;
-    return name;
-  }
-
-  ExpressionPtr parse_filter(ExpressionPtr input) {
-    std::string name = parse_dotted_name("the name of a filter");
-    ArgumentList arguments = cursor_.sees_sign("(") ? parse_arguments() : ArgumentList();
-    return make(FilterUse{std::move(input), std::move(name), std::move(arguments)});
-  }
-
-  ExpressionPtr parse_test(ExpressionPtr input) {
-    const bool negated = cursor_.take_name("not");
-    std::string name = parse_dotted_name("the name of a test");
-    ArgumentList arguments;
-    if (cursor_.sees_sign("(")) {
-      arguments = parse_arguments();
-    } else if (starts_operand()) {
-      if (cursor_.sees_name("is")) cursor_.refuse("tests with 'is' cannot be chained");
-      arguments.push_back({Argument::Form::positional, "", parse_accesses(parse_primary())});
-    }
-    ExpressionPtr test = make(TestUse{std::move(input), std::move(name), std::move(arguments)});
-    return negated ? make(Negation{std::move(test)}) : std::move(test);
-  }
-
-  /// Whether a test's argument without parentheses stands here.
-  bool starts_operand() const {
-    if (cursor_.sees(TokenKind::name)) {
-      return !cursor_.sees_name("else") && !cursor_.sees_name("or") && !cursor_.sees_name("and");
-    }
-    return cursor_.sees(TokenKind::text) || cursor_.sees(TokenKind::number) || cursor_.sees_sign("[") ||
-           cursor_.sees_sign("{");
-  }
-
-  ExpressionPtr parse_primary() {
-    if (cursor_.sees(TokenKind::name)) return parse_name();
-    if (cursor_.sees(TokenKind::number)) return parse_number();
-    if (cursor_.sees(TokenKind::text)) {
-      std::string text;
-      while (cursor_.sees(TokenKind::text)) text += cursor_.take().text;
-      return make(Constant{Value(std::move(text))});
-    }
-    if (cursor_.take_sign("(")) {
-      ExpressionPtr value = parse_tuple(true, true);
-      cursor_.expect_sign(")");
-      return value;
-    }
-    if (cursor_.take_sign("[")) {
-      Expressions items;
-      parse_items("]", [&] { items.push_back(parse()); });
-      return make(ListLiteral{std::move(items), Flavor::list});
-    }
-    if (!cursor_.take_sign("{")) cursor_.unexpected("an expression");
-    std::vector<std::pair<ExpressionPtr, ExpressionPtr>> entries;
-    parse_items("}", [&] {
-      ExpressionPtr key = parse();
-      cursor_.expect_sign(":");
-      entries.emplace_back(std::move(key), parse());
-    });
-    return make(DictLiteral{std::move(entries)});
-  }
-
-  /// Items with commas between them, also behind the last, up to the closing bracket.
-  template <class ParseItem>
-  void parse_items(std::string_view close, ParseItem parse_item) {
-    for (bool first = true; !cursor_.take_sign(close); first = false) {
-      if (!first) cursor_.expect_sign(",");
-      if (!first && cursor_.take_sign(close)) return;
-      parse_item();
-    }
-  }
-
-  ExpressionPtr parse_name() {
-    std::string name = cursor_.take().text;
-    if (name == "true" || name == "True") return make(Constant{true});
-    if (name == "false" || name == "False") return make(Constant{false});
-    if (name == "none" || name == "None") return make(Constant{None{}});
-    for (MacroDefinition* macro : open_macros) {
-      macro->uses_varargs = macro->uses_varargs || name == "varargs";
-      macro->uses_kwargs = macro->uses_kwargs || name == "kwargs";
-      macro->uses_caller = macro->uses_caller || name == "caller";
-    }
-    return make(Name{std::move(name)});
-  }
-
-  ExpressionPtr parse_number() {
-    const std::string text = lower(cursor_.peek().text);
-    const std::string prefix = text.substr(0, 2);
-    const int base = prefix == "0x" ? 16 : prefix == "0o" ? 8 : prefix == "0b" ? 2 : 10;
-    const bool whole = base != 10 || text.find_first_of(".e") == std::string::npos;
-    const auto integer = whole ? parse_integer(text, base) : std::nullopt;
-    if (whole && !integer) cursor_.refuse("the integer ", text, " does not fit 64 bits");
-    const Value value = whole ? Value(*integer) : Value(parse_real(text).value_or(0));
-    cursor_.take();
-    return make(Constant{value});
-  }
-
-  TokenCursor& cursor_;
 };
 
 }  // namespace tulle::jinja

@@ -39,6 +39,7 @@ inline const std::string& leading_name(A arguments, std::size_t index, std::stri
 
 /// map('filter', ...) or map(attribute='name', default=...).
 inline Value map(Budget& budget, V input, A arguments) {
+  if (!input.truth()) return generator({});  // also None, as in Jinja
   const Value items = iterate(budget, input);
   budget.allocate(items.items().size(), sizeof(Value));
   Items mapped;
@@ -55,6 +56,7 @@ inline Value map(Budget& budget, V input, A arguments) {
 
 /// select, reject and, with an attribute in front, selectattr, rejectattr: the items that pass a test, or are true.
 inline Value choose(Budget& budget, V input, A arguments, bool wanted, bool by_attribute) {
+  if (!input.truth()) return generator({});
   const Value items = iterate(budget, input);
   const std::size_t test_at = by_attribute ? 1 : 0;
   const Value attribute = by_attribute ? leading(arguments, 0, "the name of an attribute") : Value();
@@ -79,7 +81,8 @@ inline Value default_filter(Budget&, V input, A arguments) {
 }
 
 inline constexpr NamedFilter general_filters[] = {
-    {"attr", [](Budget& budget, V input, A arguments) {
+    {"attr",
+     [](Budget& budget, V input, A arguments) {
        const Bound bound("attr", arguments, {"name"});
        return input.is(Kind::mapping) ? missing(input, bound.text(0)) : attribute(budget, input, bound.text(0));
      }},
@@ -117,7 +120,8 @@ inline Value apply_filter(Budget& budget, std::string_view name, const Value& in
   const Budget::Level level(budget);
   budget.spend_pass(input.is(Kind::text) ? input.text().size() : 0);
   try {
-    return filter(budget, input, arguments);
+    if (!input.is_markup() || !keeps_markup(name)) return filter(budget, input, arguments);
+    return as_markup(filter(budget, input, escaped_arguments(budget, name, arguments)));
   } catch (const Error& error) {
     fail(error.code(), "filter '", name, "': ", error.what());
   }

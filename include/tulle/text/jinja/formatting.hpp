@@ -59,13 +59,15 @@ inline std::string number_digits(const Value& value, const FieldStyle& style) {
                         style.precision < 0 ? 6 : style.precision);
   } else {
     const double real = value.real();
-    if (!(real > -9.2e18 && real < 9.2e18)) fail(ErrorCode::invalid_argument, "a number too large for an integer format");
+    if (!(real > -9.2e18 && real < 9.2e18))
+      fail(ErrorCode::invalid_argument, "a number too large for an integer format");
     const std::int64_t integer = value.is_integral() ? value.integer() : static_cast<std::int64_t>(real);
     end = std::to_chars(buffer, buffer + sizeof buffer, integer, style.type == 'x' || style.type == 'X' ? 16 : 10);
   }
   std::string digits(buffer, end.ptr);
   if (style.type == 'X') digits = upper(digits);
-  return style.plus && digits[0] != '-' ? "+" + digits : digits;
+  if (style.plus && digits[0] != '-') digits.insert(0, 1, '+');
+  return digits;
 }
 
 }  // namespace detail
@@ -81,7 +83,8 @@ inline void append_field(Budget& budget, std::string& out, const Value& value, c
   } else if (std::string_view("dixXf").find(style.type) != std::string_view::npos) {
     text = detail::number_digits(value, style);
   } else {
-    fail(ErrorCode::unsupported, "a format of type '", std::string(1, style.type), "'; s, r, d, i, x, X and f are known");
+    fail(ErrorCode::unsupported, "a format of type '", std::string(1, style.type),
+         "'; s, r, d, i, x, X and f are known");
   }
   if (words && style.precision >= 0) {
     std::size_t end = 0;
@@ -128,7 +131,8 @@ inline std::string format_percent(Budget& budget, std::string_view format, const
     }
     append_field(budget, out, *value, style);
   }
-  if (used < items.size() && !arguments.is(Kind::mapping)) fail(ErrorCode::invalid_argument, "too many values for the format");
+  if (used < items.size() && !arguments.is(Kind::mapping))
+    fail(ErrorCode::invalid_argument, "too many values for the format");
   return out;
 }
 

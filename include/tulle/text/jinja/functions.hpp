@@ -65,7 +65,9 @@ inline Entries collect_entries(Budget& budget, std::string_view function, A argu
   }
   for (const auto& [name, value] : arguments.named) {
     budget.spend(entries.size());
-    const auto same = [&name = name](const auto& entry) { return entry.first.is(Kind::text) && entry.first.text() == name; };
+    const auto same = [&name = name](const auto& entry) {
+      return entry.first.is(Kind::text) && entry.first.text() == name;
+    };
     const auto found = std::find_if(entries.begin(), entries.end(), same);
     found == entries.end() ? (void)entries.emplace_back(name, value) : (void)(found->second = value);
   }
@@ -99,21 +101,28 @@ inline Value make_cycler(Budget&, Arena& arena, A arguments) {
   const Value items = Value::sequence(arguments.positional);
   const auto show = [&space, items, next] { space.attributes.front().second = items.items()[*next]; };
   space.attributes.emplace_back("current", items.items().front());
-  space.attributes.emplace_back("next", Value::callable("next", [items, next, show](Budget&, A) {
-    const Value item = items.items()[*next];
-    *next = (*next + 1) % items.items().size();
-    show();
-    return item;
-  }, items));
-  space.attributes.emplace_back("reset", Value::callable("reset", [next, show](Budget&, A) -> Value {
-    *next = 0;
-    show();
-    return None{};
-  }, items));
+  space.attributes.emplace_back("next", Value::callable(
+                                            "next",
+                                            [items, next, show](Budget&, A) {
+                                              const Value item = items.items()[*next];
+                                              *next = (*next + 1) % items.items().size();
+                                              show();
+                                              return item;
+                                            },
+                                            items));
+  space.attributes.emplace_back("reset", Value::callable(
+                                             "reset",
+                                             [next, show](Budget&, A) -> Value {
+                                               *next = 0;
+                                               show();
+                                               return None{};
+                                             },
+                                             items));
   return &space;
 }
 
-/// Python's strftime for the directives of ISO C and the flag of glibc that leaves padding out (%-d); all else as it stands.
+/// Python's strftime for the directives of ISO C and the flag of glibc that leaves padding out (%-d); all else as it
+/// stands.
 inline std::string format_time(Budget& budget, std::string_view format, const std::tm& time) {
   std::string out;
   for (std::size_t at = 0; at < format.size(); ++at) {
@@ -145,11 +154,11 @@ inline void define_functions(Scope& scope, Arena& arena, const Clock& clock) {
   define("dict", [](Budget& budget, detail::A arguments) {
     return Value::mapping(detail::collect_entries(budget, "dict", arguments));
   });
-  define("namespace", [&arena](Budget& budget, detail::A arguments) {
-    return detail::make_namespace(budget, arena, arguments);
-  });
+  define("namespace",
+         [&arena](Budget& budget, detail::A arguments) { return detail::make_namespace(budget, arena, arguments); });
   define("joiner", detail::make_joiner);
-  define("cycler", [&arena](Budget& budget, detail::A arguments) { return detail::make_cycler(budget, arena, arguments); });
+  define("cycler",
+         [&arena](Budget& budget, detail::A arguments) { return detail::make_cycler(budget, arena, arguments); });
   define("raise_exception", [](Budget& budget, detail::A arguments) -> Value {
     throw RaisedError(to_text(budget, Bound("raise_exception", arguments, {"message"}).required(0)));
   });

@@ -14,12 +14,12 @@ namespace tulle::jinja {
 
 /// The parameters of json.dumps that the `tojson` filter of HF transformers hands on, with its defaults.
 struct JsonStyle {
-  bool lines = false;              ///< one item a line, after `indent` for each level
+  bool lines = false;  ///< one item a line, after `indent` for each level
   std::string indent;
   std::string item_separator = ", ";
   std::string key_separator = ": ";
-  bool ascii = false;              ///< everything else as \uXXXX
-  bool sorted = false;             ///< by key
+  bool ascii = false;   ///< everything else as \uXXXX
+  bool sorted = false;  ///< by key
 };
 
 /// Writes one value. Errors: invalid_argument for what JSON cannot say (undefined, functions, namespaces).

@@ -16,7 +16,18 @@
 
 namespace tulle::jinja {
 
-enum class TokenKind : std::uint8_t { data, print_begin, print_end, block_begin, block_end, name, text, number, sign, end };
+enum class TokenKind : std::uint8_t {
+  data,
+  print_begin,
+  print_end,
+  block_begin,
+  block_end,
+  name,
+  text,
+  number,
+  sign,
+  end
+};
 
 struct SyntaxToken {
   TokenKind kind;
@@ -50,8 +61,9 @@ class Lexer {
     return text;
   }
 
-  [[noreturn]] void refuse(std::string_view what) const {
-    fail(ErrorCode::malformed, "chat template, line ", line_, ": ", what);
+  template <class... Parts>
+  [[noreturn]] void refuse(const Parts&... parts) const {
+    fail(ErrorCode::malformed, "chat template, line ", line_, ": ", parts...);
   }
 
   void put(TokenKind kind, std::string text) { tokens_.push_back({kind, std::move(text), line_}); }
@@ -165,7 +177,7 @@ class Lexer {
     std::string brackets;
     for (;;) {
       skip_space();
-      if (at_ >= source_.size()) refuse(std::string("a tag is not closed; '") + std::string(end) + "' is missing");
+      if (at_ >= source_.size()) refuse("a tag is not closed; '", end, "' is missing");
       if (brackets.empty()) {
         const bool signed_end = peek() == '-' || (peek() == '+' && end == "%}");
         if (std::string_view(source_).substr(at_ + (signed_end ? 1 : 0)).starts_with(end)) {
@@ -196,11 +208,11 @@ class Lexer {
       put(TokenKind::name, std::string(rest.substr(0, size)));
     } else {
       size = sign_size(rest);
-      if (size == 0) refuse(std::string("unexpected character '") + std::string(rest.substr(0, code_point_size(rest, 0))) + "'");
+      if (size == 0) refuse("unexpected character '", rest.substr(0, code_point_size(rest, 0)), "'");
       const char sign = rest[0];
       if (sign == '(' || sign == '[' || sign == '{') brackets += sign == '(' ? ')' : sign == '[' ? ']' : '}';
       if (sign == ')' || sign == ']' || sign == '}') {
-        if (!brackets.ends_with(sign)) refuse(std::string("unexpected '") + sign + "'");
+        if (!brackets.ends_with(sign)) refuse("unexpected '", rest.substr(0, 1), "'");
         brackets.pop_back();
       }
       put(TokenKind::sign, std::string(rest.substr(0, size)));

@@ -8,11 +8,12 @@
 
 namespace tulle::jinja {
 
-/// Bounds of one rendering. Templates come inside downloaded model files, so a hostile one must not hang or fill memory.
+/// Bounds of one rendering. Templates come inside downloaded model files, so a hostile one must not hang or fill
+/// memory.
 struct Limits {
-  std::size_t steps = 20'000'000;      ///< expressions evaluated, items visited, and the like
-  std::size_t bytes = 128u << 20;      ///< allocated by values and output together; nothing is ever given back
-  int levels = 500;                    ///< nested expressions, statements, macro calls and loops being evaluated
+  std::size_t steps = 20'000'000;  ///< expressions evaluated, items visited, and the like
+  std::size_t bytes = 128u << 20;  ///< allocated by values and output together; nothing is ever given back
+  int levels = 500;                ///< nested expressions, statements, macro calls and loops being evaluated
 
   static constexpr std::size_t source_bytes = 1u << 20;  ///< longest template
   static constexpr int syntax_levels = 150;              ///< deepest nesting of blocks and expressions in a source

@@ -63,7 +63,8 @@ inline std::string unescape(std::string_view body, std::size_t line) {
       std::size_t read = 0;
       const char32_t point = detail::read_escape_digits(body, at, digits, 16, read);
       if (read != digits || point > 0x10FFFF || (point >= 0xD800 && point <= 0xDFFF)) {
-        fail(ErrorCode::malformed, "chat template, line ", line, ": the escape \\", std::string(1, code), " names no character");
+        fail(ErrorCode::malformed, "chat template, line ", line, ": the escape \\", std::string(1, code),
+             " names no character");
       }
       append_utf8(out, point);
     } else if (code >= '0' && code <= '7') {
@@ -98,7 +99,10 @@ inline std::size_t digits_size(std::string_view source, std::string_view digits)
 inline std::size_t number_literal_size(std::string_view source, bool may_be_real) {
   static constexpr std::string_view decimal = "0123456789";
   const std::string prefix = lower(source.substr(0, 2));
-  const std::string_view digits = prefix == "0b" ? "01" : prefix == "0o" ? "01234567" : prefix == "0x" ? "0123456789abcdefABCDEF" : "";
+  const std::string_view digits = prefix == "0b"   ? "01"
+                                  : prefix == "0o" ? "01234567"
+                                  : prefix == "0x" ? "0123456789abcdefABCDEF"
+                                                   : "";
   if (!digits.empty()) {
     const std::string_view body = source.substr(2);
     const std::size_t skipped = body.starts_with('_') ? 1 : 0;

@@ -33,7 +33,8 @@ inline Value to_integer(Budget&, V input, A arguments) {
   if (input.is(Kind::real)) return truncated(input.real());
   if (input.is(Kind::text)) {
     const std::int64_t base = bound.integer(1, 10);
-    if (base != 2 && base != 8 && base != 10 && base != 16) fail(ErrorCode::unsupported, "int() knows the bases 2, 8, 10, 16");
+    if (base != 2 && base != 8 && base != 10 && base != 16)
+      fail(ErrorCode::unsupported, "int() knows the bases 2, 8, 10, 16");
     if (const auto integer = parse_integer(input.text(), static_cast<int>(base))) return *integer;
     if (const auto real = parse_real(input.text()); real && std::isfinite(*real)) return truncated(*real);
   }
@@ -58,7 +59,8 @@ inline double rounded(double real, std::int64_t digits) {
     return std::isinf(unit) ? 0 : std::nearbyint(real / unit) * unit;
   }
   char buffer[400];
-  const auto end = std::to_chars(buffer, buffer + sizeof buffer, real, std::chars_format::fixed, static_cast<int>(digits));
+  const auto end =
+      std::to_chars(buffer, buffer + sizeof buffer, real, std::chars_format::fixed, static_cast<int>(digits));
   return parse_real(std::string_view(buffer, static_cast<std::size_t>(end.ptr - buffer))).value_or(real);
 }
 

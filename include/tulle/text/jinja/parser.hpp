@@ -10,6 +10,7 @@
 #include <utility>
 
 #include <tulle/text/jinja/ast.hpp>
+#include <tulle/text/jinja/declarations.hpp>
 #include <tulle/text/jinja/expression_parser.hpp>
 #include <tulle/text/jinja/lexer.hpp>
 #include <tulle/text/jinja/token_cursor.hpp>
@@ -51,8 +52,9 @@ class Parser {
           if (cursor_.sees_name(end)) return body;
         }
         if (parse_statement(body, line)) continue;
-        const std::string open = block.empty() ? "" : "; the open block is '" + std::string(block) + "' of line ";
-        cursor_.refuse("unknown tag '", cursor_.peek().text, "'", open, block.empty() ? "" : std::to_string(opened));
+        const std::string& tag = cursor_.peek().text;
+        if (block.empty()) cursor_.refuse("unknown tag '", tag, "'");
+        cursor_.refuse("unknown tag '", tag, "'; the open block is '", block, "' of line ", opened);
       }
     }
   }
@@ -114,7 +116,7 @@ class Parser {
 
   void parse_for(Body& body, std::size_t line) {
     For loop;
-    loop.target = parse_target(false);
+    loop.target = parse_target(cursor_, false);
     if (!cursor_.take_name("in")) cursor_.unexpected("'in'");
     loop.items = expressions_.parse_tuple(false);
     if (cursor_.take_name("if")) loop.filter = expressions_.parse();
@@ -132,25 +134,8 @@ class Parser {
     body.push_back({line, std::move(loop)});
   }
 
-  /// a, b or (a, b); with namespaces also a.x.
-  Target parse_target(bool with_namespace) {
-    Target target;
-    const bool in_parentheses = cursor_.take_sign("(");
-    do {
-      if (!target.parts.empty()) {
-        target.unpacks = true;
-        if (in_parentheses && cursor_.sees_sign(")")) break;
-      }
-      Target::Part part{cursor_.expect(TokenKind::name, "a name to assign to").text, ""};
-      if (with_namespace && cursor_.take_sign(".")) part.attribute = cursor_.expect(TokenKind::name, "an attribute").text;
-      target.parts.push_back(std::move(part));
-    } while (cursor_.take_sign(","));
-    if (in_parentheses) cursor_.expect_sign(")");
-    return target;
-  }
-
   void parse_set(Body& body, std::size_t line) {
-    Target target = parse_target(true);
+    Target target = parse_target(cursor_, true);
     if (cursor_.take_sign("=")) {
       ExpressionPtr value = expressions_.parse_tuple();
       end_tag();
@@ -160,22 +145,6 @@ class Parser {
     ExpressionPtr filter = cursor_.take_sign("|") ? expressions_.parse_block_filters() : nullptr;
     end_tag();
     body.push_back({line, BlockAssignment{std::move(target), std::move(filter), parse_block("set", "endset")}});
-  }
-
-  void parse_parameters(MacroDefinition& macro) {
-    cursor_.expect_sign("(");
-    while (!cursor_.take_sign(")")) {
-      if (!macro.parameters.empty()) {
-        cursor_.expect_sign(",");
-        if (cursor_.take_sign(")")) return;
-      }
-      std::string name = cursor_.expect(TokenKind::name, "the name of a parameter").text;
-      ExpressionPtr fallback = cursor_.take_sign("=") ? expressions_.parse() : nullptr;
-      if (!fallback && !macro.parameters.empty() && macro.parameters.back().second) {
-        cursor_.refuse("the parameter '", name, "' needs a default, as the one before it has one");
-      }
-      macro.parameters.emplace_back(std::move(name), std::move(fallback));
-    }
   }
 
   void parse_macro_body(MacroDefinition& macro, std::string_view block, std::string_view end) {
@@ -189,7 +158,7 @@ class Parser {
   void parse_macro(Body& body, std::size_t line) {
     const auto macro = std::make_shared<MacroDefinition>();
     macro->name = cursor_.expect(TokenKind::name, "the name of the macro").text;
-    parse_parameters(*macro);
+    macro->parameters = parse_parameters(cursor_, expressions_);
     end_tag();
     parse_macro_body(*macro, "macro", "endmacro");
     body.push_back({line, Macro{macro}});
@@ -198,7 +167,7 @@ class Parser {
   void parse_call(Body& body, std::size_t line) {
     const auto caller = std::make_shared<MacroDefinition>();
     caller->name = "caller";
-    if (cursor_.sees_sign("(")) parse_parameters(*caller);
+    if (cursor_.sees_sign("(")) caller->parameters = parse_parameters(cursor_, expressions_);
     ExpressionPtr call = expressions_.parse();
     if (!std::holds_alternative<Call>(call->node)) cursor_.refuse("'call' wants a call of a macro");
     end_tag();
@@ -216,7 +185,7 @@ class Parser {
     ScopeBlock scope;
     while (!cursor_.sees(TokenKind::block_end)) {
       if (!scope.assignments.empty()) cursor_.expect_sign(",");
-      Target target = parse_target_of_with();
+      Target target{{{cursor_.expect(TokenKind::name, "a name to assign to").text, ""}}};
       cursor_.expect_sign("=");
       scope.assignments.emplace_back(std::move(target), expressions_.parse());
     }
@@ -224,8 +193,6 @@ class Parser {
     scope.body = parse_block("with", "endwith");
     body.push_back({line, std::move(scope)});
   }
-
-  Target parse_target_of_with() { return Target{{{cursor_.expect(TokenKind::name, "a name to assign to").text, ""}}}; }
 
   /// Templates do not inherit here: a block is its content.
   void parse_named_block(Body& body, std::size_t line) {

@@ -24,11 +24,14 @@ namespace detail {
 
 /// The one argument of a test.
 inline const Value& other(const Arguments& arguments) {
-  if (arguments.positional.size() != 1 || !arguments.named.empty()) fail(ErrorCode::invalid_argument, "wants one argument");
+  if (arguments.positional.size() != 1 || !arguments.named.empty())
+    fail(ErrorCode::invalid_argument, "wants one argument");
   return arguments.positional.front();
 }
 
-inline bool is_multiple(const Value& value, const Value& of) { return !arithmetic("%", value, of).truth(); }
+inline bool is_multiple(const Value& value, const Value& of) {
+  return !arithmetic("%", value, of).truth();
+}
 
 inline bool is_sequence(Budget&, const Value& value, const Arguments&) {
   return value.is(Kind::text) || value.is(Kind::mapping) || value.is(Kind::undefined) ||

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include <tulle/text/jinja/numbers.hpp>
+#include <tulle/text/jinja/scope.hpp>
 #include <tulle/text/jinja/strings.hpp>
 #include <tulle/text/jinja/value.hpp>
 
@@ -20,7 +21,8 @@ inline void append(Budget& budget, std::string& out, std::string_view text) {
 
 namespace detail {
 
-/// Code points that Python's repr escapes: controls, separators other than the space, format and private-use characters.
+/// Code points that Python's repr escapes: controls, separators other than the space, format and private-use
+/// characters.
 inline bool is_printable(char32_t point) {
   return !(point < 0x20 || (point >= 0x7F && point <= 0xA0) || point == 0xAD || (is_space(point) && point != ' ') ||
            (point >= 0x200B && point <= 0x200F) || (point >= 0x202A && point <= 0x202E) ||
@@ -104,7 +106,11 @@ inline void append_repr(Budget& budget, std::string& out, const Value& value) {
     case Kind::boolean: return append(budget, out, value.boolean() ? "True" : "False");
     case Kind::integer: return append(budget, out, std::to_string(value.integer()));
     case Kind::real: return append(budget, out, real_text(value.real()));
-    case Kind::text: return detail::append_quoted(budget, out, value.text());
+    case Kind::text:
+      if (!value.is_markup()) return detail::append_quoted(budget, out, value.text());
+      append(budget, out, "Markup(");
+      detail::append_quoted(budget, out, value.text());
+      return append(budget, out, ")");
     case Kind::sequence:
       if (value.is(Flavor::generator)) return append(budget, out, "<generator object>");
       return detail::append_sequence(budget, out, value);
@@ -114,7 +120,10 @@ inline void append_repr(Budget& budget, std::string& out, const Value& value) {
       detail::append_entries(budget, out, value.name_space().attributes);
       return append(budget, out, ">");
     case Kind::loop: return append(budget, out, "<LoopContext>");
-    case Kind::callable: return append(budget, out, "<function " + value.callable().name + ">");
+    case Kind::callable:
+      append(budget, out, "<function ");
+      append(budget, out, value.callable().name);
+      return append(budget, out, ">");
   }
 }
 

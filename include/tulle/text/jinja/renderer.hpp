@@ -9,6 +9,7 @@
 #include <tulle/text/jinja/ast.hpp>
 #include <tulle/text/jinja/expression_evaluator.hpp>
 #include <tulle/text/jinja/functions.hpp>
+#include <tulle/text/jinja/macro_binding.hpp>
 #include <tulle/text/jinja/scope.hpp>
 
 namespace tulle::jinja {
@@ -128,7 +129,8 @@ class Renderer {
     if (!target.unpacks) return assign(target.parts.front(), value, scope);
     const Value items = iterate(budget_, value);
     if (items.items().size() != target.parts.size()) {
-      fail(ErrorCode::invalid_argument, "cannot unpack ", items.items().size(), " values into ", target.parts.size(), " names");
+      fail(ErrorCode::invalid_argument, "cannot unpack ", items.items().size(), " values into ", target.parts.size(),
+           " names");
     }
     for (std::size_t i = 0; i < target.parts.size(); ++i) assign(target.parts[i], items.items()[i], scope);
   }
@@ -204,49 +206,8 @@ class Renderer {
 
   std::string call_macro(const MacroDefinition& macro, const Arguments& arguments, const Scope& outer) {
     Scope& scope = arena_.scope(&outer);
-    const std::size_t given = std::min(arguments.positional.size(), macro.parameters.size());
-    if (given < arguments.positional.size() && !macro.uses_varargs) {
-      fail(ErrorCode::invalid_argument, "macro '", macro.name, "' takes at most ", macro.parameters.size(), " arguments, ",
-           arguments.positional.size(), " were given");
-    }
-    if (macro.uses_varargs) {
-      const auto rest = arguments.positional.begin() + static_cast<std::ptrdiff_t>(given);
-      scope.set("varargs", Value::sequence(Items(rest, arguments.positional.end()), Flavor::tuple));
-    }
-    std::vector<bool> bound(macro.parameters.size(), false);
-    for (std::size_t i = 0; i < given; ++i) {
-      scope.set(macro.parameters[i].first, arguments.positional[i]);
-      bound[i] = true;
-    }
-    if (macro.uses_caller) scope.set("caller", Value::undefined("the macro '" + macro.name + "' was not used by a call block"));
-    bind_named(macro, arguments, bound, scope);
-    for (std::size_t i = 0; i < macro.parameters.size(); ++i) {
-      if (bound[i]) continue;
-      const auto& [name, fallback] = macro.parameters[i];
-      scope.set(name, fallback ? evaluate(*fallback, scope) : Value::undefined("parameter '" + name + "' was not provided"));
-    }
+    bind_parameters(macro, arguments, scope, [&](const Expression& fallback) { return evaluate(fallback, scope); });
     return captured(macro.body, scope);
-  }
-
-  void bind_named(const MacroDefinition& macro, const Arguments& arguments, std::vector<bool>& bound, Scope& scope) {
-    Entries others;
-    for (const auto& [name, value] : arguments.named) {
-      const auto named = [&name = name](const auto& parameter) { return parameter.first == name; };
-      const auto found = std::find_if(macro.parameters.begin(), macro.parameters.end(), named);
-      if (found != macro.parameters.end()) {
-        const auto index = static_cast<std::size_t>(found - macro.parameters.begin());
-        if (bound[index]) fail(ErrorCode::invalid_argument, "macro '", macro.name, "' got two values for '", name, "'");
-        scope.set(name, value);
-        bound[index] = true;
-      } else if (name == "caller" && macro.uses_caller) {
-        scope.set(name, value);
-      } else if (macro.uses_kwargs) {
-        others.emplace_back(name, value);
-      } else {
-        fail(ErrorCode::invalid_argument, "macro '", macro.name, "' takes no argument named '", name, "'");
-      }
-    }
-    if (macro.uses_kwargs) scope.set("kwargs", Value::mapping(std::move(others)));
   }
 
   Budget budget_;

@@ -8,9 +8,15 @@
 #include <utility>
 #include <vector>
 
+#include <tulle/text/jinja/loop.hpp>
 #include <tulle/text/jinja/value.hpp>
 
 namespace tulle::jinja {
+
+/// The mutable object that `namespace()` makes; owned by the rendering.
+struct Namespace {
+  std::vector<std::pair<std::string, Value>> attributes;
+};
 
 /// The variables of a template, loop, macro or block; names that are not here are looked up in the parent.
 class Scope {

@@ -7,13 +7,16 @@
 #include <string_view>
 #include <utility>
 
+#include <tulle/text/jinja/arithmetic.hpp>
 #include <tulle/text/jinja/text_filters.hpp>
 
 namespace tulle::jinja {
 
 namespace detail {
 
-inline Value generator(Items items) { return Value::sequence(std::move(items), Flavor::generator); }
+inline Value generator(Items items) {
+  return Value::sequence(std::move(items), Flavor::generator);
+}
 
 /// What sorting, grouping and uniqueness compare: the item or an attribute of it, in lower case unless told otherwise.
 inline Value comparison_key(Budget& budget, V item, V attribute, bool case_sensitive) {
@@ -184,7 +187,8 @@ inline Value first(Budget& budget, V input, A) {
 
 inline Value last(Budget& budget, V input, A) {
   if (input.is(Kind::text)) return item(budget, input, std::int64_t{-1});
-  if (input.is(Flavor::generator)) fail(ErrorCode::invalid_argument, "a generator has no last item; put `| list` before it");
+  if (input.is(Flavor::generator))
+    fail(ErrorCode::invalid_argument, "a generator has no last item; put `| list` before it");
   const Value items = iterate(budget, input);
   return items.items().empty() ? Value::undefined("there is no last item, the list is empty") : items.items().back();
 }
@@ -201,7 +205,9 @@ inline Value list(Budget& budget, V input, A) {
   return items.is(Flavor::list) ? items : Value::sequence(items.items());
 }
 
-inline Value length_filter(Budget& budget, V input, A) { return length(budget, input); }
+inline Value length_filter(Budget& budget, V input, A) {
+  return length(budget, input);
+}
 
 inline constexpr NamedFilter sequence_filters[] = {
     {"batch", batch},

@@ -75,7 +75,10 @@ inline Value slice(Budget& budget, const Value& value, const Value& start, const
   const bool sequence = defined(value).is(Kind::sequence) && !value.is(Flavor::generator);
   if (!sequence && !value.is(Kind::text)) return detail::missing(value, "[:]");
   const detail::SliceRange range = detail::slice_range(start, stop, step, length(budget, value));
-  if (!sequence) return detail::slice_text(budget, value.text(), range);
+  if (!sequence) {
+    std::string text = detail::slice_text(budget, value.text(), range);
+    return value.is_markup() ? Value::markup(std::move(text)) : Value(std::move(text));
+  }
   budget.allocate(range.count, sizeof(Value));
   Items items;
   for (std::size_t i = 0; i < range.count; ++i) {

@@ -9,86 +9,24 @@
 
 #include <tulle/text/jinja/arguments.hpp>
 #include <tulle/text/jinja/formatting.hpp>
-#include <tulle/text/jinja/printing.hpp>
+#include <tulle/text/jinja/splitting.hpp>
 #include <tulle/text/jinja/strings.hpp>
 #include <tulle/text/jinja/value.hpp>
 
 namespace tulle::jinja {
 
-/// Appends a new item to a list under construction; the charge covers the item, its string and their bookkeeping.
-inline void push(Budget& budget, Items& items, std::string_view text) {
-  budget.allocate(96 + text.size());
-  items.emplace_back(text);
-}
-
-/// Every item of a sequence as one text. Errors: invalid_argument where `strict` and an item is no string.
-inline std::string join(Budget& budget, std::string_view separator, const Items& items, bool strict) {
-  std::string out;
-  for (std::size_t i = 0; i < items.size(); ++i) {
-    if (strict && !items[i].is(Kind::text)) {
-      fail(ErrorCode::invalid_argument, "join() wants strings, item ", i, " is of type ", items[i].type_name());
-    }
-    if (i != 0) append(budget, out, separator);
-    append_text(budget, out, items[i]);
-  }
-  return out;
-}
-
-/// Python's text.replace(from, to, count); an empty `from` stands between all code points. A negative count is no limit.
-inline std::string replace(Budget& budget, std::string_view text, std::string_view from, std::string_view to,
-                           std::int64_t count) {
-  budget.spend_search(text.size(), from.size());
-  std::string out;
-  std::size_t at = 0;
-  for (std::size_t begin = 0; count != 0; --count) {
-    const std::size_t found = from.empty() ? begin : text.find(from, begin);
-    if (found == std::string_view::npos || found > text.size()) break;
-    append(budget, out, text.substr(at, found - at));
-    append(budget, out, to);
-    at = found + from.size();
-    begin = from.empty() ? (at < text.size() ? at + code_point_size(text, at) : at + 1) : at;
-  }
-  append(budget, out, text.substr(std::min(at, text.size())));
-  return out;
-}
-
 namespace detail {
-
-/// Python's split() and rsplit(): between runs of white space, where `separator` is null.
-inline Value split(Budget& budget, std::string_view text, const std::string* separator, std::int64_t most, bool right) {
-  budget.spend_search(text.size(), separator == nullptr ? 1 : separator->size());
-  Items parts;
-  const auto is_edge = [](char32_t point) { return !is_space(point); };
-  if (separator == nullptr) text = strip(text, right ? Side::right : Side::left);
-  for (; most != 0 && !(separator == nullptr && text.empty()); --most) {
-    std::string_view left, rest;
-    if (separator == nullptr) {
-      const std::string_view tail = right ? strip_if(text, Side::right, is_edge) : strip_if(text, Side::left, is_edge);
-      if (tail.empty()) break;
-      left = right ? strip(tail, Side::right) : text.substr(0, text.size() - tail.size());
-      rest = right ? text.substr(tail.size()) : strip(tail, Side::left);
-    } else {
-      const std::size_t found = right ? text.rfind(*separator) : text.find(*separator);
-      if (found == std::string_view::npos) break;
-      left = text.substr(0, found);
-      rest = text.substr(found + separator->size());
-    }
-    push(budget, parts, right ? rest : left);
-    text = right ? left : rest;
-  }
-  if (separator != nullptr || !text.empty()) push(budget, parts, text);
-  if (right) std::reverse(parts.begin(), parts.end());
-  return Value::sequence(std::move(parts));
-}
 
 inline Value split_call(Budget& budget, std::string_view name, const std::string& self, const Arguments& arguments) {
   const Bound bound(name, arguments, {"sep", "maxsplit"});
   const bool blank = !bound.has(0) || bound.required(0).is(Kind::none);
-  if (!blank && bound.text(0).empty()) fail(ErrorCode::invalid_argument, name, "() wants a separator that is not empty");
+  if (!blank && bound.text(0).empty())
+    fail(ErrorCode::invalid_argument, name, "() wants a separator that is not empty");
   return split(budget, self, blank ? nullptr : &bound.text(0), bound.integer(1, -1), name == "rsplit");
 }
 
-inline Value strip_call(Budget& budget, std::string_view name, const std::string& self, const Arguments& arguments, Side side) {
+inline Value strip_call(Budget& budget, std::string_view name, const std::string& self, const Arguments& arguments,
+                        Side side) {
   const Bound bound(name, arguments, {"chars"});
   const bool blank = !bound.has(0) || bound.required(0).is(Kind::none);
   if (blank) return strip(self, side);
@@ -111,7 +49,8 @@ inline bool has_affix(std::string_view name, const std::string& self, const Argu
 }
 
 /// find() and rfind(): the code point index, or -1.
-inline std::int64_t find_text(Budget& budget, std::string_view name, const std::string& self, const Arguments& arguments) {
+inline std::int64_t find_text(Budget& budget, std::string_view name, const std::string& self,
+                              const Arguments& arguments) {
   const Bound bound(name, arguments, {"sub"});
   budget.spend_search(self.size(), bound.text(0).size());
   const std::size_t found = name[0] == 'r' ? self.rfind(bound.text(0)) : self.find(bound.text(0));
@@ -189,12 +128,14 @@ inline constexpr NamedStringMethod string_methods[] = {
     {"endswith", [](Budget&, S self, A arguments) -> Value { return has_affix("endswith", self, arguments); }},
     {"find", [](Budget& budget, S self, A arguments) -> Value { return find_text(budget, "find", self, arguments); }},
     {"format", [](Budget& budget, S self, A arguments) -> Value { return format_braces(budget, self, arguments); }},
-    {"index", [](Budget& budget, S self, A arguments) -> Value {
+    {"index",
+     [](Budget& budget, S self, A arguments) -> Value {
        const std::int64_t found = find_text(budget, "index", self, arguments);
        if (found < 0) fail(ErrorCode::invalid_argument, "index(): the text is not in the string");
        return found;
      }},
-    {"isalnum", [](Budget&, S self, A) -> Value {
+    {"isalnum",
+     [](Budget&, S self, A) -> Value {
        return all_points(self, [](char32_t point) { return is_letter(point) || is_digit(point); });
      }},
     {"isalpha", [](Budget&, S self, A) -> Value { return all_points(self, is_letter); }},
@@ -202,38 +143,47 @@ inline constexpr NamedStringMethod string_methods[] = {
     {"islower", [](Budget&, S self, A) -> Value { return is_cased(self, is_lower, is_upper); }},
     {"isspace", [](Budget&, S self, A) -> Value { return all_points(self, is_space); }},
     {"isupper", [](Budget&, S self, A) -> Value { return is_cased(self, is_upper, is_lower); }},
-    {"join", [](Budget& budget, S self, A arguments) -> Value {
+    {"join",
+     [](Budget& budget, S self, A arguments) -> Value {
        const Bound bound("join", arguments, {"iterable"});
        if (!bound.required(0).is(Kind::sequence)) fail(ErrorCode::invalid_argument, "join() wants a list");
        return join(budget, self, bound.required(0).items(), true);
      }},
     {"lower", [](Budget&, S self, A) -> Value { return lower(self); }},
-    {"lstrip", [](Budget& budget, S self, A arguments) { return strip_call(budget, "lstrip", self, arguments, Side::left); }},
+    {"lstrip",
+     [](Budget& budget, S self, A arguments) { return strip_call(budget, "lstrip", self, arguments, Side::left); }},
     {"partition", [](Budget& budget, S self, A arguments) { return partition(budget, "partition", self, arguments); }},
-    {"removeprefix", [](Budget&, S self, A arguments) -> Value {
+    {"removeprefix",
+     [](Budget&, S self, A arguments) -> Value {
        const std::string& prefix = Bound("removeprefix", arguments, {"prefix"}).text(0);
        return self.starts_with(prefix) ? self.substr(prefix.size()) : self;
      }},
-    {"removesuffix", [](Budget&, S self, A arguments) -> Value {
+    {"removesuffix",
+     [](Budget&, S self, A arguments) -> Value {
        const std::string& suffix = Bound("removesuffix", arguments, {"suffix"}).text(0);
        return self.ends_with(suffix) ? self.substr(0, self.size() - suffix.size()) : self;
      }},
-    {"replace", [](Budget& budget, S self, A arguments) -> Value {
+    {"replace",
+     [](Budget& budget, S self, A arguments) -> Value {
        const Bound bound("replace", arguments, {"old", "new", "count"});
        return replace(budget, self, bound.text(0), bound.text(1), bound.integer(2, -1));
      }},
     {"rfind", [](Budget& budget, S self, A arguments) -> Value { return find_text(budget, "rfind", self, arguments); }},
-    {"rpartition", [](Budget& budget, S self, A arguments) { return partition(budget, "rpartition", self, arguments); }},
+    {"rpartition",
+     [](Budget& budget, S self, A arguments) { return partition(budget, "rpartition", self, arguments); }},
     {"rsplit", [](Budget& budget, S self, A arguments) { return split_call(budget, "rsplit", self, arguments); }},
-    {"rstrip", [](Budget& budget, S self, A arguments) { return strip_call(budget, "rstrip", self, arguments, Side::right); }},
+    {"rstrip",
+     [](Budget& budget, S self, A arguments) { return strip_call(budget, "rstrip", self, arguments, Side::right); }},
     {"split", [](Budget& budget, S self, A arguments) { return split_call(budget, "split", self, arguments); }},
-    {"splitlines", [](Budget& budget, S self, A) {
+    {"splitlines",
+     [](Budget& budget, S self, A) {
        Items lines;
        for_each_line(self, [&](std::string_view line) { push(budget, lines, line); });
        return Value::sequence(std::move(lines));
      }},
     {"startswith", [](Budget&, S self, A arguments) -> Value { return has_affix("startswith", self, arguments); }},
-    {"strip", [](Budget& budget, S self, A arguments) { return strip_call(budget, "strip", self, arguments, Side::both); }},
+    {"strip",
+     [](Budget& budget, S self, A arguments) { return strip_call(budget, "strip", self, arguments, Side::both); }},
     {"title", [](Budget&, S self, A) -> Value { return title(self); }},
     {"upper", [](Budget&, S self, A) -> Value { return upper(self); }},
     {"zfill", [](Budget& budget, S self, A arguments) -> Value { return zero_fill(budget, self, arguments); }},

@@ -13,9 +13,13 @@
 namespace tulle::jinja {
 
 /// Bytes of the code point at `at`; bytes that are not UTF-8 count as one code point, U+FFFD.
-inline std::size_t code_point_size(std::string_view text, std::size_t at) { return decode_utf8(text, at).length; }
+inline std::size_t code_point_size(std::string_view text, std::size_t at) {
+  return decode_utf8(text, at).length;
+}
 
-inline char32_t decode_code_point(std::string_view text, std::size_t at) { return decode_utf8(text, at).code_point; }
+inline char32_t decode_code_point(std::string_view text, std::size_t at) {
+  return decode_utf8(text, at).code_point;
+}
 
 /// Calls `visit` with the bytes of each code point.
 template <class Visit>
@@ -41,7 +45,9 @@ inline bool is_space(char32_t point) {
          point == 0x202F || point == 0x205F || point == 0x3000;
 }
 
-inline bool is_digit(char32_t point) { return point >= '0' && point <= '9'; }
+inline bool is_digit(char32_t point) {
+  return point >= '0' && point <= '9';
+}
 
 /// ASCII, Latin-1, the basic Greek and Cyrillic letters; other scripts stay as they are.
 inline char32_t to_upper(char32_t point) {
@@ -61,8 +67,12 @@ inline char32_t to_lower(char32_t point) {
   return point;
 }
 
-inline bool is_upper(char32_t point) { return to_lower(point) != point; }
-inline bool is_lower(char32_t point) { return to_upper(point) != point || point == 0xDF; }
+inline bool is_upper(char32_t point) {
+  return to_lower(point) != point;
+}
+inline bool is_lower(char32_t point) {
+  return to_upper(point) != point || point == 0xDF;
+}
 
 /// Letters: exact in ASCII, everything from U+00AA on that is no space elsewhere.
 inline bool is_letter(char32_t point) {
@@ -87,8 +97,12 @@ std::string map_code_points(std::string_view text, Change change) {
   return out;
 }
 
-inline std::string upper(std::string_view text) { return map_code_points(text, to_upper); }
-inline std::string lower(std::string_view text) { return map_code_points(text, to_lower); }
+inline std::string upper(std::string_view text) {
+  return map_code_points(text, to_upper);
+}
+inline std::string lower(std::string_view text) {
+  return map_code_points(text, to_lower);
+}
 
 /// The first letter large, the others small.
 inline std::string capitalize(std::string_view text) {
@@ -107,8 +121,9 @@ inline std::string title(std::string_view text) {
 /// Jinja's title filter: the first letter after white space and - ( { [ < becomes large, all others small.
 inline std::string title_words(std::string_view text) {
   return map_code_points(text, [starts = true](char32_t point) mutable {
-    const bool separates = is_space(point) || (point < 0x80 && std::string_view("-({[<").find(static_cast<char>(point)) !=
-                                                                   std::string_view::npos);
+    const bool separates =
+        is_space(point) ||
+        (point < 0x80 && std::string_view("-({[<").find(static_cast<char>(point)) != std::string_view::npos);
     return std::exchange(starts, separates) ? to_upper(point) : to_lower(point);
   });
 }
@@ -131,13 +146,14 @@ std::string_view strip_if(std::string_view text, Side side, Drop drop) {
   return text;
 }
 
-inline std::string_view strip(std::string_view text, Side side = Side::both) { return strip_if(text, side, is_space); }
+inline std::string_view strip(std::string_view text, Side side = Side::both) {
+  return strip_if(text, side, is_space);
+}
 
 /// Without the code points that `characters` holds.
 inline std::string_view strip(std::string_view text, Side side, std::string_view characters) {
-  return strip_if(text, side, [characters](char32_t point) {
-    return characters.find(to_utf8(point)) != std::string_view::npos;
-  });
+  return strip_if(text, side,
+                  [characters](char32_t point) { return characters.find(to_utf8(point)) != std::string_view::npos; });
 }
 
 /// Python's str.splitlines(): calls `visit` with each line, without its end; no empty line after the last end.

@@ -10,6 +10,7 @@
 #include <tulle/text/jinja/arguments.hpp>
 #include <tulle/text/jinja/formatting.hpp>
 #include <tulle/text/jinja/json_text.hpp>
+#include <tulle/text/jinja/markup.hpp>
 #include <tulle/text/jinja/slicing.hpp>
 #include <tulle/text/jinja/string_methods.hpp>
 
@@ -25,33 +26,18 @@ struct NamedFilter {
 
 namespace detail {
 
-/// For HTML; only where a template asks for it.
-inline std::string escape(Budget& budget, std::string_view text) {
-  std::string out;
-  for (const char& byte : text) {
-    switch (byte) {
-      case '&': append(budget, out, "&amp;"); break;
-      case '<': append(budget, out, "&lt;"); break;
-      case '>': append(budget, out, "&gt;"); break;
-      case '"': append(budget, out, "&#34;"); break;
-      case '\'': append(budget, out, "&#39;"); break;
-      default: append(budget, out, std::string_view(&byte, 1));
-    }
-  }
-  return out;
-}
-
 /// Every byte but ASCII letters, digits and _.-~/ as %XX.
 inline std::string url_encode(Budget& budget, std::string_view text) {
   std::string out;
   for (const char& byte : text) {
     const auto point = static_cast<unsigned char>(byte);
-    if (point < 0x80 && (is_letter(point) || is_digit(point) || std::string_view("_.-~/").find(byte) != std::string_view::npos)) {
+    if (point < 0x80 &&
+        (is_letter(point) || is_digit(point) || std::string_view("_.-~/").find(byte) != std::string_view::npos)) {
       append(budget, out, std::string_view(&byte, 1));
     } else {
-      std::string hex;
-      append_hex(hex, point, 2);
-      append(budget, out, "%" + upper(hex));
+      std::string escaped(1, '%');
+      append_hex(escaped, point, 2);
+      append(budget, out, upper(escaped));
     }
   }
   return out;
@@ -157,20 +143,24 @@ inline Value trim(Budget& budget, V input, A arguments) {
   return strip_call(budget, "trim", to_text(budget, input), arguments, Side::both);
 }
 
-inline Value escape_filter(Budget& budget, V input, A) { return escape(budget, to_text(budget, input)); }
-inline Value text_filter(Budget& budget, V input, A) { return to_text(budget, input); }
+inline Value escape_filter(Budget& budget, V input, A) {
+  return input.is_markup() ? input : Value::markup(escape(budget, to_text(budget, input)));
+}
+inline Value text_filter(Budget& budget, V input, A) {
+  return to_text(budget, input);
+}
 
 inline constexpr NamedFilter text_filters[] = {
     {"capitalize", [](Budget& budget, V input, A) -> Value { return capitalize(to_text(budget, input)); }},
     {"center", center},
     {"e", escape_filter},
     {"escape", escape_filter},
-    {"forceescape", escape_filter},
+    {"forceescape", [](Budget& budget, V input, A) { return Value::markup(escape(budget, to_text(budget, input))); }},
     {"format", format_filter},
     {"indent", indent},
     {"lower", [](Budget& budget, V input, A) -> Value { return lower(to_text(budget, input)); }},
     {"replace", replace_filter},
-    {"safe", text_filter},
+    {"safe", [](Budget& budget, V input, A) { return Value::markup(to_text(budget, input)); }},
     {"string", text_filter},
     {"title", [](Budget& budget, V input, A) -> Value { return title_words(to_text(budget, input)); }},
     {"tojson", to_json},

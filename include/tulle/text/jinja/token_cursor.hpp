@@ -40,7 +40,7 @@ class TokenCursor {
   bool take_name(std::string_view name) { return sees_name(name) && (take(), true); }
 
   void expect_sign(std::string_view sign) {
-    if (!take_sign(sign)) unexpected(std::string("'") + std::string(sign) + "'");
+    if (!take_sign(sign)) refuse("expected '", sign, "', got ", shown());
   }
 
   SyntaxToken expect(TokenKind kind, std::string_view what) {
@@ -49,10 +49,7 @@ class TokenCursor {
   }
 
   /// Errors: malformed, always: what stands here instead of what was wanted.
-  [[noreturn]] void unexpected(std::string_view wanted) const {
-    const bool ends = sees(TokenKind::end);
-    refuse("expected ", wanted, ", got ", ends ? "the end of the template" : "'" + peek().text + "'");
-  }
+  [[noreturn]] void unexpected(std::string_view wanted) const { refuse("expected ", wanted, ", got ", shown()); }
 
   template <class... Parts>
   [[noreturn]] void refuse(const Parts&... parts) const {
@@ -82,6 +79,12 @@ class TokenCursor {
   };
 
  private:
+  std::string shown() const {
+    if (sees(TokenKind::end)) return "the end of the template";
+    std::string text(1, '\'');
+    return text.append(peek().text).append(1, '\'');
+  }
+
   std::vector<SyntaxToken> tokens_;
   std::size_t at_ = 0;
   int levels_ = 0;

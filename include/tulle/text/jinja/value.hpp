@@ -28,7 +28,17 @@ using Function = std::function<Value(Budget&, const Arguments&)>;
 
 /// The kinds of values, in the order of `Value`'s variant.
 enum class Kind : std::uint8_t {
-  undefined, none, boolean, integer, real, text, sequence, mapping, name_space, loop, callable
+  undefined,
+  none,
+  boolean,
+  integer,
+  real,
+  text,
+  sequence,
+  mapping,
+  name_space,
+  loop,
+  callable
 };
 
 /// What a sequence is in Python. A generator has no length, no subscript and is always true.
@@ -39,6 +49,13 @@ struct None {};
 /// The result of a look-up that found nothing: false, empty when printed or iterated, an error in other uses.
 struct Undefined {
   std::shared_ptr<const std::string> why;  // "'x' is undefined"; may be null
+};
+
+/// The content of a string. Markup is what `safe` and `escape` make: HTML that `+` and `%` keep, escaping what they
+/// add.
+struct Characters {
+  std::string text;
+  bool markup = false;
 };
 
 struct Sequence;
@@ -55,13 +72,16 @@ class Value {
   Value(Boolean boolean) : data_(boolean) {}
   Value(std::int64_t integer) : data_(integer) {}
   Value(double real) : data_(real) {}
-  Value(std::string text) : data_(std::make_shared<const std::string>(std::move(text))) {}
+  Value(std::string text) : data_(std::make_shared<const Characters>(Characters{std::move(text)})) {}
   Value(std::string_view text) : Value(std::string(text)) {}
   Value(const char* text) : Value(std::string(text)) {}
   Value(Namespace* space) : data_(space) {}
   Value(Loop* loop) : data_(loop) {}
 
-  static Value undefined(std::string why);
+  /// `why` is told in pieces: strings.
+  template <class... Pieces>
+  static Value undefined(const Pieces&... why);
+  static Value markup(std::string text);
   static Value sequence(Items items, Flavor flavor = Flavor::list);
   static Value mapping(Entries entries);
   /// A callable that keeps `self` alive, as a bound method does.
@@ -78,7 +98,8 @@ class Value {
   bool boolean() const { return std::get<bool>(data_); }
   std::int64_t integer() const { return is(Kind::boolean) ? boolean() : std::get<std::int64_t>(data_); }
   double real() const { return is(Kind::real) ? std::get<double>(data_) : static_cast<double>(integer()); }
-  const std::string& text() const { return *std::get<std::shared_ptr<const std::string>>(data_); }
+  const std::string& text() const { return std::get<std::shared_ptr<const Characters>>(data_)->text; }
+  bool is_markup() const { return is(Kind::text) && std::get<std::shared_ptr<const Characters>>(data_)->markup; }
   const Items& items() const;
   const Entries& entries() const;
   Flavor flavor() const;
@@ -91,13 +112,14 @@ class Value {
   bool truth() const;
   /// How Python names the type: "str", "int", "dict"...
   std::string_view type_name() const;
-  /// How deep lists, dicts and bound methods nest in this value; bounded, so that destruction cannot overflow the stack.
+  /// How deep lists, dicts and bound methods nest in this value; bounded, so that destruction cannot overflow the
+  /// stack.
   int depth() const noexcept;
   /// Whether two values are one object (`x is sameas y`): equal scalars, or the same container.
   bool same(const Value& other) const;
 
  private:
-  std::variant<Undefined, None, bool, std::int64_t, double, std::shared_ptr<const std::string>,
+  std::variant<Undefined, None, bool, std::int64_t, double, std::shared_ptr<const Characters>,
                std::shared_ptr<const Sequence>, std::shared_ptr<const Mapping>, Namespace*, Loop*,
                std::shared_ptr<const Callable>>
       data_;
@@ -126,21 +148,6 @@ struct Arguments {
   std::vector<std::pair<std::string, Value>> named;
 };
 
-/// The mutable object that `namespace()` makes; owned by the rendering.
-struct Namespace {
-  std::vector<std::pair<std::string, Value>> attributes;
-};
-
-/// The `loop` variable; owned by the rendering, valid after its loop has ended.
-struct Loop {
-  Value sequence;
-  std::size_t index = 0;
-  std::int64_t depth = 1;
-  Items last_changed;  // arguments of the last loop.changed(...)
-  bool changed_before = false;
-  Function recurse;    // empty unless the loop is recursive
-};
-
 namespace detail {
 
 // The parameters of built-in functions, short because their tables repeat them.
@@ -156,9 +163,18 @@ inline int deeper(int depth) {
 
 }  // namespace detail
 
-inline Value Value::undefined(std::string why) {
+template <class... Pieces>
+Value Value::undefined(const Pieces&... why) {
+  std::string text;
+  ((text += why), ...);
   Value value;
-  value.data_ = Undefined{std::make_shared<const std::string>(std::move(why))};
+  value.data_ = Undefined{std::make_shared<const std::string>(std::move(text))};
+  return value;
+}
+
+inline Value Value::markup(std::string text) {
+  Value value;
+  value.data_ = std::make_shared<const Characters>(Characters{std::move(text), true});
   return value;
 }
 
@@ -185,10 +201,18 @@ inline Value Value::callable(std::string name, Function function, const Value& s
   return value;
 }
 
-inline bool Value::is(Flavor flavor) const noexcept { return is(Kind::sequence) && this->flavor() == flavor; }
-inline const Items& Value::items() const { return std::get<std::shared_ptr<const Sequence>>(data_)->items; }
-inline const Entries& Value::entries() const { return std::get<std::shared_ptr<const Mapping>>(data_)->entries; }
-inline Flavor Value::flavor() const { return std::get<std::shared_ptr<const Sequence>>(data_)->flavor; }
+inline bool Value::is(Flavor flavor) const noexcept {
+  return is(Kind::sequence) && this->flavor() == flavor;
+}
+inline const Items& Value::items() const {
+  return std::get<std::shared_ptr<const Sequence>>(data_)->items;
+}
+inline const Entries& Value::entries() const {
+  return std::get<std::shared_ptr<const Mapping>>(data_)->entries;
+}
+inline Flavor Value::flavor() const {
+  return std::get<std::shared_ptr<const Sequence>>(data_)->flavor;
+}
 
 inline const std::string& Value::why_undefined() const {
   static const std::string unknown = "the value is undefined";
@@ -211,8 +235,8 @@ inline bool Value::truth() const {
 }
 
 inline std::string_view Value::type_name() const {
-  static constexpr std::string_view names[] = {"undefined", "NoneType", "bool", "int", "float", "str", "list",
-                                               "dict", "namespace", "loop", "function"};
+  static constexpr std::string_view names[] = {"undefined", "NoneType", "bool",      "int",  "float",   "str",
+                                               "list",      "dict",     "namespace", "loop", "function"};
   static constexpr std::string_view flavors[] = {"list", "tuple", "generator"};
   return is(Kind::sequence) ? flavors[static_cast<std::size_t>(flavor())] : names[data_.index()];
 }

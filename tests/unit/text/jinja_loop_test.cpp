@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <tulle/text/jinja/loop.hpp>
+
+#include <catch2/catch_all.hpp>
+
+using namespace tulle::jinja;
+using tulle::Error;
+
+TEST_CASE("a loop knows its place", "[text][jinja_loop]") {
+  Loop loop;
+  loop.sequence = Value::sequence({std::int64_t{5}, std::int64_t{6}});
+  loop.index = 1;
+  CHECK(loop_attribute(loop, "index").integer() == 2);
+  CHECK(loop_attribute(loop, "index0").integer() == 1);
+  CHECK(loop_attribute(loop, "revindex").integer() == 1);
+  CHECK(loop_attribute(loop, "length").integer() == 2);
+  CHECK_FALSE(loop_attribute(loop, "first").boolean());
+  CHECK(loop_attribute(loop, "last").boolean());
+  CHECK(loop_attribute(loop, "previtem").integer() == 5);
+  CHECK(loop_attribute(loop, "nextitem").is(Kind::undefined));
+  CHECK(loop_attribute(loop, "nothing").is(Kind::undefined));
+}
+
+TEST_CASE("cycle goes round and changed compares with the last call", "[text][jinja_loop]") {
+  Budget budget{Limits{}};
+  Loop loop;
+  loop.sequence = Value::sequence({std::int64_t{1}, std::int64_t{2}, std::int64_t{3}});
+  loop.index = 2;
+  const Value cycle = loop_attribute(loop, "cycle"), changed = loop_attribute(loop, "changed");
+  CHECK(cycle.callable().function(budget, {{Value("a"), Value("b")}, {}}).text() == "a");
+  CHECK_THROWS_AS(cycle.callable().function(budget, {}), Error);
+  CHECK(changed.callable().function(budget, {{Value("a")}, {}}).boolean());
+  CHECK_FALSE(changed.callable().function(budget, {{Value("a")}, {}}).boolean());
+  CHECK(changed.callable().function(budget, {{Value("b")}, {}}).boolean());
+}
