@@ -82,7 +82,7 @@ inline Json gguf_rope_scaling(const GgufFile& file, const Json& head_dim) {
     fail(ErrorCode::unsupported, file.where, ": rope scaling ", quoted_name(type), " together with rope_freqs.weight");
   }
   const std::size_t count = divisors->elements();
-  if (divisors->dtype != DType::f32 || !head_dim.is_number() ||
+  if (count == 0 || divisors->dtype != DType::f32 || !head_dim.is_number() ||
       Json(count) != Json(head_dim.get<std::uint64_t>() / 2)) {
     fail(ErrorCode::malformed, file.where, ": rope_freqs.weight must be F32 with one number per rotary frequency");
   }

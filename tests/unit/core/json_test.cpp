@@ -2,9 +2,11 @@
 #include <tulle/core/json.hpp>
 
 #include <catch2/catch_all.hpp>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 using namespace tulle;
 
@@ -64,4 +66,17 @@ TEST_CASE("a value has its type, or its fallback where it is absent or null", "[
   CHECK_THROWS_AS(json_value(object, "text", 1, "f"), Error);
   CHECK_THROWS_AS(json_value(object, "number", std::string(), "f"), Error);
   CHECK_THROWS_AS(json_value(object, "number", false, "f"), Error);
+}
+
+TEST_CASE("a value is never cut, wrapped or counted as another type", "[core][json]") {
+  const Json object{
+      {"real", 1.5}, {"big", std::uint64_t{1} << 40}, {"negative", -1}, {"flag", true}, {"list", {1, -1}}};
+  CHECK(json_value(object, "real", 0.0, "f") == 1.5);
+  CHECK(json_value(object, "big", 0.0f, "f") == 0x1p40f);
+  CHECK(json_value(object, "list", std::vector<int>(), "f") == std::vector<int>{1, -1});
+  CHECK_THROWS_AS(json_value(object, "real", 1, "f"), Error);
+  CHECK_THROWS_AS(json_value(object, "big", 1, "f"), Error);
+  CHECK_THROWS_AS(json_value(object, "negative", std::size_t{1}, "f"), Error);
+  CHECK_THROWS_AS(json_value(object, "flag", 1, "f"), Error);
+  CHECK_THROWS_AS(json_value(object, "list", std::vector<unsigned>(), "f"), Error);
 }

@@ -112,6 +112,16 @@ TEST_CASE("wrong JSON types are malformed", "[format][compressed_tensors]") {
   CHECK(with("/sparsity_config", "none") == ErrorCode::malformed);
 }
 
+TEST_CASE("activations per token are what the strategy of a group says", "[format][compressed_tensors]") {
+  Json settings = w8a8();
+  CHECK(quantizes_activations_per_token({{"quantization_config", settings}}));
+  settings["config_groups"]["group_0"]["input_activations"]["strategy"] = "tensor";
+  CHECK_FALSE(quantizes_activations_per_token({{"quantization_config", settings}}));
+  settings["config_groups"]["group_0"]["input_activations"] = nullptr;
+  CHECK_FALSE(quantizes_activations_per_token({{"quantization_config", settings}}));
+  CHECK_FALSE(quantizes_activations_per_token(Json::object()));
+}
+
 TEST_CASE("an I8 matrix needs a scale per row or one", "[format][compressed_tensors]") {
   const auto scaled = [](DType dtype, std::vector<std::size_t> shape) {
     Tensors tensors;

@@ -2,6 +2,7 @@
 /// \file Hand-made model files for tests: bytes, GGUF, safetensors, folders, and mutations of them.
 #pragma once
 
+#include <algorithm>
 #include <catch2/catch_all.hpp>
 #include <cstddef>
 #include <cstdint>
@@ -25,7 +26,7 @@ using Bytes = std::vector<std::byte>;
 
 inline Bytes to_bytes(std::string_view text) {
   Bytes bytes(text.size());
-  std::memcpy(bytes.data(), text.data(), text.size());
+  std::transform(text.begin(), text.end(), bytes.begin(), [](char c) { return static_cast<std::byte>(c); });
   return bytes;
 }
 

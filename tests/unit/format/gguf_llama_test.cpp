@@ -95,6 +95,7 @@ TEST_CASE("rope scaling is linear, in factors, none, or as the file names it", "
   CHECK(scaling(with_factors(tiny_llama_gguf(), 1)) == Json{{"rope_type", "factors"}, {"factors", {0.5}}});
   CHECK(scaling(with_factors(linear(4), 1)) == Json{{"rope_type", "factors"}, {"factors", {2.0}}});
   CHECK(code_of(with_factors(tiny_llama_gguf(), 2)) == ErrorCode::malformed);
+  CHECK(code_of(with_factors(tiny_llama_gguf().u32("llama.attention.key_length", 0), 0)) == ErrorCode::malformed);
   CHECK(code_of(tiny_llama_gguf().tensor("rope_freqs.weight", {1}, 1, Bytes(2))) == ErrorCode::malformed);
   CHECK(code_of(with_factors(linear(4).text("llama.rope.scaling.type", "yarn"), 1)) == ErrorCode::unsupported);
 }

@@ -84,8 +84,9 @@ TEST_CASE("a missing or malformed vocabulary is an error", "[format][gguf_tokeni
 }
 
 TEST_CASE("a vocabulary cut or changed anywhere becomes a tokenizer or is refused", "[format][gguf_tokenizer]") {
-  const Bytes file = tiny_llama_gguf().build();
-  survive_mutations(file, 2000, [](const Bytes& bytes) {
+  GgufBuilder gguf = words("gpt2").text("tokenizer.ggml.pre", "smollm");
+  gguf.array<std::int32_t>("tokenizer.ggml.token_type", 5, {3, 3, 3, 1}).u32("tokenizer.ggml.bos_token_id", 1);
+  survive_mutations(gguf.build(), 500, [](const Bytes& bytes) {
     const auto tokenizer = tokenizer_from_gguf(parse_gguf_metadata(bytes, "f"));
     tokenizer->decode(tokenizer->encode("abc <|end|>\xFF", {.add_special_tokens = true}));
   });
