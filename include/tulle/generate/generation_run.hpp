@@ -2,6 +2,7 @@
 /// \file One call of text generation while it runs: sequences in an engine, pieces of text coming out (L4).
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <deque>
@@ -155,10 +156,14 @@ class GenerationRun {
     }
   }
 
-  std::size_t free_sequences() const noexcept {
-    std::size_t used = 0;
-    for (const auto& generation : sequence_of_) used += generation ? 1 : 0;
-    return sequence_of_.size() - used;
+  /// Whether there is room for all generations of the next prompt, beside what running prefills will fork into.
+  /// Errors: capacity when there is none and nothing runs that could make room (sessions hold their sequences).
+  bool has_room() const {
+    if (session_ || engine_->free_sequences() >= options_.num_return_sequences + promised_) return true;
+    const bool waits = std::any_of(sequence_of_.begin(), sequence_of_.end(), [](const auto& number) { return number.has_value(); });
+    if (waits) return false;
+    fail(ErrorCode::capacity, engine_->free_sequences(), " of the engine's ", engine_->sequences(), " sequences are free and ",
+         options_.num_return_sequences, " are needed; end a session or ask for a larger engine");
   }
 
   SequenceOptions sequence_options(std::size_t number) const {
@@ -175,7 +180,7 @@ class GenerationRun {
 
   /// Starts waiting prompts while there is room for all their generations.
   void admit() {
-    while (next_prompt_ < prompts_.size() && free_sequences() >= options_.num_return_sequences + promised_) {
+    while (next_prompt_ < prompts_.size() && has_room()) {
       const auto& prompt = prompts_[next_prompt_];
       const std::size_t first = next_prompt_ * options_.num_return_sequences;
       SequenceOptions options = sequence_options(first);
