@@ -64,7 +64,7 @@ class Engine {
   }
   SequenceId fork(SequenceId from) { return generator_.fork(from); }
   void truncate(SequenceId id, std::size_t length) { generator_.truncate(id, length); }
-  void stop(SequenceId id) { generator_.stop(id); }
+  void stop(SequenceId id) noexcept { generator_.stop(id); }
   void remove(SequenceId id) noexcept { generator_.remove(id); }
   std::span<const Token> history(SequenceId id) const { return generator_.history(id); }
   void save(SequenceId id, std::vector<Token>& tokens, std::vector<std::byte>& state) const {

@@ -122,8 +122,10 @@ class Generator {
     sequence.history.resize(length);
   }
 
-  /// Stops a sequence where it is; its history stays.
-  void stop(SequenceId id) { used(id).running = false; }
+  /// Stops a sequence where it is; its history stays. One that does not exist is left alone.
+  void stop(SequenceId id) noexcept {
+    if (id < sequences_.size()) sequences_[id].running = false;
+  }
 
   void remove(SequenceId id) noexcept {
     cache_.release(id);
