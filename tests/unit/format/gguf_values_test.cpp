@@ -9,7 +9,7 @@ using namespace tulle::test;
 
 TEST_CASE("numbers are checked, and may be absent", "[format][gguf_values]") {
   GgufFile file;
-  file.where = "f";
+  file.where = std::string("f");
   file.metadata = {{"whole", 3u}, {"real", 0.5}, {"text", "3"}, {"flag", true}};
   file.arrays.emplace("layers", GgufArray{});
   CHECK(detail::gguf_number(file, "whole", true) == 3);
