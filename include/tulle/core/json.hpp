@@ -22,6 +22,8 @@ using Json = nlohmann::json;
 /// Errors: malformed for anything that is not JSON, is nested deeper than 64 levels or names a key twice.
 inline Json parse_json(std::string_view text, std::string_view where) {
   constexpr int deepest = 64;
+  // The parser would take a NUL as the end of the text.
+  if (text.find('\0') != std::string_view::npos) fail(ErrorCode::malformed, where, ": not valid JSON: it holds a NUL byte");
   std::vector<std::set<std::string>> keys;  // of the objects that are open, outermost first
   const auto check = [&](int depth, Json::parse_event_t event, Json& parsed) {
     if (depth > deepest) fail(ErrorCode::malformed, where, ": JSON nested deeper than ", deepest, " levels");
@@ -41,6 +43,8 @@ inline Json parse_json(std::string_view text, std::string_view where) {
     return Json::parse(text.begin(), text.end(), check);
   } catch (const Json::parse_error& error) {
     fail(ErrorCode::malformed, where, ": not valid JSON at byte ", error.byte, "; is the file complete?");
+  } catch (const Json::out_of_range&) {
+    fail(ErrorCode::malformed, where, ": a number does not fit a double");
   }
 }
 

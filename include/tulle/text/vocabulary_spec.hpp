@@ -85,6 +85,10 @@ inline std::vector<BytePairEncoder::Merge> merges_by_score(const VocabularySpec&
   for (std::size_t id = 0; id < spec.tokens.size(); ++id) {
     if (type_of(spec, id) != VocabularySpec::normal) continue;
     const std::string_view piece = spec.tokens[id];
+    constexpr std::size_t longest = 1024;  // every cut of a piece is looked up; real pieces have up to some 100 bytes
+    if (piece.size() > longest) {
+      fail(ErrorCode::malformed, spec.where, ": token ", id, " has ", piece.size(), " bytes; at most ", longest, " make sense");
+    }
     const auto place = std::lower_bound(scores.begin(), scores.end(), spec.scores[id], std::greater<>());
     const auto rank = static_cast<std::uint32_t>(place - scores.begin());
     for (std::size_t cut = 1; cut < piece.size(); ++cut) {
