@@ -63,8 +63,9 @@ class Decoder {
   /// Requires: tokens inside the vocabulary; per sequence the rows are in order of position and continue what `cache`
   /// holds; `cache.extend` was called for them. Returns false when `cancel` was set meanwhile: the cache then holds rows
   /// that must be truncated, and the logits are not written.
-  bool forward(std::span<const Row> rows, Cache& cache, MatrixView<float> logits,
-               const std::atomic<bool>* cancel = nullptr) noexcept {
+  /// Never inlined, so that a program may compile it once (`extern template class Decoder<...>`).
+  [[gnu::noinline]] bool forward(std::span<const Row> rows, Cache& cache, MatrixView<float> logits,
+                                 const std::atomic<bool>* cancel = nullptr) noexcept {
     assert(rows.size() <= most_rows_);
     const std::size_t count = rows.size();
     embed(rows);

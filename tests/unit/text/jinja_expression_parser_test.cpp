@@ -15,48 +15,55 @@ std::string shape(const ExpressionPtr& expression) {
   return expression ? shape(*expression) : "";
 }
 
+template <class... Parts>
+std::string joined(const Parts&... parts) {
+  std::string text;
+  ((text += parts), ...);
+  return text;
+}
+
 struct Shape {
   std::string operator()(const Constant& node) const {
     return node.value.is(Kind::integer) ? std::to_string(node.value.integer()) : "c";
   }
   std::string operator()(const Name& node) const { return node.name; }
-  std::string operator()(const Negation& node) const { return "(not " + shape(node.operand) + ")"; }
-  std::string operator()(const Sign& node) const { return (node.minus ? "(-" : "(+") + shape(node.operand) + ")"; }
+  std::string operator()(const Negation& node) const { return joined("(not ", shape(node.operand), ")"); }
+  std::string operator()(const Sign& node) const { return joined(node.minus ? "(-" : "(+", shape(node.operand), ")"); }
   std::string operator()(const Arithmetic& node) const {
-    return "(" + shape(node.left) + node.sign + shape(node.right) + ")";
+    return joined("(", shape(node.left), node.sign, shape(node.right), ")");
   }
   std::string operator()(const Logic& node) const {
-    return "(" + shape(node.left) + (node.is_and ? " and " : " or ") + shape(node.right) + ")";
+    return joined("(", shape(node.left), node.is_and ? " and " : " or ", shape(node.right), ")");
   }
   std::string operator()(const Concatenation& node) const {
-    std::string text = "(";
-    for (const auto& part : node.parts) text += (text.size() > 1 ? "~" : "") + shape(part);
-    return text + ")";
+    std::string text = shape(node.parts.front());
+    for (std::size_t i = 1; i < node.parts.size(); ++i) text += joined("~", shape(node.parts[i]));
+    return joined("(", text, ")");
   }
   std::string operator()(const Comparison& node) const {
-    std::string text = "(" + shape(node.first);
-    for (const auto& [sign, operand] : node.rest) text += " " + sign + " " + shape(operand);
-    return text + ")";
+    std::string text = shape(node.first);
+    for (const auto& [sign, operand] : node.rest) text += joined(" ", sign, " ", shape(operand));
+    return joined("(", text, ")");
   }
   std::string operator()(const Conditional& node) const {
-    return "(" + shape(node.then) + " if " + shape(node.test) + " else " + shape(node.otherwise) + ")";
+    return joined("(", shape(node.then), " if ", shape(node.test), " else ", shape(node.otherwise), ")");
   }
-  std::string operator()(const AttributeAccess& node) const { return shape(node.object) + "." + node.name; }
-  std::string operator()(const ItemAccess& node) const { return shape(node.object) + "[" + shape(node.key) + "]"; }
+  std::string operator()(const AttributeAccess& node) const { return joined(shape(node.object), ".", node.name); }
+  std::string operator()(const ItemAccess& node) const { return joined(shape(node.object), "[", shape(node.key), "]"); }
   std::string operator()(const SliceAccess& node) const {
-    return shape(node.object) + "[" + shape(node.start) + ":" + shape(node.stop) + ":" + shape(node.step) + "]";
+    return joined(shape(node.object), "[", shape(node.start), ":", shape(node.stop), ":", shape(node.step), "]");
   }
   std::string operator()(const Call& node) const {
-    return shape(node.callee) + "(" + std::to_string(node.arguments.size()) + ")";
+    return joined(shape(node.callee), "(", std::to_string(node.arguments.size()), ")");
   }
-  std::string operator()(const FilterUse& node) const { return "(" + shape(node.input) + "|" + node.name + ")"; }
+  std::string operator()(const FilterUse& node) const { return joined("(", shape(node.input), "|", node.name, ")"); }
   std::string operator()(const TestUse& node) const {
-    std::string text = "(" + shape(node.input) + " is " + node.name;
-    for (const auto& argument : node.arguments) text += " " + shape(argument.value);
-    return text + ")";
+    std::string text = joined("(", shape(node.input), " is ", node.name);
+    for (const auto& argument : node.arguments) text += joined(" ", shape(argument.value));
+    return joined(text, ")");
   }
-  std::string operator()(const ListLiteral& node) const { return "list" + std::to_string(node.items.size()); }
-  std::string operator()(const DictLiteral& node) const { return "dict" + std::to_string(node.entries.size()); }
+  std::string operator()(const ListLiteral& node) const { return joined("list", std::to_string(node.items.size())); }
+  std::string operator()(const DictLiteral& node) const { return joined("dict", std::to_string(node.entries.size())); }
 };
 
 std::string shape(const Expression& expression) {
@@ -64,7 +71,7 @@ std::string shape(const Expression& expression) {
 }
 
 std::string parsed(const std::string& source) {
-  TokenCursor cursor(Lexer("{{ " + source + " }}").run());
+  TokenCursor cursor(Lexer(joined("{{ ", source, " }}")).run());
   cursor.take();
   const ExpressionPtr expression = ExpressionParser(cursor).parse_tuple();
   cursor.expect(TokenKind::print_end, "'}}'");
@@ -117,11 +124,11 @@ TEST_CASE("deep and long expressions are refused before the stack ends", "[text]
     for (int i = 0; i < times; ++i) text += part;
     return text;
   };
-  CHECK(parsed(repeated("(", 100) + "a" + repeated(")", 100)) == "a");
-  CHECK_THROWS_AS(parsed(repeated("(", 5000) + "a" + repeated(")", 5000)), Error);
-  for (const char* part : {"not ", "- "}) CHECK_THROWS_AS(parsed(repeated(part, 5000) + "a"), Error);
+  CHECK(parsed(joined(repeated("(", 100), "a", repeated(")", 100))) == "a");
+  CHECK_THROWS_AS(parsed(joined(repeated("(", 5000), "a", repeated(")", 5000))), Error);
+  for (const char* part : {"not ", "- "}) CHECK_THROWS_AS(parsed(joined(repeated(part, 5000), "a")), Error);
   for (const char* part : {"+a", "**a", " or a", " and a", ".a", "[a]", "()", "|f", " if a else b"}) {
     CAPTURE(part);
-    CHECK_THROWS_AS(parsed("a" + repeated(part, 5000)), Error);
+    CHECK_THROWS_AS(parsed(joined("a", repeated(part, 5000))), Error);
   }
 }

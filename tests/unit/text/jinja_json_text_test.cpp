@@ -28,8 +28,8 @@ JsonStyle ascii_only() {
 JsonStyle indented() {
   JsonStyle style;
   style.lines = true;
-  style.indent = "  ";
-  style.item_separator = ",";
+  style.indent = std::string("  ");
+  style.item_separator = std::string(",");
   return style;
 }
 

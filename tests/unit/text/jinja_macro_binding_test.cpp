@@ -9,7 +9,7 @@ namespace {
 
 MacroDefinition macro_of_a_and_b() {
   MacroDefinition macro;
-  macro.name = "m";
+  macro.name = std::string("m");
   macro.parameters.emplace_back("a", nullptr);
   macro.parameters.emplace_back("b", std::make_unique<Expression>(Expression{1, Constant{Value("default")}}));
   return macro;

@@ -65,8 +65,8 @@ inline Entries collect_entries(Budget& budget, std::string_view function, A argu
   }
   for (const auto& [name, value] : arguments.named) {
     budget.spend(entries.size());
-    const auto same = [&name = name](const auto& entry) {
-      return entry.first.is(Kind::text) && entry.first.text() == name;
+    const auto same = [&wanted = name](const auto& entry) {
+      return entry.first.is(Kind::text) && entry.first.text() == wanted;
     };
     const auto found = std::find_if(entries.begin(), entries.end(), same);
     found == entries.end() ? (void)entries.emplace_back(name, value) : (void)(found->second = value);

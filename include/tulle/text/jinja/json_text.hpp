@@ -78,7 +78,7 @@ class JsonWriter {
       members.emplace_back(key_text(key), &item);
     }
     if (style_.sorted) {
-      std::stable_sort(members.begin(), members.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+      std::sort(members.begin(), members.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
     }
     put("{");
     for (std::size_t i = 0; i < members.size(); ++i) {

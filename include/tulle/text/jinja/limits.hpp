@@ -13,7 +13,7 @@ namespace tulle::jinja {
 struct Limits {
   std::size_t steps = 20'000'000;  ///< expressions evaluated, items visited, and the like
   std::size_t bytes = 128u << 20;  ///< allocated by values and output together; nothing is ever given back
-  int levels = 500;                ///< nested expressions, statements, macro calls and loops being evaluated
+  int levels = 500;  ///< expressions, statements, macro calls and loops inside each other; under 512 KiB of stack
 
   static constexpr std::size_t source_bytes = 1u << 20;  ///< longest template
   static constexpr int syntax_levels = 150;              ///< deepest nesting of blocks and expressions in a source

@@ -20,7 +20,7 @@ inline void bind_named(const MacroDefinition& macro, const Arguments& arguments,
                        Scope& scope) {
   Entries others;
   for (const auto& [name, value] : arguments.named) {
-    const auto named = [&name = name](const auto& parameter) { return parameter.first == name; };
+    const auto named = [&wanted = name](const auto& parameter) { return parameter.first == wanted; };
     const auto found = std::find_if(macro.parameters.begin(), macro.parameters.end(), named);
     if (found != macro.parameters.end()) {
       const auto index = static_cast<std::size_t>(found - macro.parameters.begin());

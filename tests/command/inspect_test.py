@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+"""tulle inspect on tiny models."""
+
+import json
+import unittest
+
+from command import CONTEXT, MODELS, Q8_0, CommandTest
+
+
+class InspectTest(CommandTest):
+    def inspect(self, model, *flags):
+        return json.loads(self.succeed("inspect", "--model", model, "--json", *flags))
+
+    def test_architecture_and_tensors(self):
+        report = self.inspect(MODELS / "llama-tiny-gqa")
+        self.assertEqual(report["format"], "safetensors")
+        wanted = {
+            "family": "llama",
+            "vocabulary": 272,
+            "hidden": 48,
+            "layers": 2,
+            "heads": 4,
+            "kv_heads": 2,
+            "head_dim": 12,
+            "intermediate": 80,
+            "context_length": CONTEXT,
+            "tied_head": False,
+            "eos": [2],
+        }
+        self.assertEqual({key: report["architecture"][key] for key in wanted}, wanted)
+        tensors = {tensor["name"]: tensor for tensor in report["tensors"]}
+        self.assertEqual(len(tensors), 3 + 2 * 9)
+        down = tensors["model.layers.1.mlp.down_proj.weight"]
+        self.assertEqual((down["shape"], down["type"], down["bytes"]), ([48, 80], "F32", 48 * 80 * 4))
+        self.assertEqual((down["sparsity"], down["structure"], down["kernel"]), (0, "dense", "dense_f32"))
+        self.assertNotIn("kernel", tensors["model.embed_tokens.weight"])
+        self.assertEqual(report["types"]["F32"]["tensors"], 21)
+        self.assertEqual(report["types"]["F32"]["bytes"], sum(tensor["bytes"] for tensor in tensors.values()))
+
+    def test_sparsity_is_measured(self):
+        report = self.inspect(MODELS / "llama-tiny-int8")
+        for tensor in report["tensors"]:
+            name = tensor["name"]
+            if ".layers.0." in name and tensor["type"] == "I8":
+                self.assertEqual(tensor["structure"], "unstructured", name)
+                self.assertGreaterEqual(tensor["sparsity"], 0.5, name)
+            elif ".layers.1." in name and tensor["type"] == "I8":
+                self.assertEqual(tensor["structure"], "8:16", name)
+                self.assertGreaterEqual(tensor["sparsity"], 0.5, name)
+            elif name == "lm_head.weight":
+                self.assertEqual(tensor["structure"], "dense")
+
+    def test_kernels_follow_the_file_or_the_flag(self):
+        for name, kernel in [("f32", "dense_f32"), ("f16", "dense_f16"), ("q8_0", "dense_i8"), ("q4_0", "dense_i4")]:
+            report = self.inspect(MODELS / "gguf" / f"{name}.gguf")
+            self.assertEqual(report["format"], "gguf")
+            self.assertIn(kernel, {matrix["kernel"] for matrix in report["matrices"]}, name)
+        for kernel in ["dense_f32", "dense_f16", "dense_i8", "dense_i4"]:
+            report = self.inspect(Q8_0, "--kernel", kernel)
+            self.assertEqual({matrix["kernel"] for matrix in report["matrices"]}, {kernel})
+        codegen = self.inspect(MODELS / "codegen-tiny")
+        self.assertEqual({matrix["kernel"] for matrix in codegen["matrices"]}, {"dense_f16"})
+        self.assertEqual(codegen["architecture"]["family"], "codegen")
+
+    def test_memory(self):
+        small, large = (self.inspect(Q8_0, "--sequence-length", length)["memory"] for length in (64, 256))
+        self.assertEqual((small["sequence_length"], large["sequence_length"]), (64, 256))
+        self.assertGreater(large["cache_bytes"], 3 * small["cache_bytes"])
+        for memory in (small, large):
+            self.assertEqual(
+                memory["total_bytes"], memory["weights_bytes"] + memory["cache_bytes"] + memory["workspace_bytes"]
+            )
+        f32 = self.inspect(Q8_0, "--kernel", "dense_f32")["memory"]
+        self.assertGreater(f32["weights_bytes"], 3 * large["weights_bytes"])
+        bytes_of = lambda dtype: self.inspect(Q8_0, "--cache-dtype", dtype)["memory"]["cache_bytes"]
+        self.assertGreater(bytes_of("f32"), bytes_of("f16"))
+        self.assertGreater(bytes_of("f16"), bytes_of("i8"))
+
+    def test_text(self):
+        text = self.succeed("inspect", "--model", MODELS / "llama-tiny-int8").decode()
+        for words in [
+            "family: llama",
+            "model.layers.1.mlp.down_proj.weight",
+            "8:16",
+            "unstructured",
+            "dense_i8",
+            "MiB",
+            "cache",
+        ]:
+            self.assertIn(words, text)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Help, version, and command lines that make no sense."""
+
+import unittest
+
+from command import Q8_0, CommandTest, environment
+
+SUBCOMMANDS = ["generate", "chat", "tokenize", "detokenize", "logits", "inspect"]
+
+
+class UsageTest(CommandTest):
+    def test_version(self):
+        self.assertRegex(self.succeed("--version"), rb"\Atulle \d+\.\d+\.\d+\n\Z")
+
+    def test_help(self):
+        main = self.succeed("--help").decode()
+        self.assertEqual(main, self.succeed("-h").decode())
+        for name in SUBCOMMANDS:
+            self.assertIn(name, main)
+            text = self.succeed(name, "--help").decode()
+            self.assertIn("Examples:\n  ", text, name)
+            self.assertIn("tulle " + name, text, name)
+            self.assertIn("--model", text, name)
+            self.assertNotIn("--model_path", text, name)
+        generate = self.succeed("generate", "--help").decode()
+        for word in [
+            "--max-new-tokens N [100]",
+            "--kernel auto|dense_f32|dense_f16|dense_i8|dense_i4",
+            "contiguous|sliding|paged",
+            "auto|f32|f16|i8",
+            "0: greedy",
+        ]:
+            self.assertIn(word, generate)
+
+    def test_unknown_flags_and_missing_ones(self):
+        self.refuse(2, saying="subcommand")
+        self.refuse(2, "translate", saying="translate")
+        self.refuse(2, "--model", Q8_0)
+        for name in SUBCOMMANDS:
+            self.refuse(2, name, "--model", Q8_0, "--no-such-flag", saying=["--no-such-flag", f"tulle {name} --help"])
+            self.refuse(2, name, "--model", saying="--model")
+        self.refuse(
+            2, "generate", "--model", Q8_0, "--prompt", "a", "--prompt-file", "b", saying=["--prompt", "--prompt-file"]
+        )
+        self.refuse(2, "generate", "--model", Q8_0, "--prompt", "a", "--logprobs", saying=["--logprobs", "--json"])
+        self.refuse(2, "generate", "--model", Q8_0, "--prompt", "a", "b", saying="b")
+
+    def test_values_out_of_range(self):
+        for flag, values in {
+            "--kernel": ["bogus", "", "DENSE_F32"],
+            "--cache": ["ring", ""],
+            "--cache-dtype": ["f64"],
+            "--isa": ["mmx"],
+            "--threads": ["-1", "x", "5000", "1.5"],
+            "--prompt-sequence-length": ["0", "-3"],
+            "--sequence-length": ["-1", "1e99"],
+            "--window": ["-1"],
+            "--sinks": ["-1"],
+        }.items():
+            for value in values:
+                for command in [
+                    ["generate", "--prompt", "a"],
+                    ["logits", "--tokens", "1", "-o", self.folder / "x"],
+                    ["inspect"],
+                ]:
+                    self.refuse(2, *command, "--model", Q8_0, flag, value, saying=flag)
+        for flag, values in {
+            "--max-new-tokens": ["-1", "many"],
+            "--temperature": ["-1", "nan", "inf", "warm"],
+            "--top-k": ["-1"],
+            "--top-p": ["-0.1", "1.5"],
+            "--min-p": ["-0.1", "2"],
+            "--typical-p": ["0", "1.1"],
+            "--repetition-penalty": ["0", "-1"],
+            "--presence-penalty": ["nan"],
+            "--frequency-penalty": ["inf"],
+            "--no-repeat-ngram": ["-1"],
+            "--min-new-tokens": ["-1"],
+            "--seed": ["-1", "x"],
+            "--sampler-order": ["random"],
+            "--stop": [""],
+        }.items():
+            for value in values:
+                for command in [["generate", "--prompt", "a"], ["chat"]]:
+                    self.refuse(2, *command, "--model", Q8_0, flag, value, stdin="a")
+        for value in ["0", "-1", "2000"]:
+            self.refuse(2, "generate", "--model", Q8_0, "--prompt", "a", "--num-return-sequences", value)
+
+    def test_wrong_values_in_the_environment(self):
+        self.refuse(2, "inspect", "--model", Q8_0, env=environment(TULLE_ISA="mmx"), saying=["TULLE_ISA", "mmx"])
+
+
+if __name__ == "__main__":
+    unittest.main()

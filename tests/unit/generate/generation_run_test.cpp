@@ -1,0 +1,376 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <tulle/generate/generation_run.hpp>
+
+#include <atomic>
+#include <catch2/catch_all.hpp>
+#include <string>
+#include <vector>
+
+#include "unit/format/file_builder.hpp"
+#include "unit/generate/golden_model.hpp"
+#include "unit/generate/tiny_pipeline.hpp"
+#include "unit/model/random_model.hpp"
+
+using namespace tulle;
+using test::error_of;
+using testing::small_engine;
+using testing::tiny_engine;
+using testing::tiny_tokenizer;
+
+namespace {
+
+const std::string name = "gguf/f32.gguf";
+
+std::vector<Token> prompt(std::size_t size = 10, std::uint32_t seed = 60) { return testing::random_tokens(size, 288, seed); }
+
+GenerationOptions at_most(std::size_t tokens) {
+  GenerationOptions options;
+  options.max_new_tokens = tokens;
+  options.force_max_tokens = true;
+  return options;
+}
+
+GenerationOptions sampled(std::size_t tokens) {
+  GenerationOptions options = at_most(tokens);
+  options.sampling.do_sample = true;
+  options.sampling.temperature = 1.5f;
+  options.seed = 3;
+  return options;
+}
+
+struct Outcome {
+  std::vector<GeneratedText> results;
+  std::vector<TextPiece> pieces;
+  Timings timings;
+};
+
+Outcome run(Engine& engine, const std::vector<std::vector<Token>>& prompts, const GenerationOptions& options) {
+  GenerationRun going(engine, *tiny_tokenizer(), prompts, options);
+  Outcome outcome;
+  while (auto piece = going.next()) outcome.pieces.push_back(std::move(*piece));
+  outcome.results = going.take_results();
+  outcome.timings = going.timings();
+  CHECK_FALSE(engine.running());
+  return outcome;
+}
+
+std::string text_of(const Outcome& outcome, std::size_t generation) {
+  std::string text;
+  for (const TextPiece& piece : outcome.pieces) {
+    if (piece.generation == generation) text += piece.text;
+  }
+  return text;
+}
+
+/// Every slot of the engine can be taken.
+void check_all_free(Engine& engine) {
+  std::vector<SequenceId> taken;
+  for (std::size_t i = 0; i < engine.sequences(); ++i) taken.push_back(engine.start(std::vector<Token>{1}, SamplerChain(), {}));
+  for (const SequenceId id : taken) engine.remove(id);
+}
+
+}  // namespace
+
+TEST_CASE("the pieces of a generation concatenate to its text, which is that of its tokens", "[generate][generation_run]") {
+  const auto engine = tiny_engine(name, small_engine());
+  const auto outcome = run(*engine, {prompt(), prompt(20, 61)}, sampled(40));
+  REQUIRE(outcome.results.size() == 2);
+  for (std::size_t i = 0; i < 2; ++i) {
+    const GeneratedText& result = outcome.results[i];
+    CHECK(result.tokens.size() == 40);
+    CHECK(result.finish_reason == FinishReason::length);
+    CHECK(text_of(outcome, i) == result.text);
+    CHECK(result.text == tiny_tokenizer()->decode(result.tokens, true));
+    CHECK(result.log_probabilities.empty());
+    CHECK(result.logits.size() == 0);
+  }
+  CHECK(outcome.results[0].prompt_tokens == 10);
+  CHECK(outcome.results[1].prompt_tokens == 20);
+  CHECK(outcome.timings.prompt_tokens == 30);
+  CHECK(outcome.timings.generated_tokens == 80);
+  CHECK(outcome.timings.prefill_seconds > 0);
+  CHECK(outcome.timings.decode_seconds > 0);
+}
+
+TEST_CASE("several prompts give what each gives alone, also when they wait for a slot", "[generate][generation_run]") {
+  std::vector<std::vector<Token>> prompts;
+  for (std::uint32_t i = 0; i < 7; ++i) prompts.push_back(prompt(3 + 5 * i, 70 + i));
+  EngineOptions small = small_engine();
+  small.sequences = 3;
+  const auto engine = tiny_engine(name, small);
+  const auto together = run(*engine, prompts, at_most(12));
+  REQUIRE(together.results.size() == 7);
+  for (std::size_t i = 0; i < 7; ++i) {
+    const auto alone = run(*engine, {prompts[i]}, at_most(12));
+    CHECK(together.results[i].tokens == alone.results[0].tokens);
+    CHECK(together.results[i].text == alone.results[0].text);
+  }
+  check_all_free(*engine);
+}
+
+TEST_CASE("several continuations share one prefill and are those of their streams", "[generate][generation_run]") {
+  for (const std::string cache : {"contiguous", "paged", "sliding"}) {
+    EngineOptions layout = small_engine();
+    layout.cache = cache;
+    const auto engine = tiny_engine(name, layout);
+    GenerationOptions options = sampled(15);
+    options.num_return_sequences = 3;
+    const auto forked = run(*engine, {prompt(30), prompt(7, 61)}, options);
+    REQUIRE(forked.results.size() == 6);
+    CHECK(forked.timings.prompt_tokens == 37);
+    for (std::size_t i = 0; i < 6; ++i) {
+      SequenceOptions alone;
+      alone.max_new_tokens = 15;
+      alone.ignore_eos = true;
+      alone.seed = 3;
+      alone.stream = i;
+      const SequenceId id = engine->start(i < 3 ? prompt(30) : prompt(7, 61), SamplerChain(options.sampling), alone);
+      CHECK(testing::finish_sequence(*engine, id).tokens == forked.results[i].tokens);
+      engine->remove(id);
+      CHECK(text_of(forked, i) == forked.results[i].text);
+    }
+    CHECK(forked.results[0].tokens != forked.results[1].tokens);
+    check_all_free(*engine);
+  }
+}
+
+TEST_CASE("a shared prefill goes through the model once", "[generate][generation_run]") {
+  // 64 prompt tokens in chunks of 16 are 4 steps; 5 tokens for each of 3 continuations, of which the first needs the last
+  // prompt token once more, are 5. Three prefills would be 12.
+  const auto engine = tiny_engine(name, small_engine());
+  GenerationOptions options = at_most(5);
+  options.num_return_sequences = 3;
+  GenerationRun going(*engine, *tiny_tokenizer(), {prompt(64)}, options);
+  std::size_t pieces = 0;
+  while (going.next()) ++pieces;
+  CHECK(pieces == 15);
+  std::size_t steps = 0;
+  const SequenceId id = engine->start(prompt(64), SamplerChain(), testing::only_logits());
+  while (testing::step(*engine, [](const Emission&) {})) ++steps;
+  CHECK(steps == 3);
+  engine->remove(id);
+}
+
+TEST_CASE("returned logits are those of every position but the last token", "[generate][generation_run]") {
+  for (const std::size_t copies : {1, 2}) {
+    const auto engine = tiny_engine(name, small_engine());
+    GenerationOptions options = sampled(9);
+    options.return_logits = true;
+    options.num_return_sequences = copies;
+    const auto outcome = run(*engine, {prompt(20), prompt(5, 61)}, options);
+    for (std::size_t i = 0; i < outcome.results.size(); ++i) {
+      auto text = i < copies ? prompt(20) : prompt(5, 61);
+      const GeneratedText& result = outcome.results[i];
+      CHECK(result.logits.shape(0) == text.size() + 9 - 1);
+      CHECK(result.logits.shape(1) == 288);
+      text.insert(text.end(), result.tokens.begin(), result.tokens.end() - 1);
+      const auto wanted = testing::prompt_logits(*engine, text);
+      CHECK(testing::same_bits({result.logits.data(), result.logits.size()}, wanted));
+    }
+  }
+}
+
+TEST_CASE("without those of the prompt there is one row of logits a token", "[generate][generation_run]") {
+  for (const std::size_t copies : {1, 2}) {
+    const auto engine = tiny_engine(name, small_engine());
+    GenerationOptions options = sampled(9);
+    options.return_logits = true;
+    options.num_return_sequences = copies;
+    const auto all = run(*engine, {prompt(20)}, options);
+    options.include_prompt_logits = false;
+    const auto part = run(*engine, {prompt(20)}, options);
+    for (std::size_t i = 0; i < copies; ++i) {
+      const FloatMatrix& logits = part.results[i].logits;
+      REQUIRE(logits.shape(0) == 9);
+      CHECK(testing::same_bits({logits.data(), logits.size()}, {all.results[i].logits.data() + 19 * 288, 9 * 288}));
+    }
+  }
+}
+
+TEST_CASE("log probabilities come with every token", "[generate][generation_run]") {
+  const auto engine = tiny_engine(name, small_engine());
+  GenerationOptions options = sampled(9);
+  options.log_probabilities = true;
+  options.return_logits = true;
+  const auto outcome = run(*engine, {prompt()}, options);
+  const GeneratedText& result = outcome.results[0];
+  REQUIRE(result.log_probabilities.size() == 9);
+  for (std::size_t i = 0; i < 9; ++i) {
+    const std::span<const float> row(result.logits.data() + (9 + i) * 288, 288);
+    CHECK(result.log_probabilities[i] == log_probability(row, result.tokens[i]));
+    CHECK(outcome.pieces[i].log_probability == result.log_probabilities[i]);
+  }
+}
+
+TEST_CASE("a generation that ends at an eos token says so and does not show it", "[generate][generation_run]") {
+  const auto engine = tiny_engine(name, small_engine());
+  const auto all = run(*engine, {prompt()}, at_most(12)).results[0].tokens;
+  GenerationOptions options = at_most(12);
+  options.force_max_tokens = false;
+  options.sampling.eos = {all[3]};
+  const std::size_t end = static_cast<std::size_t>(std::find(all.begin(), all.end(), all[3]) - all.begin()) + 1;
+  const auto stopped = run(*engine, {prompt()}, options);
+  CHECK(stopped.results[0].tokens.size() == end);
+  CHECK(stopped.results[0].finish_reason == FinishReason::stop);
+  CHECK(stopped.pieces.back().finish_reason == FinishReason::stop);
+  options.force_max_tokens = true;
+  CHECK(run(*engine, {prompt()}, options).results[0].tokens == all);
+}
+
+TEST_CASE("stop strings end the text before them, also across pieces", "[generate][generation_run]") {
+  const auto engine = tiny_engine(name, small_engine());
+  const std::string whole = run(*engine, {prompt()}, sampled(40)).results[0].text;
+  REQUIRE(whole.size() > 20);
+  for (const std::size_t at : {std::size_t{0}, std::size_t{1}, std::size_t{7}, whole.size() - 3}) {
+    // A stop string of several tokens' text, cut at whole code points.
+    std::size_t begin = at;
+    while ((static_cast<unsigned char>(whole[begin]) & 0xC0) == 0x80) ++begin;
+    std::size_t end = std::min(begin + 5, whole.size());
+    while (end < whole.size() && (static_cast<unsigned char>(whole[end]) & 0xC0) == 0x80) ++end;
+    GenerationOptions options = sampled(40);
+    options.stop = {"never there", whole.substr(begin, end - begin)};
+    const auto outcome = run(*engine, {prompt()}, options);
+    const std::size_t first = whole.find(options.stop[1]);
+    CHECK(outcome.results[0].text == whole.substr(0, first));
+    CHECK(text_of(outcome, 0) == whole.substr(0, first));
+    CHECK(outcome.results[0].finish_reason == FinishReason::stop);
+  }
+  check_all_free(*engine);
+}
+
+TEST_CASE("a callback that says false ends its generation and no other", "[generate][generation_run]") {
+  const auto engine = tiny_engine(name, small_engine());
+  GenerationOptions options = at_most(10);
+  std::vector<std::size_t> seen(2);
+  options.callback = [&](const TextPiece& piece) { return ++seen[piece.generation] != 4 || piece.generation != 1; };
+  const auto outcome = run(*engine, {prompt(), prompt(4, 61)}, options);
+  CHECK(seen == std::vector<std::size_t>{10, 4});
+  CHECK(outcome.results[0].finish_reason == FinishReason::length);
+  CHECK(outcome.results[1].finish_reason == FinishReason::callback);
+  CHECK(outcome.results[1].tokens.size() == 4);
+  check_all_free(*engine);
+}
+
+TEST_CASE("a flag ends everything, what waits included", "[generate][generation_run]") {
+  EngineOptions small = small_engine();
+  small.sequences = 2;
+  const auto engine = tiny_engine(name, small);
+  for (const std::size_t copies : {1, 2}) {
+    std::atomic<bool> cancel = false;
+    GenerationOptions options = at_most(20);
+    options.num_return_sequences = copies;
+    options.cancel = &cancel;
+    options.callback = [&](const TextPiece& piece) {
+      cancel = cancel || piece.token >= 0;
+      return true;
+    };
+    const auto outcome = run(*engine, {prompt(), prompt(4, 61), prompt(4, 62)}, options);
+    for (const GeneratedText& result : outcome.results) {
+      CHECK(result.finish_reason == FinishReason::cancelled);
+      CHECK(result.tokens.size() <= 1);
+    }
+    check_all_free(*engine);
+  }
+}
+
+TEST_CASE("a callback that throws leaves the engine free", "[generate][generation_run]") {
+  const auto engine = tiny_engine(name, small_engine());
+  GenerationOptions options = at_most(10);
+  options.callback = [](const TextPiece&) -> bool { throw std::runtime_error("enough"); };
+  {
+    GenerationRun going(*engine, *tiny_tokenizer(), {prompt(), prompt(4, 61)}, options);
+    CHECK_THROWS_AS(going.next(), std::runtime_error);
+  }
+  CHECK_FALSE(engine->running());
+  check_all_free(*engine);
+}
+
+TEST_CASE("a run that is left early, or stopped, frees its sequences", "[generate][generation_run]") {
+  const auto engine = tiny_engine(name, small_engine());
+  {
+    GenerationRun going(*engine, *tiny_tokenizer(), {prompt(), prompt(4, 61)}, at_most(50));
+    (void)going.next();
+    (void)going.next();
+    CHECK(engine->running());
+  }
+  CHECK_FALSE(engine->running());
+  check_all_free(*engine);
+  GenerationRun going(*engine, *tiny_tokenizer(), {prompt(), prompt(4, 61)}, at_most(50));
+  (void)going.next();
+  going.stop();
+  while (going.next()) {
+  }
+  CHECK(going.take_results().size() == 2);
+}
+
+TEST_CASE("no new tokens are no error", "[generate][generation_run]") {
+  const auto engine = tiny_engine(name, small_engine());
+  for (const std::size_t copies : {1, 3}) {
+    GenerationOptions options = at_most(0);
+    options.num_return_sequences = copies;
+    const auto outcome = run(*engine, {prompt()}, options);
+    REQUIRE(outcome.results.size() == copies);
+    for (const GeneratedText& result : outcome.results) {
+      CHECK(result.tokens.empty());
+      CHECK(result.text.empty());
+      CHECK(result.finish_reason == FinishReason::length);
+    }
+  }
+  CHECK(run(*engine, {}, at_most(3)).results.empty());
+}
+
+TEST_CASE("a full cache ends a generation with its reason", "[generate][generation_run]") {
+  EngineOptions small = small_engine();
+  small.sequence_length = 16;
+  const auto engine = tiny_engine(name, small);
+  for (const std::size_t copies : {1, 2}) {
+    GenerationOptions options = at_most(100);
+    options.num_return_sequences = copies;
+    const auto outcome = run(*engine, {prompt(10)}, options);
+    for (const GeneratedText& result : outcome.results) {
+      CHECK(result.finish_reason == FinishReason::capacity);
+      CHECK(result.tokens.size() == 7);
+    }
+  }
+}
+
+TEST_CASE("sessions keep their slots while prompts wait for the others", "[generate][generation_run]") {
+  EngineOptions small = small_engine();
+  small.sequences = 3;
+  const auto engine = tiny_engine(name, small);
+  const SequenceId kept = engine->start(prompt(5), SamplerChain(), testing::only_logits());
+  (void)testing::finish_logits(*engine, kept);
+  const auto outcome = run(*engine, {prompt(), prompt(4, 61), prompt(4, 62)}, at_most(5));
+  REQUIRE(outcome.results.size() == 3);
+  for (const GeneratedText& result : outcome.results) CHECK(result.tokens.size() == 5);
+  GenerationOptions two = at_most(5);
+  two.num_return_sequences = 2;
+  const auto forked = run(*engine, {prompt(), prompt(4, 61)}, two);
+  for (const GeneratedText& result : forked.results) CHECK(result.tokens.size() == 5);
+  CHECK(engine->history(kept).size() == 5);
+  two.num_return_sequences = 3;  // would have to wait for ever
+  CHECK(error_of([&] { run(*engine, {prompt()}, two); }) == ErrorCode::capacity);
+  CHECK(engine->history(kept).size() == 5);
+}
+
+TEST_CASE("options and prompts that make no sense are errors", "[generate][generation_run]") {
+  const auto engine = tiny_engine(name, small_engine());
+  const auto code_of = [&](const std::vector<Token>& tokens, const GenerationOptions& options) {
+    return error_of([&] { run(*engine, {prompt(), tokens}, options); });
+  };
+  GenerationOptions options = at_most(3);
+  CHECK(code_of({}, options) == ErrorCode::invalid_argument);
+  CHECK(code_of(prompt(129), options) == ErrorCode::capacity);
+  CHECK(code_of({5, 288}, options) == ErrorCode::invalid_argument);
+  options.num_return_sequences = 0;
+  CHECK(code_of(prompt(), options) == ErrorCode::invalid_argument);
+  options.num_return_sequences = 5;
+  CHECK(code_of(prompt(), options) == ErrorCode::capacity);
+  options.num_return_sequences = 1;
+  options.stop = {""};
+  CHECK(code_of(prompt(), options) == ErrorCode::invalid_argument);
+  options.stop = {};
+  options.sampling.temperature = -1;
+  CHECK(code_of(prompt(), options) == ErrorCode::invalid_argument);
+  check_all_free(*engine);
+}

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <tulle/generate/model.hpp>
+
+#include <catch2/catch_all.hpp>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "unit/format/file_builder.hpp"
+#include "unit/generate/golden_model.hpp"
+#include "unit/generate/tiny_pipeline.hpp"
+#include "unit/kernel/instruction_sets.hpp"
+
+using namespace tulle;
+using testing::GoldenModel;
+using testing::small_engine;
+using testing::tiny_engine;
+using testing::tiny_model;
+
+namespace {
+
+/// Every position in one pass, in chunks, and one by one through the cache; then the greedy continuation.
+void check_against_transformers(const GoldenModel& golden, std::string_view kernel, double tolerance) {
+  CAPTURE(golden.name, kernel);
+  for (const std::size_t chunk : {golden.tokens.size(), std::size_t{64}, std::size_t{7}, std::size_t{1}}) {
+    EngineOptions options = small_engine();
+    options.prompt_sequence_length = chunk;
+    const auto engine = tiny_engine(golden.name, options, kernel);
+    CAPTURE(chunk);
+    const auto found = testing::prompt_logits(*engine, golden.tokens);
+    REQUIRE(found.size() == golden.logits.size());
+    CHECK(testing::largest_difference(found, golden.logits) <= tolerance * testing::range_of(golden.logits));
+    SequenceOptions sequence;
+    sequence.max_new_tokens = golden.greedy.size();
+    sequence.ignore_eos = true;
+    const SequenceId id = engine->start(golden.prompt, SamplerChain(), sequence);
+    CHECK(testing::finish_sequence(*engine, id).tokens == golden.greedy);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("logits and greedy tokens of float models are those of transformers", "[generate][model][golden]") {
+  for (const std::string name : {"codegen-tiny", "llama-tiny-gqa", "llama-tiny-tied", "llama-tiny-llama3", "llama-tiny-linear", "gguf/f32.gguf",
+                                 "gguf/f16.gguf", "gguf/bf16.gguf"}) {
+    const GoldenModel golden(name);
+    for (const std::string_view kernel : {"dense_f32", "auto"}) check_against_transformers(golden, kernel, 1e-4);
+  }
+}
+
+TEST_CASE("every instruction set gives the logits of transformers", "[generate][model][golden]") {
+  for (const InstructionSet set : instruction_sets) {
+    if (!machine_has(set)) continue;
+    const testing::ActiveSet active(set);
+    CAPTURE(instruction_set_name(set));
+    for (const std::string name : {"codegen-tiny", "llama-tiny-tied", "gguf/bf16.gguf"}) {
+      const GoldenModel golden(name);
+      const auto engine = tiny_engine(name, small_engine());
+      CHECK(testing::largest_difference(testing::prompt_logits(*engine, golden.tokens), golden.logits) <=
+            1e-4 * testing::range_of(golden.logits));
+    }
+  }
+}
+
+TEST_CASE("quantized files in f32 have the logits of transformers on their dequantized values", "[generate][model][golden]") {
+  for (const std::string name : {"gguf/q8_0.gguf", "gguf/q4_0.gguf", "gguf/q4_1.gguf", "gguf/q6_k.gguf", "llama-tiny-int8"}) {
+    check_against_transformers(GoldenModel(name), "dense_f32", 1e-4);
+  }
+}
+
+TEST_CASE("quantized files run in integers within the rounding of their activations", "[generate][model][golden]") {
+  for (const std::string name : {"gguf/q8_0.gguf", "gguf/q4_0.gguf", "gguf/q4_1.gguf", "gguf/q6_k.gguf", "llama-tiny-int8"}) {
+    const GoldenModel golden(name);
+    for (const InstructionSet set : instruction_sets) {
+      if (!machine_has(set)) continue;
+      const testing::ActiveSet active(set);
+      const auto engine = tiny_engine(name, small_engine());
+      const double difference = testing::relative_difference(testing::prompt_logits(*engine, golden.tokens), golden.logits);
+      CAPTURE(name, instruction_set_name(set), difference);
+      CHECK(difference < 0.03);
+      CHECK(difference > 1e-4);  // otherwise they did not run in integers
+    }
+  }
+}
+
+// The ids were searched so that no activation lies near a rounding boundary: see tests/golden/README.md.
+TEST_CASE("a checkpoint quantized per token has the logits of compressed-tensors' arithmetic", "[generate][model][golden]") {
+  const Json facts = testing::golden_json("models/llama-tiny-int8/golden.json");
+  const auto tokens = facts["w8a8_127_tokens"].get<std::vector<Token>>();
+  const auto wanted = testing::golden_floats("models/llama-tiny-int8/logits_w8a8_127.npy");
+  for (const InstructionSet set : instruction_sets) {
+    if (!machine_has(set)) continue;
+    const testing::ActiveSet active(set);
+    CAPTURE(instruction_set_name(set));
+    const auto engine = tiny_engine("llama-tiny-int8", small_engine());
+    CHECK(testing::largest_difference(testing::prompt_logits(*engine, tokens), wanted) <= 2e-4);
+  }
+}
+
+TEST_CASE("int8 activations per token stay as near to transformers as transformers to itself", "[generate][model][golden]") {
+  const GoldenModel golden("llama-tiny-int8");
+  const auto theirs = testing::golden_floats("models/llama-tiny-int8/logits_w8a8.npy");
+  const auto engine = tiny_engine("llama-tiny-int8", small_engine());
+  const auto ours = testing::prompt_logits(*engine, golden.tokens);
+  const double deviation = golden.facts["logits_std"].get<double>();
+  const double rms = testing::relative_difference(ours, theirs) * deviation;
+  CAPTURE(rms);
+  CHECK(rms < 2 * golden.facts["w8a8_rms_difference_under_1e-6_noise"].get<double>());
+}
+
+TEST_CASE("the kernel of a matrix is the one that keeps its file's values, or the one asked for", "[generate][model]") {
+  const auto kernels = [](const std::string& name, std::string_view kernel) {
+    std::vector<std::string> names;
+    tiny_model(name, kernel)->weights().for_each_linear([&](const Linear<AnyKernel>& linear) {
+      for (const auto& part : linear.parts) names.emplace_back(part.weights.kernel_name());
+    });
+    std::sort(names.begin(), names.end());
+    names.erase(std::unique(names.begin(), names.end()), names.end());
+    return names;
+  };
+  using Names = std::vector<std::string>;
+  CHECK(kernels("gguf/f32.gguf", "auto") == Names{"dense_f32"});
+  CHECK(kernels("gguf/f16.gguf", "auto") == Names{"dense_f16"});
+  CHECK(kernels("gguf/bf16.gguf", "auto") == Names{"dense_f16"});
+  CHECK(kernels("gguf/q8_0.gguf", "auto") == Names{"dense_i8"});
+  CHECK(kernels("gguf/q6_k.gguf", "auto") == Names{"dense_i8"});
+  CHECK(kernels("gguf/q4_0.gguf", "auto") == Names{"dense_i4"});
+  CHECK(kernels("gguf/q4_1.gguf", "auto") == Names{"dense_i4", "dense_i8"});
+  CHECK(kernels("llama-tiny-int8", "auto") == Names{"dense_f32", "dense_i8"});
+  CHECK(kernels("llama-tiny-int8", "dense_i4") == Names{"dense_i4"});
+  CHECK(kernels("codegen-tiny", "dense_i8") == Names{"dense_i8"});
+}
+
+TEST_CASE("end tokens come from the generation config where it has them", "[generate][model]") {
+  CHECK(tiny_model("llama-tiny-llama3")->architecture().eos == std::vector<Token>{2, 5, 9});
+  CHECK(tiny_model("llama-tiny-tied")->architecture().eos == std::vector<Token>{2});
+  CHECK(tiny_model("gguf/f32.gguf")->architecture().eos == std::vector<Token>{2});
+  const test::TemporaryFolder folder;
+  for (const std::string file : {"config.json", "model.safetensors"}) {
+    std::filesystem::copy(TULLE_GOLDEN "/models/llama-tiny-linear/" + file, folder.path(file));
+  }
+  folder.write("generation_config.json", R"({"eos_token_id": [7, 8]})");
+  CHECK(Model<AnyKernel>::load(folder.path())->architecture().eos == std::vector<Token>{7, 8});
+  folder.write("generation_config.json", R"({"eos_token_id": 256})");
+  CHECK(test::error_of([&] { (void)Model<AnyKernel>::load(folder.path()); }) == ErrorCode::malformed);
+}
+
+TEST_CASE("files that this version does not run say so", "[generate][model]") {
+  const auto refusal = [](const std::string& name) {
+    try {
+      (void)tiny_model(name);
+    } catch (const Error& error) {
+      CHECK(error.code() == ErrorCode::unsupported);
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  for (const std::string name : {"q5_0", "q5_1", "k_quants"}) {
+    const std::string message = refusal("gguf/" + name + ".gguf");
+    CAPTURE(message);
+    CHECK(message.find(name + ".gguf") != std::string::npos);
+    CHECK(message.find(name == "k_quants" ? "_K" : name == "q5_0" ? "Q5_0" : "Q5_1") != std::string::npos);
+  }
+  CHECK(refusal("codegen-tiny-bin").find("pytorch_model.bin") != std::string::npos);
+}
+
+TEST_CASE("loading a model reports its progress and a missing path", "[generate][model]") {
+  double last = 0;
+  (void)Model<AnyKernel>::load(TULLE_GOLDEN "/models/codegen-tiny", {}, [&](std::string_view, double fraction) {
+    CHECK(fraction >= last);
+    last = fraction;
+  });
+  CHECK(last == 1);
+  CHECK(test::error_of([] { (void)Model<AnyKernel>::load(TULLE_GOLDEN "/models/no-such-model"); }) == ErrorCode::not_found);
+}

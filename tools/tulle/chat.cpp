@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file tulle chat: a conversation in the model's own chat template.
+#include <cstdio>
+#include <memory>
+#include <optional>
+#include <string>
+#include <tulle/generate/text_generation.hpp>
+#include <vector>
+
+#include "command_line.hpp"
+#include "generation_flags.hpp"
+#include "interrupt.hpp"
+#include "model_flags.hpp"
+#include "pipeline.hpp"
+#include "streams.hpp"
+
+namespace {
+
+constexpr const char* commands = R"(/reset  forget the conversation
+/help   this list
+/exit   leave, as Ctrl-D does; Ctrl-C stops an answer, twice at the prompt it leaves
+)";
+
+constexpr const char* footer =
+    R"(Every line of standard input is a turn; an empty line is none. Where standard input or output is no terminal,
+the answers alone are printed, each ended by a line end. Lines that begin with / are commands: /reset, /help,
+/exit.
+Answers are drawn when one of --temperature (above 0), --top-k, --top-p, --min-p, --typical-p and --seed is
+given.
+
+Examples:
+  tulle chat -m model.gguf --system "You are a helpful assistant." --temperature 0.7
+  printf 'Name a colour.\nAnother one.\n' | tulle chat -m model.gguf)";
+
+struct Flags {
+  ModelFlags model;
+  GenerationFlags generation{512};
+  std::string system;
+  CLI::Option* system_flag = nullptr;
+};
+
+/// The special token with which the template ends an assistant's turn, which need not be the model's end of text.
+std::optional<tulle::Token> end_of_turn(const tulle::TextGeneration& pipeline) {
+  const std::string mark = "end of turn";
+  std::string text;
+  try {
+    text = pipeline.apply_chat_template(std::vector<tulle::ChatMessage>{{"user", "?"}, {"assistant", mark}}, false);
+  } catch (const tulle::Error&) {
+    return std::nullopt;  // a template that wants other conversations; the model's end of text remains
+  }
+  const std::size_t at = text.rfind(mark);
+  if (at == std::string::npos) return std::nullopt;
+  for (const tulle::Token token : pipeline.tokenizer().encode(std::string_view(text).substr(at + mark.size()))) {
+    if (pipeline.tokenizer().is_special(token)) return token;
+  }
+  return std::nullopt;
+}
+
+class Chat {
+ public:
+  Chat(const Flags& flags, tulle::TextGeneration& pipeline)
+      : pipeline_(pipeline),
+        session_(pipeline.session()),
+        options_(flags.generation.options()),
+        interrupt_(Interrupt::Again::is_ignored),
+        interactive_(is_terminal(standard_input) && is_terminal(standard_output)) {
+    if (flags.system_flag->count() > 0) system_.push_back({"system", flags.system});
+    messages_ = system_;
+    options_.sampling.eos = pipeline.engine().architecture().eos;
+    if (const auto token = pipeline.tokenizer().eos_token()) options_.sampling.eos.push_back(*token);
+    if (const auto token = end_of_turn(pipeline)) options_.sampling.eos.push_back(*token);
+    options_.cancel = &interrupt_.flag();
+    options_.callback = [this](const tulle::TextPiece& piece) {
+      output_.write(piece.text);
+      output_.flush();
+      return true;
+    };
+    (void)pipeline.apply_chat_template(
+        std::vector<tulle::ChatMessage>{{"user", "?"}});  // a template that is there and works
+  }
+
+  int run() {
+    if (interactive_) output_.write(commands);
+    bool asked_to_leave = false;
+    for (;;) {
+      if (interactive_) output_.write("> ");
+      output_.flush();
+      interrupt_.clear();
+      const std::optional<std::string> line = reader_.next(output_);
+      if (!line && reader_.interrupted()) {
+        if (!interrupt_.raised()) continue;  // another signal
+        if (asked_to_leave) return interrupted_status;
+        asked_to_leave = true;
+        if (interactive_) output_.write("\n(Ctrl-C again, Ctrl-D or /exit leaves)\n");
+        continue;
+      }
+      asked_to_leave = false;
+      if (!line || *line == "/exit") break;
+      if (!line->empty()) take(*line);
+    }
+    if (interactive_) output_.write("\n");
+    output_.flush();
+    return 0;
+  }
+
+ private:
+  void take(const std::string& line) {
+    if (line == "/reset") {
+      messages_ = system_;
+      session_.clear();
+    } else if (line == "/help") {
+      output_.write(commands);
+    } else {
+      answer(line);
+    }
+  }
+
+  /// A turn that does not work is forgotten; at a terminal the conversation then goes on.
+  void answer(const std::string& line) {
+    const std::size_t before = messages_.size();
+    try {
+      require_utf8(line, "line " + std::to_string(reader_.lines()) + " of standard input");
+      messages_.push_back({"user", line});
+      messages_.push_back({"assistant", continue_conversation()});
+    } catch (const tulle::Error& error) {
+      messages_.resize(before);
+      if (!interactive_) throw;
+      std::fprintf(stderr, "tulle: %s\n", error.what());
+    }
+  }
+
+  std::string continue_conversation() {
+    interrupt_.clear();
+    const std::string text = pipeline_.apply_chat_template(messages_);
+    const auto tokens = pipeline_.tokenizer().encode(text);
+    tulle::GeneratedText answer;
+    try {
+      answer = session_.continue_from(tokens, options_);
+    } catch (const tulle::Error& error) {
+      if (error.code() != tulle::ErrorCode::state) throw;
+      session_.clear();  // the sliding cache cannot go back to where the old and the new text part
+      answer = session_.continue_from(tokens, options_);
+    }
+    output_.write("\n");
+    output_.flush();
+    if (answer.finish_reason == tulle::FinishReason::capacity) {
+      std::fputs("tulle: the context is full; /reset begins anew, --sequence-length makes it larger\n", stderr);
+    }
+    return answer.text;
+  }
+
+  tulle::TextGeneration& pipeline_;
+  tulle::Session session_;
+  tulle::GenerationOptions options_;
+  Interrupt interrupt_;
+  bool interactive_;
+  std::vector<tulle::ChatMessage> system_, messages_;
+  LineReader reader_;
+  Output output_;
+};
+
+int chat(const Flags& flags) {
+  (void)flags.generation.options();  // a wrong flag is told before a model is loaded
+  require_utf8(flags.system, "--system");
+  ModelFlags model = flags.model;
+  model.engine.sequences = 1;
+  const auto pipeline = load_pipeline(model);
+  return Chat(flags, *pipeline).run();
+}
+
+}  // namespace
+
+Command chat_command(CLI::App& program) {
+  CLI::App* app = program.add_subcommand("chat", "Talk with a model in its own chat template");
+  app->footer(footer);
+  const auto flags = std::make_shared<Flags>();
+  flags->system_flag = app->add_option("-s,--system", flags->system, "What the model is told before the conversation")
+                           ->type_name("TEXT");
+  flags->model.add_to(*app);
+  flags->generation.add_to(*app);
+  return {app, [flags] { return chat(*flags); }};
+}

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file The `tulle` command. Exit status: 0 done, 1 an error, 2 a command line that makes no sense, 130 Ctrl-C.
+#include <algorithm>
+#include <array>
+#include <csignal>
+#include <cstdio>
+#include <exception>
+#include <memory>
+#include <new>
+#include <string>
+
+#include "command_line.hpp"
+#include "interrupt.hpp"
+
+namespace {
+
+constexpr const char* footer = R"(Examples:
+  tulle generate --model SmolLM2-135M-Instruct.Q4_1.gguf --prompt "def fibonacci(n):"
+  tulle chat --model SmolLM2-135M-Instruct.Q4_1.gguf --temperature 0.7
+  tulle inspect --model models/llama-8b
+
+'tulle SUBCOMMAND --help' lists the flags of a subcommand. In the names of flags _ may stand for -.)";
+
+/// One line on stderr, whatever the message holds.
+int report(int status, std::string message) {
+  for (char& letter : message) {
+    if (letter == '\n' || letter == '\r') letter = ' ';
+  }
+  std::fprintf(stderr, "tulle: %s\n", message.c_str());
+  return status;
+}
+
+int usage_error(const CLI::App& program, std::string message) {
+  std::string command = "tulle";
+  for (const CLI::App* chosen : program.get_subcommands()) command += " " + chosen->get_name();
+  if (message.ends_with('.')) message.pop_back();
+  return report(2, message + "; see '" + command + " --help'");
+}
+
+}  // namespace
+
+int main(int count, char** arguments) {
+  std::signal(SIGPIPE, SIG_DFL);  // whoever reads our output has left: end without a word
+  end_on_interrupt();
+
+  CLI::App program("Text from sparse, quantized language models.", "tulle");
+  program.formatter(std::make_shared<HelpFormatter>());
+  program.footer(footer);
+  program.set_version_flag("--version", "tulle " TULLE_VERSION, "Print the version and exit");
+  program.set_help_flag("-h,--help", "Print this help and exit");
+  program.require_subcommand(1);
+  const std::array commands{generate_command(program),   chat_command(program),   tokenize_command(program),
+                            detokenize_command(program), logits_command(program), inspect_command(program)};
+  try {
+    program.parse(count, arguments);
+    for (const Command& command : commands) {
+      if (command.flags->parsed()) return command.run();
+    }
+    return 2;
+  } catch (const CLI::Success& done) {
+    return program.exit(done);
+  } catch (const CLI::ParseError& error) {
+    return usage_error(program, error.what());
+  } catch (const UsageError& error) {
+    return usage_error(program, error.what());
+  } catch (const std::bad_alloc&) {
+    return report(1, "out of memory; use a smaller model, --sequence-length or --prompt-sequence-length");
+  } catch (const std::exception& error) {
+    return report(1, error.what());
+  }
+}

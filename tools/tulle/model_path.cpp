@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model_path.hpp"
+
+#include <cstdlib>
+#include <filesystem>
+#include <system_error>
+#include <tulle/core/error.hpp>
+
+namespace {
+
+/// ${XDG_CACHE_HOME:-~/.cache}/tulle/models, where tools/run puts the default model; "" where there is no home.
+std::string default_model() {
+  const auto variable = [](const char* name) {
+    const char* value = std::getenv(name);
+    return std::filesystem::path(value == nullptr ? "" : value);
+  };
+  std::filesystem::path cache = variable("XDG_CACHE_HOME");
+  if (cache.empty() && !variable("HOME").empty()) cache = variable("HOME") / ".cache";
+  return cache.empty() ? "" : (cache / "tulle" / "models" / "SmolLM2-135M-Instruct.Q4_1.gguf").string();
+}
+
+}  // namespace
+
+void add_model_path(CLI::App& flags, std::string& path, const std::string& what) {
+  flags
+      .add_option(flag_names("-m,--model,--model-path"), path,
+                  what + "; without it the default model that tools/run fetches")
+      ->envname("TULLE_MODEL")
+      ->type_name("PATH");
+}
+
+std::string model_path(const std::string& path) {
+  if (!path.empty()) return path;
+  std::string fallback = default_model();
+  std::error_code error;
+  if (!fallback.empty() && std::filesystem::exists(fallback, error)) return fallback;
+  tulle::fail(
+      tulle::ErrorCode::not_found,
+      "no model; give one with --model PATH or TULLE_MODEL, or run tools/run once, which fetches the default model");
+}

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model_report.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <map>
+#include <string_view>
+#include <tulle/tensor/sparsity.hpp>
+#include <utility>
+#include <vector>
+
+#include "progress_bar.hpp"
+
+namespace {
+
+/// The tensors that a packed matrix was made from: the loader joins their names with " + ".
+std::vector<std::string> tensor_names(std::string_view joined) {
+  constexpr std::string_view joint = " + ";
+  std::vector<std::string> names;
+  for (;;) {
+    const std::size_t end = joined.find(joint);
+    names.push_back(std::string(joined.substr(0, end)) + ".weight");
+    if (end == std::string_view::npos) return names;
+    joined.remove_prefix(end + joint.size());
+  }
+}
+
+tulle::Sparsity measure(const tulle::EncodedTensor& tensor) {
+  const std::size_t columns = tensor.shape.back();
+  const std::size_t row_bytes = tulle::dtype_bytes(tensor.dtype, columns, tensor.name);
+  tulle::WeightRows rows(columns);
+  for (std::size_t row = 0; row < tensor.shape.front(); ++row) {
+    rows.append(tensor.bytes.data() + row * row_bytes, tensor.dtype);
+  }
+  return tulle::measure_sparsity(rows);
+}
+
+std::string mebibytes(std::size_t bytes) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.1f MiB", static_cast<double>(bytes) / (1 << 20));
+  return text;
+}
+
+std::string percent(double share) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.2f %%", 100 * share);
+  return text;
+}
+
+/// An empty line, then columns as wide as their widest cell; the first row is the heading.
+std::string table(const std::vector<std::vector<std::string>>& rows) {
+  std::vector<std::size_t> widths(rows.front().size(), 0);
+  for (const auto& row : rows) {
+    for (std::size_t column = 0; column < row.size(); ++column)
+      widths[column] = std::max(widths[column], row[column].size());
+  }
+  std::string text = "\n";
+  for (const auto& row : rows) {
+    text += " ";
+    for (std::size_t column = 0; column < row.size(); ++column) {
+      text += " " + row[column];
+      if (column + 1 < row.size()) text.append(widths[column] - row[column].size() + 1, ' ');
+    }
+    text += "\n";
+  }
+  return text;
+}
+
+std::string shape_text(const OrderedJson& shape) {
+  std::string text = "[";
+  for (const auto& extent : shape) text += (text.size() == 1 ? "" : ", ") + extent.dump();
+  return text + "]";
+}
+
+}  // namespace
+
+OrderedJson describe(const tulle::Architecture& architecture) {
+  return {{"family", architecture.family},
+          {"vocabulary", architecture.vocabulary},
+          {"hidden", architecture.hidden},
+          {"layers", architecture.layers},
+          {"heads", architecture.heads},
+          {"kv_heads", architecture.kv_heads},
+          {"head_dim", architecture.head_dim},
+          {"intermediate", architecture.intermediate},
+          {"context_length", architecture.context_length},
+          {"norm", architecture.norm == tulle::NormKind::rms ? "rms" : "layer"},
+          {"mlp", architecture.mlp == tulle::MlpKind::gated_silu ? "gated_silu" : "gelu"},
+          {"parallel_residual", architecture.parallel_residual},
+          {"tied_head", architecture.tied_head},
+          {"rotary_dimensions", architecture.rotary.dimensions()},
+          {"eos", architecture.eos}};
+}
+
+void describe_tensors(const tulle::Checkpoint& checkpoint, const tulle::Model<tulle::AnyKernel>& model,
+                      OrderedJson& report) {
+  OrderedJson matrices = OrderedJson::array();
+  std::map<std::string, std::string> kernel_of;  // of the tensors of linear layers
+  model.weights().for_each_linear([&](const tulle::Linear<tulle::AnyKernel>& linear) {
+    for (const auto& part : linear.parts) {
+      const std::vector<std::string> names = tensor_names(part.name);
+      for (const std::string& name : names) kernel_of[name] = part.weights.kernel_name();
+      matrices.push_back({{"tensors", names},
+                          {"rows", part.weights.rows()},
+                          {"columns", part.weights.columns()},
+                          {"kernel", part.weights.kernel_name()},
+                          {"packed_bytes", part.weights.size_bytes()}});
+    }
+  });
+
+  OrderedJson tensors = OrderedJson::array(), types = OrderedJson::object();
+  std::size_t elements = 0, zeros = 0, done = 0;
+  ProgressBar bar;
+  const tulle::Progress progress = bar.progress();
+  for (const std::string& name : checkpoint.names()) {
+    const tulle::EncodedTensor& tensor = *checkpoint.find(name);
+    const std::string type(tulle::dtype_name(tensor.dtype));
+    OrderedJson entry{{"name", name}, {"shape", tensor.shape}, {"type", type}, {"bytes", tensor.bytes.size()}};
+    if (const auto kernel = kernel_of.find(name); kernel != kernel_of.end()) {
+      const tulle::Sparsity sparsity = measure(tensor);
+      entry["sparsity"] = sparsity.share();
+      entry["structure"] = sparsity.structure;
+      entry["kernel"] = kernel->second;
+      elements += sparsity.elements;
+      zeros += sparsity.zeros;
+      checkpoint.release(tensor.bytes);
+    }
+    tensors.push_back(std::move(entry));
+    if (!types.contains(type)) types[type] = {{"tensors", 0}, {"elements", 0}, {"bytes", 0}};
+    for (const auto& [key, amount] : std::map<std::string, std::size_t>{
+             {"tensors", 1}, {"elements", tensor.elements()}, {"bytes", tensor.bytes.size()}}) {
+      types[type][key] = types[type][key].get<std::size_t>() + amount;
+    }
+    done += tensor.bytes.size();
+    if (progress) progress("measuring", static_cast<double>(done) / static_cast<double>(checkpoint.size_bytes()));
+  }
+  report["tensors"] = std::move(tensors);
+  report["types"] = std::move(types);
+  report["sparsity"] = elements == 0 ? 0.0 : static_cast<double>(zeros) / static_cast<double>(elements);
+  report["matrices"] = std::move(matrices);
+}
+
+std::string as_text(const OrderedJson& report) {
+  std::string text =
+      report["model"].get<std::string>() + " (" + report["format"].get<std::string>() + ")\n\narchitecture\n";
+  for (const auto& [key, value] : report["architecture"].items()) {
+    text += "  " + key + ": " + (value.is_string() ? value.get<std::string>() : value.dump()) + "\n";
+  }
+
+  std::vector<std::vector<std::string>> rows{{"tensor", "shape", "type", "bytes", "zeros", "structure", "kernel"}};
+  for (const auto& tensor : report["tensors"]) {
+    rows.push_back({tensor["name"], shape_text(tensor["shape"]), tensor["type"], tensor["bytes"].dump()});
+    if (!tensor.contains("kernel")) continue;
+    rows.back().push_back(percent(tensor["sparsity"]));
+    rows.back().push_back(tensor["structure"]);
+    rows.back().push_back(tensor["kernel"]);
+  }
+  text += table(rows);
+
+  rows = {{"type", "tensors", "elements", "size"}};
+  for (const auto& [type, sum] : report["types"].items()) {
+    rows.push_back({type, sum["tensors"].dump(), sum["elements"].dump(), mebibytes(sum["bytes"])});
+  }
+  text += table(rows);
+
+  std::map<std::string, std::pair<std::size_t, std::size_t>> kernels;  // name -> matrices, packed bytes
+  for (const auto& matrix : report["matrices"]) {
+    auto& [count, bytes] = kernels[matrix["kernel"]];
+    ++count;
+    bytes += matrix["packed_bytes"].get<std::size_t>();
+  }
+  rows = {{"kernel", "packed matrices", "size"}};
+  for (const auto& [name, sum] : kernels) rows.push_back({name, std::to_string(sum.first), mebibytes(sum.second)});
+  text += table(rows);
+
+  const auto& memory = report["memory"];
+  text += "\nzeros in linear matrices: " + percent(report["sparsity"]) +
+          "\ninstruction set: " + report["instruction_set"].get<std::string>() +
+          "\nmemory: " + mebibytes(memory["total_bytes"]) + " = weights " + mebibytes(memory["weights_bytes"]) +
+          " + cache " + mebibytes(memory["cache_bytes"]) + " (" + memory["cache"].get<std::string>() + ", " +
+          memory["sequence_length"].dump() + " tokens) + workspace " + mebibytes(memory["workspace_bytes"]) + "\n";
+  return text;
+}

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file Loading. Its source is the one place where kernels, caches and the decoder are compiled.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <tulle/format/checkpoint.hpp>
+#include <tulle/generate/text_generation.hpp>
+
+#include "model_flags.hpp"
+
+extern template class tulle::Decoder<tulle::AnyKernel, tulle::AnyCache>;
+
+/// Model, tokenizer and engine. Shows a bar on stderr when that takes long. Errors: those of loading.
+std::unique_ptr<tulle::TextGeneration> load_pipeline(const ModelFlags& flags);
+
+/// The model alone, without a tokenizer.
+std::shared_ptr<const tulle::Model<tulle::AnyKernel>> load_model(const tulle::Checkpoint& checkpoint,
+                                                                 const ModelFlags& flags);
+
+/// An engine without a tokenizer. Errors: those of `tulle::make_engine`.
+std::unique_ptr<tulle::Engine> assemble_engine(std::shared_ptr<const tulle::Model<tulle::AnyKernel>> model,
+                                               const tulle::EngineOptions& options);

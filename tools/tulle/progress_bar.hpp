@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file A bar on stderr for work that takes long.
+#pragma once
+
+#include <chrono>
+#include <string_view>
+#include <tulle/core/progress.hpp>
+
+/// Appears after two seconds, on a terminal only, and is gone when the object is. Must outlive what `progress` gives.
+class ProgressBar {
+ public:
+  ~ProgressBar();
+  tulle::Progress progress();
+
+ private:
+  void show(std::string_view what, double fraction);
+
+  std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+  int percent_ = -1;  // shown last; -1: nothing was
+};
