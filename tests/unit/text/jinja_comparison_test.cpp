@@ -60,3 +60,11 @@ TEST_CASE("comparing shared trees ends, however often their parts repeat", "[tex
   Budget small(Limits{.steps = 10'000, .bytes = 100, .levels = 500});
   CHECK_THROWS_AS(equal(small, a, b), Error);
 }
+
+TEST_CASE("containers are the same only as one object, scalars by value and type", "[text][jinja_comparison]") {
+  const Value list = Value::sequence({});
+  CHECK(same(list, Value(list)));
+  CHECK_FALSE(same(list, Value::sequence({})));
+  CHECK(same(Value("a"), Value("a")));
+  CHECK_FALSE(same(Value(true), Value(std::int64_t{1})));
+}

@@ -42,7 +42,7 @@ TEST_CASE("select and reject take a test, alone or on an attribute", "[text][jin
   CHECK(shown(apply_filter(budget, "reject", numbers, {{Value("gt"), number(1)}, {}})) == "[0, 1]");
   const Arguments by_key{{Value("k"), Value("equalto"), Value("y")}, {}};
   CHECK(apply_filter(budget, "selectattr", rows, by_key).items().size() == 1);
-  CHECK(apply_filter(budget, "rejectattr", rows, by_key).items()[0].same(rows.items()[0]));
+  CHECK(same(apply_filter(budget, "rejectattr", rows, by_key).items()[0], rows.items()[0]));
   CHECK_THROWS_AS(apply_filter(budget, "selectattr", rows, {}), Error);
   CHECK_THROWS_AS(apply_filter(budget, "select", numbers, {{number(1)}, {}}), Error);
 }

@@ -50,11 +50,3 @@ TEST_CASE("an undefined value tells why", "[text][jinja_value]") {
   CHECK(Value::undefined("'x' is undefined").why_undefined() == "'x' is undefined");
   CHECK_FALSE(Value().why_undefined().empty());
 }
-
-TEST_CASE("containers are the same only as one object, scalars by value and type", "[text][jinja_value]") {
-  const Value list = Value::sequence({});
-  CHECK(list.same(Value(list)));
-  CHECK_FALSE(list.same(Value::sequence({})));
-  CHECK(Value("a").same(Value("a")));
-  CHECK_FALSE(Value(true).same(Value(std::int64_t{1})));
-}
