@@ -97,7 +97,7 @@ inline constexpr NamedPredicate predicates[] = {
     {"none", [](Budget&, V value, A) { return value.is(Kind::none); }},
     {"number", [](Budget&, V value, A) { return value.is_number(); }},
     {"odd", [](Budget&, V value, A) { return is_multiple(arithmetic("-", value, std::int64_t{1}), std::int64_t{2}); }},
-    {"sameas", [](Budget&, V value, A arguments) { return value.same(other(arguments)); }},
+    {"sameas", [](Budget&, V value, A arguments) { return same(value, other(arguments)); }},
     {"sequence", is_sequence},
     {"string", [](Budget&, V value, A) { return value.is(Kind::text); }},
     {"true", [](Budget&, V value, A) { return value.is(Kind::boolean) && value.boolean(); }},

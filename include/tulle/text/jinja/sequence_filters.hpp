@@ -3,14 +3,13 @@
 #pragma once
 
 #include <algorithm>
-#include <cstddef>
-#include <iterator>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include <tulle/text/jinja/arithmetic.hpp>
+#include <tulle/text/jinja/sorting.hpp>
 #include <tulle/text/jinja/text_filters.hpp>
 
 namespace tulle::jinja {
@@ -19,44 +18,6 @@ namespace detail {
 
 inline Value generator(Items items) {
   return Value::sequence(std::move(items), Flavor::generator);
-}
-
-/// What sorting, grouping and uniqueness compare: the item or an attribute of it, in lower case unless told otherwise.
-inline Value comparison_key(Budget& budget, V item, V attribute, bool case_sensitive) {
-  const Value key = attribute.is(Kind::none) ? item : follow(budget, item, attribute);
-  budget.spend(1);
-  if (case_sensitive || !key.is(Kind::text)) return key;
-  budget.allocate(key.text().size());
-  return lower(key.text());
-}
-
-/// A stable sort that stays within bounds also where `less` contradicts itself, as comparisons with NaN do.
-template <class Item, class Less>
-void merge_sort(std::vector<Item>& items, Less less) {
-  std::vector<Item> merged(items.size());
-  for (std::size_t width = 1; width < items.size(); width *= 2) {
-    auto out = merged.begin();
-    for (std::size_t begin = 0; begin < items.size(); begin += 2 * width) {
-      const auto at = [&](std::size_t index) {
-        return std::make_move_iterator(items.begin() + static_cast<std::ptrdiff_t>(std::min(index, items.size())));
-      };
-      out = std::merge(at(begin), at(begin + width), at(begin + width), at(begin + 2 * width), out, less);
-    }
-    items.swap(merged);
-  }
-}
-
-/// Items in Python's order of their keys; equal ones stay as they were, also in reverse.
-inline Items sorted(Budget& budget, const Items& items, V attribute, bool case_sensitive, bool reverse) {
-  budget.allocate(items.size(), 5 * sizeof(Value));
-  std::vector<std::pair<Value, Value>> keyed;
-  for (V item : items) keyed.emplace_back(comparison_key(budget, item, attribute, case_sensitive), item);
-  merge_sort(keyed, [&](const auto& a, const auto& b) {
-    return reverse ? compare(budget, b.first, a.first) < 0 : compare(budget, a.first, b.first) < 0;
-  });
-  Items result;
-  for (auto& entry : keyed) result.push_back(std::move(entry.second));
-  return result;
 }
 
 inline Value sort(Budget& budget, V input, A arguments) {

@@ -115,8 +115,6 @@ class Value {
   /// How deep lists, dicts and bound methods nest in this value; bounded, so that destruction cannot overflow the
   /// stack.
   int depth() const noexcept;
-  /// Whether two values are one object (`x is sameas y`): equal scalars, or the same container.
-  bool same(const Value& other) const;
 
  private:
   std::variant<Undefined, None, bool, std::int64_t, double, std::shared_ptr<const Characters>,
@@ -246,24 +244,6 @@ inline int Value::depth() const noexcept {
   if (const auto* mapping = std::get_if<std::shared_ptr<const Mapping>>(&data_)) return (*mapping)->depth;
   if (const auto* callable = std::get_if<std::shared_ptr<const Callable>>(&data_)) return (*callable)->depth;
   return 0;
-}
-
-inline bool Value::same(const Value& other) const {
-  if (kind() != other.kind()) return false;
-  switch (kind()) {
-    case Kind::undefined: return false;
-    case Kind::none: return true;
-    case Kind::text: return text() == other.text();
-    case Kind::boolean:
-    case Kind::integer: return integer() == other.integer();
-    case Kind::real: return real() == other.real();
-    case Kind::sequence: return &items() == &other.items();
-    case Kind::mapping: return &entries() == &other.entries();
-    case Kind::name_space: return &name_space() == &other.name_space();
-    case Kind::loop: return &loop() == &other.loop();
-    case Kind::callable: return &callable() == &other.callable();
-  }
-  return false;
 }
 
 }  // namespace tulle::jinja
