@@ -66,7 +66,8 @@ def check_include(path, name, number, form, target):
             return breach(path, f"{where}the umbrella is for users; include what is used")
         mine, other = folder_of(name), folder_of(inner)
         if name != "tulle.hpp" and mine != other and LAYERS.get(other, TOP) >= LAYERS.get(mine, TOP):
-            breach(path, f"{where}{mine or name} (L{LAYERS.get(mine, TOP)}) must not include {target} (L{LAYERS.get(other, TOP)})")
+            breach(path, f"{where}{mine or name} (L{LAYERS.get(mine, TOP)}) must not include {target} "
+                         f"(L{LAYERS.get(other, TOP)})")
         return None
     library = target if target in THIRD_PARTY else target.split("/")[0].removesuffix(".hpp")
     if library in THIRD_PARTY:
@@ -98,7 +99,8 @@ def check_header(path):
         breach(path, message) if len(lines) > TOO_LONG else notes.append(f"{path.relative_to(ROOT)}: {message}")
     for number, form, target in includes(path):
         check_include(path, name, number, form, target)
-    test = ROOT / "tests" / "unit" / folder / (name.removeprefix(folder + "/").removesuffix(".hpp").replace("/", "_") + "_test.cpp")
+    inner = name.removeprefix(folder + "/").removesuffix(".hpp").replace("/", "_")
+    test = ROOT / "tests" / "unit" / folder / (inner + "_test.cpp")
     if name in UNTESTED:
         if test.exists():
             breach(path, f"has a test: take it off the list in {Path(__file__).name}")
