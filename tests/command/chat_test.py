@@ -131,17 +131,17 @@ class TerminalTest(CommandTest):
             start_new_session=True,
         )
         os.close(terminal)
-        self.terminal = controller
+        self.terminal, self.seen = controller, b""
         self.addCleanup(os.close, controller)
         self.addCleanup(self.process.kill)
         self.read_until(b"> ")
 
     def read_until(self, mark):
-        seen = b""
-        while mark not in seen:
-            self.assertTrue(select.select([self.terminal], [], [], 60)[0], seen)
-            seen += os.read(self.terminal, 1 << 12)
-        return seen
+        """Waits until the screen shows `mark` after what earlier calls waited for."""
+        while mark not in self.seen:
+            self.assertTrue(select.select([self.terminal], [], [], 60)[0], self.seen)
+            self.seen += os.read(self.terminal, 1 << 12)
+        self.seen = self.seen.split(mark, 1)[1]
 
     def test_turns_and_control_d(self):
         os.write(self.terminal, b"Hello\n")

@@ -29,12 +29,15 @@ def fnv1a(ids):
 
 
 class TokenizeTest(CommandTest):
-    def check_ids(self, name, model):
-        """Every corpus text that is one line becomes the ids that the reference made of it."""
+    def check_ids(self, name, model, unknown=()):
+        """Every corpus text that is one line becomes the ids that the reference made of it.
+        `unknown`: special tokens that the reference did not look for in a text."""
         texts = corpus()
         hashes = (TOKENIZERS / name / "hashes.bin").read_bytes()
         listed = (TOKENIZERS / name / "ids.txt").read_text().split("\n")
-        numbers = [number for number in range(len(hashes) // 4) if b"\n" not in texts[number]]
+        left_out = [b"\n", *unknown]
+        numbers = [n for n in range(len(hashes) // 4) if not any(word in texts[n] for word in left_out)]
+        self.assertGreater(len(numbers), len(hashes) // 4 * 0.6)
         output = self.succeed("tokenize", "--model", model, stdin=b"".join(texts[number] + b"\n" for number in numbers))
         lines = output.decode().splitlines()
         self.assertEqual(len(lines), len(numbers))
@@ -51,7 +54,7 @@ class TokenizeTest(CommandTest):
         decoded = {item["text"]: item["decoded"] for item in facts["decoded_differently"]}
         known = [number for number in numbers if number < facts["decoded_texts"]]
         lines = b"".join(ids.splitlines(keepends=True)[: len(known)])
-        output = self.succeed("detokenize", "--model", model, "--json", stdin=lines).decode().splitlines()
+        output = self.succeed("detokenize", "--model", model, "--json", stdin=lines).splitlines()
         self.assertEqual(len(output), len(known))
         for number, line in zip(known, output):
             self.assertEqual(json.loads(line), decoded.get(number, texts[number].decode()), (name, number))
@@ -68,7 +71,7 @@ class TokenizeTest(CommandTest):
             return
         for name in ["spm-bpe", "spm-unigram"]:
             model = TOKENIZERS / name / "tokenizer.model"
-            self.check_texts(name, model, *self.check_ids(name, model))
+            self.check_texts(name, model, *self.check_ids(name, model, [b"<s>", b"</s>", b"<ctl>"]))
 
     def test_the_tokenizer_inside_a_gguf_file(self):
         texts = json.loads((GOLDEN / "models" / "gguf" / "q8_0.golden.json").read_text())["texts"]

@@ -87,7 +87,8 @@ class UsageTest(CommandTest):
             self.refuse(2, "generate", "--model", Q8_0, "--prompt", "a", "--num-return-sequences", value)
 
     def test_wrong_values_in_the_environment(self):
-        self.refuse(2, "inspect", "--model", Q8_0, env=environment(TULLE_ISA="mmx"), saying=["TULLE_ISA", "mmx"])
+        self.refuse(1, "inspect", "--model", Q8_0, env=environment(TULLE_ISA="mmx"), saying=["TULLE_ISA", "mmx", "scalar"])
+        self.succeed("inspect", "--model", Q8_0, "--isa", "scalar", env=environment(TULLE_ISA="mmx"))
 
 
 if __name__ == "__main__":

@@ -133,14 +133,7 @@ class Chat {
     interrupt_.clear();
     const std::string text = pipeline_.apply_chat_template(messages_);
     const auto tokens = pipeline_.tokenizer().encode(text);
-    tulle::GeneratedText answer;
-    try {
-      answer = session_.continue_from(tokens, options_);
-    } catch (const tulle::Error& error) {
-      if (error.code() != tulle::ErrorCode::state) throw;
-      session_.clear();  // the sliding cache cannot go back to where the old and the new text part
-      answer = session_.continue_from(tokens, options_);
-    }
+    const tulle::GeneratedText answer = session_.continue_from(tokens, options_);
     output_.write("\n");
     output_.flush();
     if (answer.finish_reason == tulle::FinishReason::capacity) {

@@ -8,6 +8,8 @@
 #include <memory>
 #include <new>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "command_line.hpp"
 #include "interrupt.hpp"
@@ -37,6 +39,21 @@ int usage_error(const CLI::App& program, std::string message) {
   return report(2, message + "; see '" + command + " --help'");
 }
 
+/// The arguments as CLI11 takes them, the last one first. It reads "--flag=" as a flag without a value; here the value is
+/// empty.
+std::vector<std::string> reversed_arguments(int count, char** arguments) {
+  std::vector<std::string> reversed;
+  for (int i = count - 1; i > 0; --i) {
+    std::string argument = arguments[i];
+    if (argument.starts_with("--") && argument.find('=') == argument.size() - 1) {
+      reversed.emplace_back();
+      argument.pop_back();
+    }
+    reversed.push_back(std::move(argument));
+  }
+  return reversed;
+}
+
 }  // namespace
 
 int main(int count, char** arguments) {
@@ -48,15 +65,15 @@ int main(int count, char** arguments) {
   program.footer(footer);
   program.set_version_flag("--version", "tulle " TULLE_VERSION, "Print the version and exit");
   program.set_help_flag("-h,--help", "Print this help and exit");
-  program.require_subcommand(1);
+  program.require_subcommand(0, 1);
   const std::array commands{generate_command(program),   chat_command(program),   tokenize_command(program),
                             detokenize_command(program), logits_command(program), inspect_command(program)};
   try {
-    program.parse(count, arguments);
+    program.parse(reversed_arguments(count, arguments));
     for (const Command& command : commands) {
       if (command.flags->parsed()) return command.run();
     }
-    return 2;
+    throw UsageError("a subcommand is required");
   } catch (const CLI::Success& done) {
     return program.exit(done);
   } catch (const CLI::ParseError& error) {

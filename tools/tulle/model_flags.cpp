@@ -52,5 +52,5 @@ void ModelFlags::add_to(CLI::App& flags) {
       ->check(size)
       ->type_name("N");
   add("--sinks", engine.sinks, "First tokens that the sliding cache keeps")->check(size)->type_name("N");
-  add_name("--isa", isa, sets, "Instruction set; without it the machine's best")->envname("TULLE_ISA");
+  add_name("--isa", isa, sets, "Instruction set; without it TULLE_ISA, or the machine's best");
 }

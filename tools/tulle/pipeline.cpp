@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pipeline.hpp"
 
+#include <cstdlib>
+#include <tulle/core/error.hpp>
 #include <tulle/tensor/isa.hpp>
 #include <utility>
 
@@ -10,9 +12,25 @@
 
 template class tulle::Decoder<tulle::AnyKernel, tulle::AnyCache>;
 
+namespace {
+
+/// `name` (--isa), or what the environment asks for. Errors: invalid_argument, unsupported.
+void choose_instruction_set(const std::string& name) {
+  const char* variable = std::getenv("TULLE_ISA");
+  if (!name.empty()) return tulle::use_instruction_set(name);
+  if (variable == nullptr || *variable == '\0') return;
+  try {
+    tulle::use_instruction_set(variable);
+  } catch (const tulle::Error& error) {
+    tulle::fail(error.code(), "TULLE_ISA: ", error.what());
+  }
+}
+
+}  // namespace
+
 std::shared_ptr<const tulle::Model<tulle::AnyKernel>> load_model(const tulle::Checkpoint& checkpoint,
                                                                  const ModelFlags& flags) {
-  if (!flags.isa.empty()) tulle::use_instruction_set(flags.isa);
+  choose_instruction_set(flags.isa);
   tulle::PackOptions pack;
   pack.kernel = tulle::kernel_choice(flags.kernel);
   ProgressBar bar;
@@ -21,11 +39,9 @@ std::shared_ptr<const tulle::Model<tulle::AnyKernel>> load_model(const tulle::Ch
 
 std::unique_ptr<tulle::TextGeneration> load_pipeline(const ModelFlags& flags) {
   const std::string path = model_path(flags.path);
-  const auto checkpoint = open_checkpoint(path);
-  auto tokenizer = open_tokenizer(path);
-  std::string chat_template = open_chat_template(path);
-  return std::make_unique<tulle::TextGeneration>(load_model(*checkpoint, flags), std::move(tokenizer),
-                                                 std::move(chat_template), flags.engine);
+  auto model = load_model(*open_checkpoint(path), flags);
+  return std::make_unique<tulle::TextGeneration>(std::move(model), open_tokenizer(path), open_chat_template(path),
+                                                 flags.engine);
 }
 
 std::unique_ptr<tulle::Engine> assemble_engine(std::shared_ptr<const tulle::Model<tulle::AnyKernel>> model,

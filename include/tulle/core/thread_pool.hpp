@@ -6,10 +6,8 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <thread>
 #include <type_traits>
-#include <utility>
 #include <vector>
 
 #include <tulle/core/error.hpp>
@@ -28,9 +26,12 @@ inline void relax_processor() noexcept {
 
 }  // namespace detail
 
-/// Runs one function on all workers at once; the caller is worker 0, so one worker costs no synchronisation.
-/// A waiting worker spins for about the gap between two regions of a token, then yields, then sleeps: it reacts within a
-/// microsecond while text is generated and costs nothing when none is, and gives way to a busy neighbour.
+/// Runs the parts of short regions on all threads at once; the caller takes part, so one thread costs no synchronisation.
+///
+/// Parts are claimed, not assigned: where a helper is late (asleep, or its core busy with something else) the caller runs
+/// the helper's part as well instead of waiting for it, so a busy neighbour costs its share of the machine and no more.
+/// A waiting helper spins for about the gap between two regions of a token, then yields, then sleeps: it reacts within a
+/// microsecond while text is generated and costs nothing when none is.
 /// Threads: `run` is called by one thread at a time and must not be nested.
 class ThreadPool {
  public:
@@ -39,9 +40,10 @@ class ThreadPool {
     if (threads == 0) threads = std::max<std::size_t>(1, std::thread::hardware_concurrency());
     constexpr std::size_t most = 1024;
     if (threads > most) fail(ErrorCode::invalid_argument, "threads must be at most ", most, ", not ", threads);
+    parts_ = static_cast<std::uint32_t>(threads);
     helpers_.reserve(threads - 1);
     try {
-      for (std::size_t worker = 1; worker < threads; ++worker) helpers_.emplace_back([this, worker] { serve(worker); });
+      for (std::size_t helper = 1; helper < threads; ++helper) helpers_.emplace_back([this] { serve(); });
     } catch (...) {
       stop();
       fail(ErrorCode::memory, "could not start ", threads, " threads; ask for fewer");
@@ -52,9 +54,10 @@ class ThreadPool {
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;
 
-  std::size_t size() const noexcept { return helpers_.size() + 1; }
+  /// Threads, the caller included; also the number of parts of a region.
+  std::size_t size() const noexcept { return parts_; }
 
-  /// Calls `work(worker)` for worker = 0 .. size() - 1, each on its own thread, and returns when all are done.
+  /// Calls `work(part)` once for every part = 0 .. size() - 1, on any of the threads, and returns when all are done.
   template <class Work>
   void run(Work&& work) noexcept {
     static_assert(std::is_nothrow_invocable_v<Work&, std::size_t>, "a parallel region must be noexcept");
@@ -63,12 +66,16 @@ class ThreadPool {
       return;
     }
     context_ = const_cast<void*>(static_cast<const void*>(&work));
-    call_ = [](void* context, std::size_t worker) noexcept { (*static_cast<std::remove_reference_t<Work>*>(context))(worker); };
-    busy_.store(helpers_.size(), std::memory_order_relaxed);
-    region_.fetch_add(1, std::memory_order_seq_cst);
+    call_ = [](void* context, std::size_t part) noexcept { (*static_cast<std::remove_reference_t<Work>*>(context))(part); };
+    unfinished_.store(parts_, std::memory_order_relaxed);
+    const std::uint32_t region = region_.load(std::memory_order_relaxed) + 1;
+    ticket_.store(std::uint64_t{region} << 32 | 1, std::memory_order_release);  // part 0 is the caller's
+    region_.store(region, std::memory_order_seq_cst);
     if (sleepers_.load(std::memory_order_seq_cst) != 0) region_.notify_all();
-    work(std::size_t{0});
-    for (unsigned turn = 0; busy_.load(std::memory_order_acquire) != 0; ++turn) {
+    finish(0);
+    while (run_next_part()) {
+    }
+    for (unsigned turn = 0; unfinished_.load(std::memory_order_acquire) != 0; ++turn) {
       if (turn < spins) {
         detail::relax_processor();
       } else {
@@ -81,7 +88,25 @@ class ThreadPool {
   static constexpr unsigned spins = 4000;  // about 50 to 100 microseconds of pauses
   static constexpr unsigned yields = 50;
 
-  void serve(std::size_t worker) noexcept {
+  void finish(std::size_t part) noexcept {
+    call_(context_, part);
+    unfinished_.fetch_sub(1, std::memory_order_release);
+  }
+
+  /// Claims and runs one part of the current region; false when all are claimed. A claim that succeeded keeps the region,
+  /// and with it `call_` and `context_`, alive until `finish` is done.
+  bool run_next_part() noexcept {
+    std::uint64_t ticket = ticket_.load(std::memory_order_acquire);
+    while (static_cast<std::uint32_t>(ticket) < parts_) {
+      if (ticket_.compare_exchange_weak(ticket, ticket + 1, std::memory_order_acq_rel, std::memory_order_acquire)) {
+        finish(static_cast<std::uint32_t>(ticket));
+        return true;
+      }
+    }
+    return false;
+  }
+
+  void serve() noexcept {
     std::uint32_t seen = 0;
     while (true) {
       unsigned turn = 0;
@@ -98,14 +123,14 @@ class ThreadPool {
         ++turn;
       }
       seen = region_.load(std::memory_order_acquire);
-      if (stopping_) return;
-      call_(context_, worker);
-      busy_.fetch_sub(1, std::memory_order_release);
+      if (stopping_.load(std::memory_order_acquire)) return;
+      while (run_next_part()) {
+      }
     }
   }
 
   void stop() noexcept {
-    stopping_ = true;
+    stopping_.store(true, std::memory_order_release);
     region_.fetch_add(1, std::memory_order_seq_cst);
     region_.notify_all();
     for (std::thread& helper : helpers_) helper.join();
@@ -113,12 +138,14 @@ class ThreadPool {
   }
 
   std::vector<std::thread> helpers_;
+  std::uint32_t parts_ = 1;
   void (*call_)(void*, std::size_t) noexcept = nullptr;
   void* context_ = nullptr;
-  bool stopping_ = false;
+  std::atomic<bool> stopping_{false};
   alignas(64) std::atomic<std::uint32_t> region_{0};  // counts regions; a change wakes the helpers
   std::atomic<std::uint32_t> sleepers_{0};
-  alignas(64) std::atomic<std::size_t> busy_{0};
+  alignas(64) std::atomic<std::uint64_t> ticket_{~std::uint64_t{0}};  // region << 32 | the next part to claim
+  alignas(64) std::atomic<std::uint32_t> unfinished_{0};
 };
 
 /// Worker `worker` of `workers` gets part [begin, end) of `count` items, in whole steps.

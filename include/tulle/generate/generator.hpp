@@ -127,7 +127,9 @@ class Generator {
     if (id < sequences_.size()) sequences_[id].running = false;
   }
 
+  /// Frees the slot of a sequence. One that does not exist is left alone.
   void remove(SequenceId id) noexcept {
+    if (id >= sequences_.size()) return;
     cache_.release(id);
     sequences_[id] = Sequence();
   }

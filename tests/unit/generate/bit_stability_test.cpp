@@ -101,6 +101,7 @@ void check_bits(const Subject& subject) {
     if (!machine_has(set)) continue;
     const testing::ActiveSet active(set);
     for (const std::string dtype : {"f32", "f16", "i8"}) {
+      if (set != usual && dtype == "f16") continue;  // the other sets: briefly
       std::vector<float> contiguous;
       for (const Setting& setting : settings) {
         CAPTURE(subject.model, subject.kernel, setting.cache, setting.window, dtype, instruction_set_name(set));
@@ -119,12 +120,13 @@ void check_bits(const Subject& subject) {
           CHECK(same_bits(testing::prompt_logits(*run(chunk, 1), tokens), plain));
         }
         CHECK(same_bits(batched(*run(16, 1), tokens), plain));
-        if (set != usual) continue;  // what follows does not depend on it
+        if (set != usual) continue;
+        check_history(*run(16, 1), tokens, plain);
+        if (dtype != "i8") continue;  // threads share work by rows and heads, whatever the element
         for (const std::size_t threads : {2, 3}) {
           CAPTURE(threads);
           CHECK(same_bits(testing::prompt_logits(*run(33, threads), tokens), plain));
         }
-        check_history(*run(16, 1), tokens, plain);
       }
     }
   }

@@ -134,23 +134,6 @@ TEST_CASE("several continuations share one prefill and are those of their stream
   }
 }
 
-TEST_CASE("a shared prefill goes through the model once", "[generate][generation_run]") {
-  // 64 prompt tokens in chunks of 16 are 4 steps; 5 tokens for each of 3 continuations, of which the first needs the last
-  // prompt token once more, are 5. Three prefills would be 12.
-  const auto engine = tiny_engine(name, small_engine());
-  GenerationOptions options = at_most(5);
-  options.num_return_sequences = 3;
-  GenerationRun going(*engine, *tiny_tokenizer(), {prompt(64)}, options);
-  std::size_t pieces = 0;
-  while (going.next()) ++pieces;
-  CHECK(pieces == 15);
-  std::size_t steps = 0;
-  const SequenceId id = engine->start(prompt(64), SamplerChain(), testing::only_logits());
-  while (testing::step(*engine, [](const Emission&) {})) ++steps;
-  CHECK(steps == 3);
-  engine->remove(id);
-}
-
 TEST_CASE("returned logits are those of every position but the last token", "[generate][generation_run]") {
   for (const std::size_t copies : {1, 2}) {
     const auto engine = tiny_engine(name, small_engine());
