@@ -83,12 +83,10 @@ class Chat {
     if (interactive_) output_.write(commands);
     bool asked_to_leave = false;
     for (;;) {
-      if (interactive_) output_.write("> ");
-      output_.flush();
       interrupt_.clear();
-      const std::optional<std::string> line = reader_.next(output_);
-      if (!line && reader_.interrupted()) {
-        if (!interrupt_.raised()) continue;  // another signal
+      if (interactive_) output_.write("> ");
+      const std::optional<std::string> line = reader_.next(output_, &interrupt_.flag());
+      if (!line && interrupt_.raised()) {
         if (asked_to_leave) return interrupted_status;
         asked_to_leave = true;
         if (interactive_) output_.write("\n(Ctrl-C again, Ctrl-D or /exit leaves)\n");

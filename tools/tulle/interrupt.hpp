@@ -9,7 +9,7 @@ void end_on_interrupt();
 
 inline constexpr int interrupted_status = 130;
 
-/// While it lives, Ctrl-C sets a flag. System calls that wait return EINTR then. At most one at a time.
+/// While it lives, Ctrl-C sets a flag. At most one at a time.
 class Interrupt {
  public:
   enum class Again { ends_program, is_ignored };  ///< what a second Ctrl-C does before `clear`

@@ -70,6 +70,7 @@ std::vector<tulle::Token> read_tokens(const Flags& flags) {
 int logits(const Flags& flags) {
   if (flags.tokens_flag->count() == 0 && flags.tokens_file.empty())
     throw UsageError("--tokens or --tokens-file is required");
+  if (flags.output.empty()) throw UsageError("--output is required");
   const std::vector<tulle::Token> tokens = read_tokens(flags);
   const auto checkpoint = open_checkpoint(model_path(flags.model.path));
   const auto model = load_model(*checkpoint, flags.model);
@@ -114,7 +115,7 @@ Command logits_command(CLI::App& program) {
   app->add_option(flag_names("--tokens-file"), flags->tokens_file, "A file that holds them")
       ->type_name("FILE")
       ->excludes(flags->tokens_flag);
-  app->add_option("-o,--output", flags->output, "The NumPy file to write")->type_name("FILE")->required();
+  app->add_option("-o,--output", flags->output, "The NumPy file to write")->type_name("FILE");
   flags->model.add_to(*app);
   return {app, [flags] { return logits(*flags); }};
 }

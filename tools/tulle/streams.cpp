@@ -2,6 +2,7 @@
 #include "streams.hpp"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -16,14 +17,27 @@ namespace {
 
 constexpr std::size_t block_bytes = std::size_t{1} << 16;
 
-/// Appends up to a block; returns how many bytes came (0 at the end), or -1 with errno EINTR.
-ssize_t read_block(int file, std::string& text, const std::string& name) {
+/// Appends up to a block; returns how many bytes came, 0 at the end.
+std::size_t read_block(int file, std::string& text, const std::string& name) {
   const std::size_t size = text.size();
   text.resize(size + block_bytes);
-  const ssize_t count = ::read(file, text.data() + size, block_bytes);
-  text.resize(size + static_cast<std::size_t>(count < 0 ? 0 : count));
-  if (count < 0 && errno != EINTR) tulle::fail(ErrorCode::io, "cannot read ", name, ": ", std::strerror(errno));
-  return count;
+  ssize_t count;
+  do {
+    count = ::read(file, text.data() + size, block_bytes);
+  } while (count < 0 && errno == EINTR);
+  if (count < 0) tulle::fail(ErrorCode::io, "cannot read ", name, ": ", std::strerror(errno));
+  text.resize(size + static_cast<std::size_t>(count));
+  return static_cast<std::size_t>(count);
+}
+
+/// Whether something can be read (or the end has come) before `stop` is set.
+bool wait_for_input(int file, const std::atomic<bool>& stop) noexcept {
+  constexpr int look_every_ms = 100;
+  while (!stop.load()) {
+    pollfd waited{file, POLLIN, 0};
+    if (::poll(&waited, 1, look_every_ms) > 0) return true;
+  }
+  return false;
 }
 
 }  // namespace
@@ -83,8 +97,7 @@ void Output::flush() {
   buffer_.clear();
 }
 
-std::optional<std::string> LineReader::next(Output& output) {
-  interrupted_ = false;
+std::optional<std::string> LineReader::next(Output& output, const std::atomic<bool>* stop) {
   for (;;) {
     const std::size_t end = buffer_.find('\n', searched_);
     if (end != std::string::npos) {
@@ -97,10 +110,9 @@ std::optional<std::string> LineReader::next(Output& output) {
     begin_ = 0;
     searched_ = buffer_.size();
     output.flush();
-    const ssize_t count = read_block(standard_input, buffer_, "standard input");
-    if (count > 0) continue;
-    interrupted_ = count < 0;
-    if (interrupted_ || buffer_.empty()) return std::nullopt;
+    if (stop != nullptr && !wait_for_input(standard_input, *stop)) return std::nullopt;
+    if (read_block(standard_input, buffer_, "standard input") != 0) continue;
+    if (buffer_.empty()) return std::nullopt;
     searched_ = 0;
     ++lines_;
     return std::exchange(buffer_, {});

@@ -2,6 +2,7 @@
 /// \file Standard input by lines, standard output with its errors noticed.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <optional>
 #include <string>
@@ -34,17 +35,13 @@ class Output {
 /// Lines of standard input, without their '\n'; a '\r' is part of its line. The last line may lack its '\n'.
 class LineReader {
  public:
-  /// The next line, or nothing at the end of input, or (see `interrupted`) after Ctrl-C. Before it waits for more input
+  /// The next line, or nothing at the end of input and when `stop` becomes true meanwhile. Before it waits for more input
   /// it flushes `output`, so that another program can hold a conversation with this one. Errors: io.
-  std::optional<std::string> next(Output& output);
-
-  /// Whether the last `next` gave nothing because a signal came, and not for the end of input.
-  bool interrupted() const noexcept { return interrupted_; }
+  std::optional<std::string> next(Output& output, const std::atomic<bool>* stop = nullptr);
 
   std::size_t lines() const noexcept { return lines_; }  ///< read so far
 
  private:
   std::string buffer_;
   std::size_t begin_ = 0, searched_ = 0, lines_ = 0;
-  bool interrupted_ = false;
 };
