@@ -102,7 +102,7 @@ class ChatTest(CommandTest):
         for _ in range(2):
             process.stdin.write(b"Hello\n")
             process.stdin.flush()
-            self.assertTrue(process.stdout.read(10))
+            self.assertTrue(os.read(process.stdout.fileno(), 10))  # read() could answer from the turn before
             process.send_signal(signal.SIGINT)
             time.sleep(0.5)
             while select.select([process.stdout], [], [], 0.5)[0]:

@@ -128,7 +128,6 @@ class Chat {
   }
 
   std::string continue_conversation() {
-    interrupt_.clear();
     const std::string text = pipeline_.apply_chat_template(messages_);
     const auto tokens = pipeline_.tokenizer().encode(text);
     const tulle::GeneratedText answer = session_.continue_from(tokens, options_);
