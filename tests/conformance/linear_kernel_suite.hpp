@@ -37,7 +37,7 @@ double value_read(const Weights&, const QuantizedInput& input, std::size_t index
   const InputTile tile = input_tile(index / tile_inputs * tile_inputs, input.inputs());
   const std::size_t lane = index - tile.first;
   return double{input.scales(tile)[column / group_columns * tile.width + lane]} *
-         input.codes(tile)[(column / 4 * tile.width + lane) * 4 + column % 4];
+         input.codes(tile)[code_index(column, tile.width, lane)];
 }
 
 inline double value_read(const AnyKernel::Weights& weights, const AnyKernel::Input& input, std::size_t index,
@@ -70,15 +70,16 @@ class GuardedOutput {
   std::vector<float> values_;
 };
 
-/// The laws of one kernel, for rows of one type. `Reference` is the kernel whose bits `Kernel` must give: the scalar
-/// one.
+/// The laws of one kernel, for rows of one type, with zeros in them where the kernel is a sparse one. `Reference` is the
+/// kernel whose bits `Kernel` must give: the scalar dense one.
 template <LinearKernel Kernel, LinearKernel Reference = Kernel>
 class LinearKernelSuite {
  public:
-  explicit LinearKernelSuite(DType dtype, PackOptions options = {}) : dtype_(dtype), options_(options) {}
+  explicit LinearKernelSuite(DType dtype, PackOptions options = {}, testing::Zeros zeros = {})
+      : dtype_(dtype), options_(options), zeros_(zeros) {}
 
   void check_all() const {
-    CAPTURE(dtype_name(dtype_), Kernel::name, options_.int4_group, options_.scale_per_input);
+    CAPTURE(dtype_name(dtype_), Kernel::name, options_.int4_group, options_.scale_per_input, zeros_.kept, zeros_.group);
     check_shapes();
     check_largest_codes();
     check_broken_inputs();
@@ -123,7 +124,8 @@ class LinearKernelSuite {
   };
 
   EncodedMatrix random_matrix(std::size_t rows, std::size_t columns) const {
-    return testing::random_matrix(dtype_, rows, columns, static_cast<std::uint32_t>(rows * 4099 + columns));
+    const auto seed = static_cast<std::uint32_t>(rows * 4099 + columns);
+    return testing::pruned(testing::random_matrix(dtype_, rows, columns, seed), zeros_, seed);
   }
   static InputRows random_inputs(std::size_t inputs, std::size_t columns) {
     return {inputs, columns, testing::random_floats(inputs * columns, static_cast<std::uint32_t>(inputs + columns))};
@@ -233,8 +235,8 @@ class LinearKernelSuite {
         constexpr std::array patterns{0x00u, 0xFFu, 0xAAu, 0x0Fu, 0x33u, 0x69u};  // a set bit is a negative value
         values[at] = patterns[at / columns] >> at % 8 & 1 ? -1.0f : 1.0f;
       }
-      const Problem problem(*this, MatrixEncoder(dtype_, 7, static_cast<std::uint8_t>(code)).encode(rows, columns),
-                            InputRows(inputs, columns, values));
+      EncodedMatrix matrix = MatrixEncoder(dtype_, 7, static_cast<std::uint8_t>(code)).encode(rows, columns);
+      const Problem problem(*this, testing::pruned(std::move(matrix), zeros_, 7), InputRows(inputs, columns, values));
       typename Kernel::Input input(inputs, columns);
       Kernel::start(problem.weights, inputs, input);
       Kernel::prepare(problem.weights, problem.x.first(inputs), input, {0, inputs});
@@ -268,7 +270,8 @@ class LinearKernelSuite {
       std::fill_n(x.row(oddities.size() + odd), columns, oddities[odd]);  // and alone
     }
     std::fill_n(x.row(inputs - 1), columns, 0.0f);
-    EncodedMatrix matrix = MatrixEncoder(dtype_, 3, std::uint8_t{0x35}).encode(rows, columns);
+    EncodedMatrix matrix =
+        testing::pruned(MatrixEncoder(dtype_, 3, std::uint8_t{0x35}).encode(rows, columns), zeros_, 3);
     const Problem problem(*this, std::move(matrix), std::move(x));
     typename Kernel::Input input(inputs, columns);
     Kernel::start(problem.weights, inputs, input);
@@ -311,6 +314,7 @@ class LinearKernelSuite {
 
   DType dtype_;
   PackOptions options_;
+  testing::Zeros zeros_;
 };
 
 }  // namespace tulle::conformance

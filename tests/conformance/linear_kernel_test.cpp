@@ -8,6 +8,8 @@
 #include <catch2/catch_all.hpp>
 
 #include <tulle/kernel/any_kernel.hpp>
+#include <tulle/kernel/balanced_i8.hpp>
+#include <tulle/kernel/bitmask_i8.hpp>
 #include <tulle/kernel/dense_float.hpp>
 #include <tulle/kernel/dense_i4.hpp>
 #include <tulle/kernel/dense_i8.hpp>
@@ -87,6 +89,35 @@ TEMPLATE_LIST_TEST_CASE("dense int4 keeps the laws of linear kernels", "[conform
   for (const std::size_t group : {32, 64, 128}) Suite(DType::f32, {.int4_group = group}).check_all();
   Suite(DType::q4_0).check_all();
   Suite(DType::q4_1).check_all();
+}
+
+TEMPLATE_LIST_TEST_CASE("bitmask int8 keeps the laws of linear kernels and gives the bits of dense int8",
+                        "[conformance][linear_kernel]", InstructionSets) {
+  require_machine<TestType>();
+  using Suite = LinearKernelSuite<BasicBitmaskI8<TestType>, BasicDenseI8<isa::Scalar>>;
+  for (const std::size_t kept : {1, 4, 8, 15}) Suite(DType::i8, {}, {kept, 16}).check_all();
+  Suite(DType::i8).check_all();  // no zeros at all
+  Suite(DType::i8, {.scale_per_input = true}, {3, 10}).check_all();
+  Suite(DType::q8_0, {}, {3, 10}).check_all();
+  Suite(DType::q6_k).check_all();
+  Suite(DType::f32, {}, {3, 10}).check_all();
+}
+
+TEMPLATE_LIST_TEST_CASE("balanced int8 keeps the laws of linear kernels and gives the bits of dense int8",
+                        "[conformance][linear_kernel]", InstructionSets) {
+  require_machine<TestType>();
+  using Suite2of4 = LinearKernelSuite<BasicTwoOfFourI8<TestType>, BasicDenseI8<isa::Scalar>>;
+  Suite2of4(DType::i8, {}, {2, 4}).check_all();
+  Suite2of4(DType::i8, {.scale_per_input = true}, {1, 4}).check_all();
+  Suite2of4(DType::q8_0, {}, {2, 4}).check_all();
+  using Suite4of16 = LinearKernelSuite<BasicFourOfSixteenI8<TestType>, BasicDenseI8<isa::Scalar>>;
+  Suite4of16(DType::i8, {}, {4, 16}).check_all();
+  Suite4of16(DType::q8_0, {}, {1, 4}).check_all();
+  Suite4of16(DType::f32, {}, {2, 16}).check_all();
+  using Suite8of16 = LinearKernelSuite<BasicEightOfSixteenI8<TestType>, BasicDenseI8<isa::Scalar>>;
+  Suite8of16(DType::i8, {}, {8, 16, 4}).check_all();
+  Suite8of16(DType::i8, {}, {2, 16}).check_all();
+  Suite8of16(DType::q8_0, {}, {1, 4}).check_all();
 }
 
 TEMPLATE_LIST_TEST_CASE("the run-time kernel keeps the laws and gives the bits of the form it chose",

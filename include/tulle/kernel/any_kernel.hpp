@@ -9,19 +9,27 @@
 #include <utility>
 #include <variant>
 
+#include <tulle/kernel/balanced_i8.hpp>
+#include <tulle/kernel/bitmask_i8.hpp>
 #include <tulle/kernel/dense_float.hpp>
 #include <tulle/kernel/dense_i4.hpp>
 #include <tulle/kernel/dense_i8.hpp>
+#include <tulle/kernel/i8_choice.hpp>
 #include <tulle/kernel/linear_kernel.hpp>
 
 namespace tulle {
 
-inline constexpr std::array<std::pair<std::string_view, KernelChoice>, 5> kernel_choices{
+inline constexpr std::array<std::pair<std::string_view, KernelChoice>, 10> kernel_choices{
     {{"auto", KernelChoice::automatic},
-     {"dense_f32", KernelChoice::dense_f32},
-     {"dense_f16", KernelChoice::dense_f16},
-     {"dense_i8", KernelChoice::dense_i8},
-     {"dense_i4", KernelChoice::dense_i4}}};
+     {DenseF32::name, KernelChoice::dense_f32},
+     {DenseF16::name, KernelChoice::dense_f16},
+     {DenseI8::name, KernelChoice::dense_i8},
+     {DenseI4::name, KernelChoice::dense_i4},
+     {"i8", KernelChoice::i8},
+     {BitmaskI8::name, KernelChoice::bitmask_i8},
+     {TwoOfFourI8::name, KernelChoice::two_of_four_i8},
+     {FourOfSixteenI8::name, KernelChoice::four_of_sixteen_i8},
+     {EightOfSixteenI8::name, KernelChoice::eight_of_sixteen_i8}}};
 
 /// The choice of that name. Errors: invalid_argument, with the names that exist.
 inline KernelChoice kernel_choice(std::string_view name) {
@@ -40,7 +48,7 @@ constexpr KernelChoice lossless_kernel(DType dtype) noexcept {
     case DType::bf16: return KernelChoice::dense_f16;
     case DType::i8:
     case DType::q8_0:
-    case DType::q6_k: return KernelChoice::dense_i8;
+    case DType::q6_k: return KernelChoice::i8;
     case DType::q4_0:
     case DType::q4_1: return KernelChoice::dense_i4;
     default: return KernelChoice::dense_f32;
@@ -60,7 +68,11 @@ struct AnyKernel {
         case 0: return visitor(DenseF32{}, *std::get_if<0>(&form_));
         case 1: return visitor(DenseF16{}, *std::get_if<1>(&form_));
         case 2: return visitor(DenseI8{}, *std::get_if<2>(&form_));
-        default: return visitor(DenseI4{}, *std::get_if<3>(&form_));
+        case 3: return visitor(DenseI4{}, *std::get_if<3>(&form_));
+        case 4: return visitor(BitmaskI8{}, *std::get_if<4>(&form_));
+        case 5: return visitor(TwoOfFourI8{}, *std::get_if<5>(&form_));
+        case 6: return visitor(FourOfSixteenI8{}, *std::get_if<6>(&form_));
+        default: return visitor(EightOfSixteenI8{}, *std::get_if<7>(&form_));
       }
     }
 
@@ -80,7 +92,9 @@ struct AnyKernel {
 
    private:
     friend AnyKernel;
-    std::variant<DenseF32::Weights, DenseF16::Weights, DenseI8Weights, DenseI4Weights> form_;
+    std::variant<DenseF32::Weights, DenseF16::Weights, DenseI8::Weights, DenseI4::Weights, BitmaskI8::Weights,
+                 TwoOfFourI8::Weights, FourOfSixteenI8::Weights, EightOfSixteenI8::Weights>
+        form_;
   };
 
   /// Both forms of activations; only the one that the matrix reads is made.
@@ -106,7 +120,9 @@ struct AnyKernel {
     switch (options.kernel) {
       case KernelChoice::automatic:
       case KernelChoice::dense_f32: return true;
-      default: return options.kernel == lossless_kernel(dtype);
+      case KernelChoice::dense_f16: return DenseF16::keeps_values(dtype, options);
+      case KernelChoice::dense_i4: return DenseI4::keeps_values(dtype, options);
+      default: return DenseI8::keeps_values(dtype, options);
     }
   }
 
@@ -116,11 +132,16 @@ struct AnyKernel {
     if (choice == KernelChoice::automatic) {
       choice = source.uniform(dtype) ? lossless_kernel(dtype) : KernelChoice::dense_f32;
     }
+    if (choice == KernelChoice::i8) choice = fastest_i8(measure_i8(source), active_instruction_set());
     Weights weights;
     switch (choice) {
       case KernelChoice::dense_f16: weights.form_ = DenseF16::pack(source, options); break;
       case KernelChoice::dense_i8: weights.form_ = DenseI8::pack(source, options); break;
       case KernelChoice::dense_i4: weights.form_ = DenseI4::pack(source, options); break;
+      case KernelChoice::bitmask_i8: weights.form_ = BitmaskI8::pack(source, options); break;
+      case KernelChoice::two_of_four_i8: weights.form_ = TwoOfFourI8::pack(source, options); break;
+      case KernelChoice::four_of_sixteen_i8: weights.form_ = FourOfSixteenI8::pack(source, options); break;
+      case KernelChoice::eight_of_sixteen_i8: weights.form_ = EightOfSixteenI8::pack(source, options); break;
       default: weights.form_ = DenseF32::pack(source, options); break;
     }
     return weights;

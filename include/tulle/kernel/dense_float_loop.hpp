@@ -18,6 +18,8 @@ namespace tulle::detail {
 /// One tile of Y = X W^T for panels [columns][16 rows]: y = fma(w, x, y) over the columns in order, whatever the tile.
 template <class Element, class Isa>
 struct DenseFloatLoop {
+  static constexpr std::size_t far_panels = 4;
+
   const Element* panels;
   std::size_t columns;
   const FloatInput& input;
@@ -26,7 +28,7 @@ struct DenseFloatLoop {
 
   const Element* panel(std::size_t index) const noexcept { return panels + index * columns * panel_rows; }
 
-  /// Adds one finished panel x input to y, leaving out padding rows and rows outside the range.
+  /// Writes one finished panel x input to y, leaving out padding rows and rows outside the range.
   void store(std::size_t panel_index, std::size_t input_index, const float* values) const noexcept {
     const std::size_t first = panel_index * panel_rows;
     const std::size_t count = std::min(panel_rows, rows.end - first);

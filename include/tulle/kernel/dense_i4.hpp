@@ -11,8 +11,8 @@
 
 #include <tulle/core/aligned_buffer.hpp>
 #include <tulle/kernel/dense_i4_loop.hpp>
-#include <tulle/kernel/dense_i8.hpp>
 #include <tulle/kernel/linear_kernel.hpp>
+#include <tulle/kernel/quantized_input.hpp>
 
 namespace tulle {
 

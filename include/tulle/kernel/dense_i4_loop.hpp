@@ -24,6 +24,7 @@ template <bool Minima, class Isa>
 struct DenseI4Loop {
   static constexpr std::size_t span = group_columns;
   static constexpr std::size_t lines = span / 8;  ///< 64-byte lines of a span
+  static constexpr std::size_t far_panels = 4;
   static constexpr std::size_t sums_per_span = span / sum_columns;
 
   const std::uint8_t* codes;
@@ -77,7 +78,7 @@ struct DenseI4Loop {
           for (std::size_t column = begin; column < begin + span; ++column) {
             const unsigned pair = w[(column / 8 * panel_rows + row) * 4 + column % 4];
             const auto code = static_cast<std::int32_t>(column % 8 < 4 ? pair & 15u : pair >> 4);
-            dot += code * x[(column / 4 * tile.width + lane) * 4 + column % 4];
+            dot += code * x[code_index(column, tile.width, lane)];
           }
           const std::size_t at = scale_index(which, begin) + row;
           values[row] = std::fma(static_cast<float>(dot), to_float(scales[at]) * x_scale, values[row]);
@@ -103,7 +104,6 @@ struct DenseI4Loop {
   TULLE_TARGET_AVX2 void compute(isa::Avx2, const std::size_t* which, const InputTile& tile) const noexcept {
     constexpr std::size_t at_once = Panels * Inputs <= 2 ? Panels : 1;
     constexpr std::size_t lanes = Inputs < 4 ? Inputs : 4;
-    const auto* x = reinterpret_cast<const std::int32_t*>(input.codes(tile));
     const float* x_scales = input.scales(tile);
     const __m256i ones = _mm256_set1_epi16(1), nibble = _mm256_set1_epi8(15);
     for (std::size_t p0 = 0; p0 < Panels; p0 += at_once) {
@@ -117,6 +117,7 @@ struct DenseI4Loop {
           for (std::size_t lane = 0; lane < lanes; ++lane) values[p][lane][0] = values[p][lane][1] = _mm256_setzero_ps();
         }
         for (std::size_t begin = 0; begin < padded_columns(); begin += span) {
+          const std::int8_t* x = input.codes(tile) + code_index(begin, Inputs, lane0);
           std::int32_t x_sum[lanes];
 #pragma GCC unroll 4
           for (std::size_t lane = 0; lane < lanes; ++lane) x_sum[lane] = sum_of_inputs(tile, begin, lane0 + lane);
@@ -127,28 +128,26 @@ struct DenseI4Loop {
               __m256i dots[lanes];
 #pragma GCC unroll 4
               for (std::size_t lane = 0; lane < lanes; ++lane) dots[lane] = _mm256_set1_epi32(Minima ? 0 : -8 * x_sum[lane]);
-              for (std::size_t line0 = begin / 8; line0 < begin / 8 + lines; line0 += 4) {
-                __m256i pairs[lanes];
+              __m256i pairs[lanes];
 #pragma GCC unroll 4
-                for (std::size_t lane = 0; lane < lanes; ++lane) pairs[lane] = _mm256_setzero_si256();
+              for (std::size_t lane = 0; lane < lanes; ++lane) pairs[lane] = _mm256_setzero_si256();
 #pragma GCC unroll 4
-                for (std::size_t line = line0; line < line0 + 4; ++line) {
-                  const __m256i both =
-                      _mm256_load_si256(reinterpret_cast<const __m256i*>(w[p] + line * 4 * panel_rows + 32 * half));
-                  const __m256i low = _mm256_and_si256(both, nibble);
-                  const __m256i high = _mm256_and_si256(_mm256_srli_epi16(both, 4), nibble);
-#pragma GCC unroll 4
-                  for (std::size_t lane = 0; lane < lanes; ++lane) {
-                    const __m256i x_low = _mm256_set1_epi32(x[2 * line * Inputs + lane0 + lane]);
-                    const __m256i x_high = _mm256_set1_epi32(x[(2 * line + 1) * Inputs + lane0 + lane]);
-                    pairs[lane] = _mm256_add_epi16(pairs[lane], _mm256_add_epi16(_mm256_maddubs_epi16(low, x_low),
-                                                                                 _mm256_maddubs_epi16(high, x_high)));
-                  }
-                }
+              for (std::size_t line = 0; line < lines; ++line) {
+                const __m256i both = _mm256_load_si256(
+                    reinterpret_cast<const __m256i*>(w[p] + (begin / 8 + line) * 4 * panel_rows + 32 * half));
+                const __m256i low = _mm256_and_si256(both, nibble);
+                const __m256i high = _mm256_and_si256(_mm256_srli_epi16(both, 4), nibble);
 #pragma GCC unroll 4
                 for (std::size_t lane = 0; lane < lanes; ++lane) {
-                  dots[lane] = _mm256_add_epi32(dots[lane], _mm256_madd_epi16(pairs[lane], ones));
+                  const std::int8_t* eight = x + code_index(8 * line, Inputs, lane);
+                  pairs[lane] = _mm256_add_epi16(
+                      pairs[lane], _mm256_add_epi16(_mm256_maddubs_epi16(low, _mm256_set1_epi32(load_quad(eight))),
+                                                    _mm256_maddubs_epi16(high, _mm256_set1_epi32(load_quad(eight + 4)))));
                 }
+              }
+#pragma GCC unroll 4
+              for (std::size_t lane = 0; lane < lanes; ++lane) {
+                dots[lane] = _mm256_add_epi32(dots[lane], _mm256_madd_epi16(pairs[lane], ones));
               }
               const std::size_t at = scale_index(which[p0 + p], begin) + 8 * half;
               const __m256 w_scale = load8(scales + at);
@@ -182,7 +181,6 @@ struct DenseI4Loop {
 
   template <std::size_t Panels, std::size_t Inputs>
   TULLE_TARGET_AVX512 void compute(isa::Avx512, const std::size_t* which, const InputTile& tile) const noexcept {
-    const auto* x = reinterpret_cast<const std::int32_t*>(input.codes(tile));
     const float* x_scales = input.scales(tile);
     const __m512i nibble = _mm512_set1_epi8(15);
     __m512 values[Panels][Inputs];
@@ -194,6 +192,7 @@ struct DenseI4Loop {
       for (std::size_t lane = 0; lane < Inputs; ++lane) values[p][lane] = _mm512_setzero_ps();
     }
     for (std::size_t begin = 0; begin < padded_columns(); begin += span) {
+      const std::int8_t* x = input.codes(tile) + code_index(begin, Inputs, 0);
       std::int32_t x_sum[Inputs];
       __m512i dots[Panels][Inputs];
 #pragma GCC unroll 8
@@ -203,18 +202,18 @@ struct DenseI4Loop {
         for (std::size_t p = 0; p < Panels; ++p) dots[p][lane] = _mm512_set1_epi32(Minima ? 0 : -8 * x_sum[lane]);
       }
 #pragma GCC unroll 4
-      for (std::size_t line = begin / 8; line < begin / 8 + lines; ++line) {
+      for (std::size_t line = 0; line < lines; ++line) {
         __m512i low[Panels], high[Panels];
 #pragma GCC unroll 4
         for (std::size_t p = 0; p < Panels; ++p) {
-          const __m512i both = _mm512_load_si512(w[p] + line * 4 * panel_rows);
+          const __m512i both = _mm512_load_si512(w[p] + (begin / 8 + line) * 4 * panel_rows);
           low[p] = _mm512_and_si512(both, nibble);
           high[p] = _mm512_and_si512(_mm512_srli_epi16(both, 4), nibble);
         }
 #pragma GCC unroll 8
         for (std::size_t lane = 0; lane < Inputs; ++lane) {
-          const __m512i x_low = _mm512_set1_epi32(x[2 * line * Inputs + lane]);
-          const __m512i x_high = _mm512_set1_epi32(x[(2 * line + 1) * Inputs + lane]);
+          const std::int8_t* eight = x + code_index(8 * line, Inputs, lane);
+          const __m512i x_low = _mm512_set1_epi32(load_quad(eight)), x_high = _mm512_set1_epi32(load_quad(eight + 4));
 #pragma GCC unroll 4
           for (std::size_t p = 0; p < Panels; ++p) {
             dots[p][lane] = _mm512_dpbusd_epi32(_mm512_dpbusd_epi32(dots[p][lane], low[p], x_low), high[p], x_high);

@@ -15,8 +15,20 @@ namespace tulle {
 /// Output rows are stored and computed in panels of this many; row ranges begin and end at a multiple of it (or at the end).
 inline constexpr std::size_t panel_rows = 16;
 
-/// Which dense form a run-time kernel packs a matrix into. `automatic` keeps every value of the file.
-enum class KernelChoice { automatic, dense_f32, dense_f16, dense_i8, dense_i4 };
+/// Which form a run-time kernel packs a matrix into. `automatic` keeps every value of the file; `i8` quantizes to int8, in the
+/// layout that is the fastest for the zeros the matrix has.
+enum class KernelChoice {
+  automatic,
+  dense_f32,
+  dense_f16,
+  dense_i8,
+  dense_i4,
+  i8,
+  bitmask_i8,
+  two_of_four_i8,
+  four_of_sixteen_i8,
+  eight_of_sixteen_i8
+};
 
 /// What packing may be asked for; a kernel ignores what does not concern it.
 struct PackOptions {

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <limits>
 
 #include <tulle/core/aligned_buffer.hpp>
@@ -21,8 +22,13 @@ inline constexpr std::size_t group_columns = 32;
 /// Columns whose codes are summed for kernels with an offset in their weights.
 inline constexpr std::size_t sum_columns = 16;
 
+/// Where the code of a column lies in a tile of `width` inputs, for input `lane` of it: [columns / 16][width][16].
+constexpr std::size_t code_index(std::size_t column, std::size_t width, std::size_t lane) noexcept {
+  return (column / sum_columns * width + lane) * sum_columns + column % sum_columns;
+}
+
 /// x is about scale * code; code = round half even(x * 127 / max|x|) over the group, in [-127, 127].
-/// Layout per tile of `width` inputs: codes [columns / 4][width][4], scales [columns / 32][width], sums [columns / 16][width].
+/// Layout per tile of `width` inputs: codes [columns / 16][width][16], scales [columns / 32][width], sums [columns / 16][width].
 class QuantizedInput {
  public:
   /// Room for `most_inputs` rows of at most `most_columns` columns. Errors: memory.
@@ -93,7 +99,9 @@ void QuantizedInput::quantize(MatrixView<const float> x, RowRange range) noexcep
 
 inline void QuantizedInput::clear_lane(const InputTile& tile, std::size_t lane) noexcept {
   auto* codes = const_cast<std::int8_t*>(this->codes(tile));
-  for (std::size_t quad = 0; quad < padded_ / 4; ++quad) std::fill_n(codes + (quad * tile.width + lane) * 4, 4, std::int8_t{0});
+  for (std::size_t column = 0; column < padded_; column += sum_columns) {
+    std::fill_n(codes + code_index(column, tile.width, lane), sum_columns, std::int8_t{0});
+  }
   auto* scales = const_cast<float*>(this->scales(tile));
   for (std::size_t group = 0; group < padded_ / group_columns; ++group) scales[group * tile.width + lane] = 0;
   auto* sums = const_cast<std::int32_t*>(this->sums(tile));
@@ -133,7 +141,7 @@ inline void QuantizedInput::quantize_row(isa::Scalar, const float* x, const Inpu
       for (std::size_t column = part; column < part + sum_columns; ++column) {
         const float scaled = column < end && inverse != 0.0f ? std::nearbyint(x[column] * inverse) : 0.0f;
         const auto code = static_cast<std::int8_t>(scaled);
-        codes[(column / 4 * tile.width + lane) * 4 + column % 4] = code;
+        codes[code_index(column, tile.width, lane)] = code;
         sum += code;
       }
       sums[part / sum_columns * tile.width + lane] = sum;
@@ -184,8 +192,6 @@ TULLE_TARGET_AVX2 inline void QuantizedInput::quantize_row(isa::Avx2, const floa
     }
     const __m256i packed = _mm256_permutevar8x32_epi32(
         _mm256_packs_epi16(_mm256_packs_epi32(whole[0], whole[1]), _mm256_packs_epi32(whole[2], whole[3])), order);
-    alignas(32) std::int32_t quads[group_columns / 4];
-    _mm256_store_si256(reinterpret_cast<__m256i*>(quads), packed);
     // Sums of 16 codes: ones (u8) times codes, pairs to quads, then the quads of each 128-bit half.
     __m256i sum = _mm256_madd_epi16(_mm256_maddubs_epi16(_mm256_set1_epi8(1), packed), _mm256_set1_epi16(1));
     sum = _mm256_add_epi32(sum, _mm256_shuffle_epi32(sum, 0x4E));
@@ -193,11 +199,44 @@ TULLE_TARGET_AVX2 inline void QuantizedInput::quantize_row(isa::Avx2, const floa
     const std::size_t part = begin / sum_columns;
     sums[part * tile.width + lane] = _mm256_extract_epi32(sum, 0);
     sums[(part + 1) * tile.width + lane] = _mm256_extract_epi32(sum, 4);
-    auto* out = reinterpret_cast<std::int32_t*>(codes) + begin / 4 * tile.width + lane;
-    for (std::size_t quad = 0; quad < group_columns / 4; ++quad) out[quad * tile.width] = quads[quad];
+    const auto out = [&](std::size_t column) {
+      return reinterpret_cast<__m128i*>(codes + code_index(column, tile.width, lane));
+    };
+    _mm_store_si128(out(begin), _mm256_castsi256_si128(packed));
+    _mm_store_si128(out(begin + sum_columns), _mm256_extracti128_si256(packed, 1));
   }
 }
 
 #endif
+
+/// What every kernel with a `QuantizedInput` shares: Weights has columns() and scale_per_input().
+template <class Isa>
+struct QuantizedInputKernel {
+  using Input = QuantizedInput;
+
+  template <class Weights>
+  static void start(const Weights& weights, std::size_t inputs, Input& input) noexcept {
+    input.start(inputs, weights.columns(), weights.scale_per_input());
+  }
+  template <class Weights>
+  static void prepare(const Weights&, MatrixView<const float> x, Input& input, RowRange range) noexcept {
+    input.quantize<Isa>(x, range);
+  }
+  template <class Weights>
+  static bool shares_input(const Weights& a, const Weights& b) noexcept {
+    return a.columns() == b.columns() && a.scale_per_input() == b.scale_per_input();
+  }
+};
+
+namespace detail {
+
+/// 4 codes as one 32-bit lane.
+inline std::int32_t load_quad(const std::int8_t* codes) noexcept {
+  std::int32_t quad;
+  std::memcpy(&quad, codes, sizeof quad);
+  return quad;
+}
+
+}  // namespace detail
 
 }  // namespace tulle

@@ -67,7 +67,7 @@ void run_panels(const Loop& loop, std::size_t inputs, std::size_t first, std::si
 }  // namespace detail
 
 /// Runs `loop.template run<Panels, Inputs>(panels, tile)` over the panels of `rows` and all input tiles.
-/// Panels that are taken together (4 for a single input, else 2) lie far apart: each is a memory stream of its own, and
+/// Panels that are taken together (`Loop::far_panels`, 2 or 4, for a single input, else 2) lie far apart: each is a memory stream of its own, and
 /// several streams read main memory 15 to 20 % faster than one. Tiles are the inner loop: a panel comes from main memory
 /// once and from the cache for every further tile.
 template <class Loop>
@@ -76,7 +76,7 @@ void for_each_tile(const Loop& loop, std::size_t inputs, RowRange rows) noexcept
   const std::size_t first = rows.begin / panel_rows;
   const std::size_t last = (rows.end + panel_rows - 1) / panel_rows;
   if (inputs == 1) {
-    detail::run_panels<4>(loop, inputs, first, last);
+    detail::run_panels<Loop::far_panels>(loop, inputs, first, last);
   } else {
     detail::run_panels<2>(loop, inputs, first, last);
   }

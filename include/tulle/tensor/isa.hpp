@@ -33,7 +33,7 @@ struct Scalar {
 struct Avx2 {
   static constexpr InstructionSet value = InstructionSet::avx2;
 };
-/// AVX-512 F, BW, DQ, VL and VNNI (Ice Lake, Zen 4 and later).
+/// AVX-512 F, BW, DQ, VL, VNNI, VBMI and VBMI2 (Ice Lake, Zen 4 and later).
 struct Avx512 {
   static constexpr InstructionSet value = InstructionSet::avx512;
 };
@@ -63,7 +63,9 @@ inline bool machine_has(InstructionSet set) noexcept {
       return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c");
     case InstructionSet::avx512:
       return machine_has(InstructionSet::avx2) && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-             __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512vnni");
+             __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
+             __builtin_cpu_supports("avx512vnni") && __builtin_cpu_supports("avx512vbmi") &&
+             __builtin_cpu_supports("avx512vbmi2");
   }
   return false;
 #else

@@ -17,8 +17,8 @@
 
 /// Function attributes. A function so marked may only be called after `machine_has` said yes.
 #define TULLE_TARGET_AVX2 __attribute__((target("avx2,fma,f16c")))
-#define TULLE_TARGET_AVX512 __attribute__((target("avx2,fma,f16c,avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")))
+#define TULLE_TARGET_AVX512 __attribute__((target("avx2,fma,f16c,avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,avx512vbmi,avx512vbmi2")))
 #define TULLE_INLINE_AVX2 inline __attribute__((always_inline, target("avx2,fma,f16c")))
 #define TULLE_INLINE_AVX512 \
-  inline __attribute__((always_inline, target("avx2,fma,f16c,avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")))
+  inline __attribute__((always_inline, target("avx2,fma,f16c,avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,avx512vbmi,avx512vbmi2")))
 #endif

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <cstring>
 #include <optional>
+#include <stdexcept>
 #include <vector>
 
 #include <tulle/core/half.hpp>
@@ -132,6 +133,50 @@ class MatrixEncoder {
 
 inline EncodedMatrix random_matrix(DType dtype, std::size_t rows, std::size_t columns, std::uint32_t seed) {
   return MatrixEncoder(dtype, seed).encode(rows, columns);
+}
+
+/// Which weights are zero: all but `kept` of every `group` neighbours, at most `widest` columns from one to the next.
+struct Zeros {
+  std::size_t kept = 1, group = 1;
+  std::size_t widest = 16;
+};
+
+/// Sets weights of an F32, I8 or Q8_0 matrix to zero.
+inline EncodedMatrix pruned(EncodedMatrix matrix, Zeros zeros, std::uint32_t seed) {
+  if (zeros.kept == zeros.group) return matrix;
+  Numbers numbers(seed);
+  const std::size_t columns = matrix.rows.columns();
+  const auto clear = [&](std::size_t row, std::size_t column) {
+    const auto& encoded = matrix.rows[row];
+    std::byte* bytes = matrix.bytes.data() + (encoded.data - matrix.bytes.data());
+    switch (encoded.dtype) {
+      case DType::f32: std::memset(bytes + 4 * column, 0, 4); break;
+      case DType::i8: bytes[column] = std::byte{0}; break;
+      case DType::q8_0: bytes[column / 32 * 34 + 2 + column % 32] = std::byte{0}; break;
+      default: throw std::logic_error("pruned: another type");
+    }
+  };
+  std::vector<std::size_t> kept(zeros.kept);
+  for (std::size_t row = 0; row < matrix.rows.rows(); ++row) {
+    for (std::size_t begin = 0; begin < columns; begin += zeros.group) {
+      for (bool good = false; !good;) {
+        for (std::size_t i = 0; i < kept.size();) {
+          kept[i] = numbers.below(zeros.group);
+          if (std::find(kept.begin(), kept.begin() + static_cast<std::ptrdiff_t>(i), kept[i]) ==
+              kept.begin() + static_cast<std::ptrdiff_t>(i)) {
+            ++i;
+          }
+        }
+        std::sort(kept.begin(), kept.end());
+        good = kept.front() < zeros.widest;
+        for (std::size_t i = 1; i < kept.size(); ++i) good = good && kept[i] - kept[i - 1] <= zeros.widest;
+      }
+      for (std::size_t k = 0; k < zeros.group && begin + k < columns; ++k) {
+        if (!std::binary_search(kept.begin(), kept.end(), k)) clear(row, begin + k);
+      }
+    }
+  }
+  return matrix;
 }
 
 /// F32 rows with these values.

@@ -130,7 +130,7 @@ TEMPLATE_LIST_TEST_CASE("codes, scales and sums are those of the scalar set for 
           bool same = true;
           for (std::size_t column = 0; column < input.padded_columns(); ++column) {
             same &=
-                input.codes(tile)[(column / 4 * tile.width + lane) * 4 + column % 4] == reference.codes(alone)[column];
+                input.codes(tile)[code_index(column, tile.width, lane)] == reference.codes(alone)[column];
             same &= input.scales(tile)[column / group_columns * tile.width + lane] ==
                     reference.scales(alone)[column / group_columns];
             same &= input.sums(tile)[column / sum_columns * tile.width + lane] ==
@@ -156,6 +156,6 @@ TEST_CASE("lanes beyond the last input are zero, whatever was there before", "[k
   for (std::size_t lane = 5; lane < 8; ++lane) {
     CHECK(input.scales(tile)[lane] == 0);
     for (std::size_t part = 0; part < 4; ++part) CHECK(input.sums(tile)[part * 8 + lane] == 0);
-    for (std::size_t quad = 0; quad < 16; ++quad) CHECK(input.codes(tile)[(quad * 8 + lane) * 4] == 0);
+    for (std::size_t quad = 0; quad < 16; ++quad) CHECK(input.codes(tile)[code_index(4 * quad, 8, lane)] == 0);
   }
 }

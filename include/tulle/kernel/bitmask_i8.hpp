@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file Unstructured sparse int8 weights: dense panels with the zeros squeezed out (L2).
+#pragma once
+
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <string_view>
+
+#include <tulle/kernel/i8_weights.hpp>
+
+namespace tulle {
+
+namespace detail {
+
+#if defined(TULLE_X86)
+
+/// For every byte of a mask, where vpshufb finds what belongs at its 8 positions: k at the position of the k-th set bit,
+/// the top bit (which makes zero) elsewhere. `first` also counts the bits, for the positions of the byte after it.
+struct ExpandTable {
+  alignas(16) std::uint8_t first[256][16], second[256][16];
+
+  constexpr ExpandTable() : first(), second() {
+    for (unsigned byte = 0; byte < 256; ++byte) {
+      unsigned set = 0;
+      for (unsigned position = 0; position < 8; ++position) {
+        const bool is_set = (byte >> position & 1) != 0;
+        first[byte][position] = second[byte][8 + position] = static_cast<std::uint8_t>(is_set ? set : 0x80);
+        set += is_set;
+      }
+      for (unsigned position = 8; position < 16; ++position) first[byte][position] = static_cast<std::uint8_t>(set);
+    }
+  }
+};
+inline constexpr ExpandTable expand_table{};
+
+#endif
+
+/// A block is 32 bytes of mask, one bit for each of its codes in their dense order [4 quads][16 rows][4], and the codes
+/// that are not zero in the same order: 1/8 byte a weight and 1 byte a nonzero. Expanding a quad of columns gives a line of
+/// a dense panel, so group scales and sums are those of dense weights.
+struct BitmaskPanels {
+  static constexpr std::string_view name = "bitmask_i8";
+  static constexpr std::size_t block_bytes = 0;  ///< blocks differ in size
+  static constexpr std::size_t steps = 4;
+  static constexpr std::size_t far_panels = 2;
+  static constexpr bool offset_codes = true;
+  static constexpr std::size_t mask_bytes = block_codes / 8;
+
+  static std::size_t bytes_of(const std::int8_t* codes) noexcept {
+    std::size_t bytes = mask_bytes;
+    for (std::size_t i = 0; i < block_codes; ++i) bytes += codes[i] != 0;
+    return bytes;
+  }
+  static bool fits(const std::int8_t*) noexcept { return true; }
+  static std::uint8_t* write(const std::int8_t* codes, std::uint8_t* out) noexcept {
+    std::uint8_t* values = out + mask_bytes;
+    std::memset(out, 0, mask_bytes);
+    for (std::size_t i = 0; i < block_codes; ++i) {
+      if (codes[i] == 0) continue;
+      out[i / 8] = static_cast<std::uint8_t>(out[i / 8] | 1u << i % 8);
+      *values++ = static_cast<std::uint8_t>(codes[i]);
+    }
+    return values;
+  }
+
+  class Cursor {
+   public:
+    Cursor() = default;
+    Cursor(const std::uint8_t* block) noexcept : at(block), values_(block + mask_bytes) {}
+
+    /// After the steps of the block, or after `read`.
+    void next() noexcept {
+      at = values_;
+      values_ += mask_bytes;
+#if defined(TULLE_X86)
+      // The lines to come lie at no fixed stride, so that some processors do not foresee them.
+      __builtin_prefetch(at + prefetch_bytes);
+      __builtin_prefetch(at + prefetch_bytes + 64);
+#endif
+    }
+    void read(std::int8_t* codes) noexcept {
+      for (std::size_t i = 0; i < block_codes; ++i) {
+        codes[i] = at[i / 8] >> i % 8 & 1 ? static_cast<std::int8_t>(*values_++) : std::int8_t{0};
+      }
+    }
+#if defined(TULLE_X86)
+    TULLE_INLINE_AVX2 DenseStep256 step(isa::Avx2, std::size_t s, std::size_t half) noexcept {
+      const std::uint8_t* mask = at + 8 * s + 4 * half;
+      const __m128i low = expand16(mask), high = expand16(mask + 2);
+      return DenseStep256::of(_mm256_set_m128i(high, low));
+    }
+    TULLE_INLINE_AVX512 DenseStep512 step(isa::Avx512, std::size_t s) noexcept {
+      std::uint64_t mask;
+      std::memcpy(&mask, at + 8 * s, sizeof mask);
+      const __m512i codes = _mm512_maskz_expand_epi8(mask, _mm512_loadu_si512(values_));
+      values_ += std::popcount(mask);
+      return DenseStep512::of(codes);
+    }
+#endif
+
+    const std::uint8_t* at = nullptr;  ///< the mask of the block
+
+   private:
+    static constexpr std::size_t prefetch_bytes = 4096;
+
+#if defined(TULLE_X86)
+    TULLE_INLINE_AVX2 __m128i expand16(const std::uint8_t* mask) noexcept {
+      const __m128i order =
+          _mm_add_epi8(_mm_load_si128(reinterpret_cast<const __m128i*>(expand_table.first[mask[0]])),
+                       _mm_load_si128(reinterpret_cast<const __m128i*>(expand_table.second[mask[1]])));
+      const __m128i codes = _mm_shuffle_epi8(_mm_loadu_si128(reinterpret_cast<const __m128i*>(values_)), order);
+      values_ += std::popcount(static_cast<unsigned>(mask[0] | mask[1] << 8));
+      return codes;
+    }
+#endif
+
+    const std::uint8_t* values_ = nullptr;
+  };
+#if defined(TULLE_X86)
+  using Step512 = DenseStep512;
+#endif
+};
+
+}  // namespace detail
+
+template <class Isa>
+using BasicBitmaskI8 = I8Kernel<detail::BitmaskPanels, Isa>;
+using BitmaskI8 = BasicBitmaskI8<isa::Active>;
+
+static_assert(LinearKernel<BitmaskI8>);
+
+}  // namespace tulle

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file Which layout of int8 weights is the fastest for a matrix on an instruction set (L2).
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include <tulle/kernel/balanced_i8.hpp>
+#include <tulle/kernel/i8_weights.hpp>
+#include <tulle/tensor/isa.hpp>
+
+namespace tulle {
+
+/// What the int8 codes of a matrix allow.
+struct I8Structure {
+  double nonzero_share = 1;
+  bool two_of_four = false, four_of_sixteen = false, eight_of_sixteen = false;
+};
+
+/// Looks at every code, but gives up after 4 panels with hardly a zero: pruning leaves no part of a matrix out.
+inline I8Structure measure_i8(const WeightRows& source) {
+  constexpr std::size_t first_codes_panels = 4;
+  constexpr double dense_share = 0.9;
+  I8Rows rows(source);
+  I8Structure structure{0, true, true, true};
+  std::size_t panels = 0, codes_seen = 0, nonzeros = 0;
+  const auto keep = [](bool& flag, bool fits) { flag = flag && fits; };
+  detail::for_each_i8_panel(rows, [&](const std::vector<std::int8_t>& codes, const std::vector<float>&) {
+    const std::size_t real_rows = std::min(panel_rows, rows.rows() - panels * panel_rows);
+    nonzeros += codes.size() - static_cast<std::size_t>(std::count(codes.begin(), codes.end(), std::int8_t{0}));
+    codes_seen += real_rows * rows.columns();
+    for (std::size_t at = 0; at < codes.size(); at += detail::block_codes) {
+      const std::int8_t* block = &codes[at];
+      if (structure.two_of_four) keep(structure.two_of_four, detail::BalancedPanels<detail::TwoOfFour>::fits(block));
+      if (structure.four_of_sixteen) {
+        keep(structure.four_of_sixteen, detail::BalancedPanels<detail::FourOfSixteen>::fits(block));
+      }
+      if (structure.eight_of_sixteen) {
+        keep(structure.eight_of_sixteen, detail::BalancedPanels<detail::EightOfSixteen>::fits(block));
+      }
+    }
+    return ++panels != first_codes_panels || static_cast<double>(nonzeros) < dense_share * static_cast<double>(codes_seen);
+  });
+  structure.nonzero_share = codes_seen == 0 ? 1 : static_cast<double>(nonzeros) / static_cast<double>(codes_seen);
+  return structure;
+}
+
+/// The layout that decodes fastest, never one that loses to dense weights.
+constexpr KernelChoice fastest_i8(const I8Structure& structure, InstructionSet set) noexcept {
+  if (set == InstructionSet::scalar) return KernelChoice::dense_i8;
+  const double most_for_bitmask = set == InstructionSet::avx512 ? 0.75 : 0.4;
+  if (structure.four_of_sixteen) return KernelChoice::four_of_sixteen_i8;
+  if (structure.two_of_four) return KernelChoice::two_of_four_i8;
+  if (structure.eight_of_sixteen && structure.nonzero_share > 0.4) return KernelChoice::eight_of_sixteen_i8;
+  return structure.nonzero_share <= most_for_bitmask ? KernelChoice::bitmask_i8 : KernelChoice::dense_i8;
+}
+
+}  // namespace tulle

@@ -1,0 +1,302 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file The inner loop of int8 weights, dense or sparse, on every instruction set (L2).
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+
+#include <tulle/core/half.hpp>
+#include <tulle/kernel/quantized_input.hpp>
+#include <tulle/kernel/tiles.hpp>
+#include <tulle/tensor/x86.hpp>
+
+namespace tulle::detail {
+
+/// A block is what a layout stores together: 16 rows by 16 columns of codes, dense as [4 quads of columns][16 rows][4].
+inline constexpr std::size_t block_columns = 16;
+inline constexpr std::size_t block_codes = panel_rows * block_columns;
+
+/// One tile of Y = X W^T for panels of int8 blocks.
+///
+/// Per span of columns (a weight group, at most the 32 columns of an activation group) the dot product is an exact int32.
+/// Spans are added in increasing order: y = fma(float(dot), x_scale [* w_scale of the group], y); the row's scale comes
+/// last. So every layout of the same codes gives the same bits.
+/// `Scale` is void (one scale per row), Half or float ([columns / Span][16 rows] per panel).
+///
+/// `Layout::Cursor` walks the blocks of a panel: `read` gives a block as dense codes; `step(isa, s[, half])` gives the
+/// operands of step s of `Layout::steps`, whose `dot` adds the step's products with 16 activations to 16 (8) int32 sums;
+/// `next` goes to the next block. Steps are taken in order, on AVX2 the lower 8 rows of a step before the upper 8.
+template <class Layout, class Scale, std::size_t Span, class Isa>
+struct I8Loop {
+  static constexpr bool grouped = !std::is_void_v<Scale>;
+  static constexpr std::size_t far_panels = Layout::far_panels;
+  static constexpr std::size_t blocks = Span / block_columns;
+
+  const std::uint8_t* bytes;
+  const std::size_t* offsets;  ///< where each panel begins; null when all have panel_bytes
+  std::size_t panel_bytes;
+  const Scale* group_scales;
+  const float* row_scales;  ///< [rows padded], null when grouped
+  const QuantizedInput& input;
+  MatrixView<float> y;
+  RowRange rows;
+
+  std::size_t padded_columns() const noexcept { return input.padded_columns(); }
+  typename Layout::Cursor panel(std::size_t index) const noexcept {
+    if constexpr (Layout::block_bytes == 0) {
+      return {bytes + offsets[index]};
+    } else {
+      return {bytes + index * panel_bytes};
+    }
+  }
+  auto panel_scales(std::size_t index) const noexcept {
+    return group_scales + index * (padded_columns() / Span) * panel_rows;
+  }
+
+  void store(std::size_t panel_index, std::size_t input_index, const float* values) const noexcept {
+    const std::size_t first = panel_index * panel_rows;
+    std::memcpy(y[input_index] + first, values, std::min(panel_rows, rows.end - first) * sizeof(float));
+  }
+
+  template <std::size_t Panels, std::size_t Inputs>
+  void run(const std::size_t* which, const InputTile& tile) const noexcept {
+    if constexpr (std::is_same_v<Isa, isa::Scalar>) {
+      for (std::size_t p = 0; p < Panels; ++p) compute_panel(which[p], tile);
+    } else {
+      compute<Panels, Inputs>(Isa{}, which, tile);
+    }
+  }
+
+  void compute_panel(std::size_t which, const InputTile& tile) const noexcept {
+    typename Layout::Cursor w = panel(which);
+    float values[tile_inputs][panel_rows] = {};
+    for (std::size_t begin = 0; begin < padded_columns(); begin += Span) {
+      std::int32_t dots[tile_inputs][panel_rows] = {};
+      for (std::size_t column = begin; column < begin + Span; column += block_columns, w.next()) {
+        std::int8_t codes[block_codes];
+        w.read(codes);
+        for (std::size_t lane = 0; lane < tile.inputs; ++lane) {
+          const std::int8_t* x = input.codes(tile) + code_index(column, tile.width, lane);
+          for (std::size_t row = 0; row < panel_rows; ++row) {
+            for (std::size_t k = 0; k < block_columns; ++k) {
+              dots[lane][row] += int{codes[(k / 4 * panel_rows + row) * 4 + k % 4]} * x[k];
+            }
+          }
+        }
+      }
+      for (std::size_t lane = 0; lane < tile.inputs; ++lane) {
+        const float x_scale = input.scales(tile)[begin / group_columns * tile.width + lane];
+        for (std::size_t row = 0; row < panel_rows; ++row) {
+          float scale = x_scale;
+          if constexpr (grouped) scale = to_float(panel_scales(which)[begin / Span * panel_rows + row]) * x_scale;
+          values[lane][row] = std::fma(static_cast<float>(dots[lane][row]), scale, values[lane][row]);
+        }
+      }
+    }
+    for (std::size_t lane = 0; lane < tile.inputs; ++lane) {
+      if constexpr (!grouped) {
+        for (std::size_t row = 0; row < panel_rows; ++row) values[lane][row] *= row_scales[which * panel_rows + row];
+      }
+      store(which, tile.first + lane, values[lane]);
+    }
+  }
+
+#if defined(TULLE_X86)
+  static TULLE_INLINE_AVX2 __m256 load8(const float* scales) noexcept { return _mm256_loadu_ps(scales); }
+  static TULLE_INLINE_AVX2 __m256 load8(const Half* scales) noexcept {
+    return _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(scales)));
+  }
+  static TULLE_INLINE_AVX512 __m512 load16(const float* scales) noexcept { return _mm512_loadu_ps(scales); }
+  static TULLE_INLINE_AVX512 __m512 load16(const Half* scales) noexcept {
+    return _mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(scales)));
+  }
+
+  template <std::size_t Panels, std::size_t Inputs>
+  TULLE_TARGET_AVX2 void compute(isa::Avx2, const std::size_t* which, const InputTile& tile) const noexcept {
+    constexpr std::size_t at_once = Panels * Inputs <= 4 ? Panels : Inputs >= 4 ? 1 : 4 / Inputs;
+    constexpr std::size_t lanes = Inputs < 4 ? Inputs : 4;
+    const float* x_scales = input.scales(tile);
+    for (std::size_t p0 = 0; p0 < Panels; p0 += at_once) {
+      for (std::size_t lane0 = 0; lane0 < Inputs; lane0 += lanes) {
+        const std::int8_t* x = input.codes(tile) + code_index(0, Inputs, lane0);
+        __m256 values[at_once][lanes][2];
+        typename Layout::Cursor w[at_once];
+#pragma GCC unroll 4
+        for (std::size_t p = 0; p < at_once; ++p) {
+          w[p] = panel(which[p0 + p]);
+#pragma GCC unroll 4
+          for (std::size_t lane = 0; lane < lanes; ++lane) values[p][lane][0] = values[p][lane][1] = _mm256_setzero_ps();
+        }
+        for (std::size_t begin = 0; begin < padded_columns(); begin += Span) {
+          __m256i dots[at_once][lanes][2];
+#pragma GCC unroll 4
+          for (std::size_t p = 0; p < at_once; ++p) {
+#pragma GCC unroll 4
+            for (std::size_t lane = 0; lane < lanes; ++lane) dots[p][lane][0] = dots[p][lane][1] = _mm256_setzero_si256();
+          }
+#pragma GCC unroll 1
+          for (std::size_t block = 0; block < blocks; ++block, x += block_columns * Inputs) {
+#pragma GCC unroll 4
+            for (std::size_t p = 0; p < at_once; ++p) {
+#pragma GCC unroll 4
+              for (std::size_t s = 0; s < Layout::steps; ++s) {
+#pragma GCC unroll 2
+                for (std::size_t half = 0; half < 2; ++half) {
+                  const auto step = w[p].step(isa::Avx2{}, s, half);
+#pragma GCC unroll 4
+                  for (std::size_t lane = 0; lane < lanes; ++lane) {
+                    dots[p][lane][half] = step.dot(dots[p][lane][half], x + block_columns * lane, s);
+                  }
+                }
+              }
+              w[p].next();
+            }
+          }
+#pragma GCC unroll 4
+          for (std::size_t p = 0; p < at_once; ++p) {
+#pragma GCC unroll 2
+            for (std::size_t half = 0; half < 2; ++half) {
+              __m256 w_scale{};
+              if constexpr (grouped) w_scale = load8(panel_scales(which[p0 + p]) + begin / Span * panel_rows + 8 * half);
+#pragma GCC unroll 4
+              for (std::size_t lane = 0; lane < lanes; ++lane) {
+                __m256 scale = _mm256_set1_ps(x_scales[begin / group_columns * Inputs + lane0 + lane]);
+                if constexpr (grouped) scale = _mm256_mul_ps(w_scale, scale);
+                values[p][lane][half] =
+                    _mm256_fmadd_ps(_mm256_cvtepi32_ps(dots[p][lane][half]), scale, values[p][lane][half]);
+              }
+            }
+          }
+        }
+#pragma GCC unroll 4
+        for (std::size_t p = 0; p < at_once; ++p) {
+#pragma GCC unroll 4
+          for (std::size_t lane = 0; lane < lanes; ++lane) {
+            if (lane0 + lane >= tile.inputs) continue;
+            alignas(32) float out[panel_rows];
+#pragma GCC unroll 2
+            for (std::size_t half = 0; half < 2; ++half) {
+              __m256 value = values[p][lane][half];
+              if constexpr (!grouped) {
+                value = _mm256_mul_ps(value, _mm256_loadu_ps(row_scales + which[p0 + p] * panel_rows + 8 * half));
+              }
+              _mm256_store_ps(out + 8 * half, value);
+            }
+            store(which[p0 + p], tile.first + lane0 + lane, out);
+          }
+        }
+      }
+    }
+  }
+
+  template <std::size_t Panels, std::size_t Inputs>
+  TULLE_TARGET_AVX512 void compute(isa::Avx512, const std::size_t* which, const InputTile& tile) const noexcept {
+    const std::int8_t* x = input.codes(tile);
+    const float* x_scales = input.scales(tile);
+    const std::int32_t* x_sums = input.sums(tile);
+    __m512 values[Panels][Inputs];
+    typename Layout::Cursor w[Panels];
+#pragma GCC unroll 4
+    for (std::size_t p = 0; p < Panels; ++p) {
+      w[p] = panel(which[p]);
+#pragma GCC unroll 8
+      for (std::size_t lane = 0; lane < Inputs; ++lane) values[p][lane] = _mm512_setzero_ps();
+    }
+    for (std::size_t begin = 0; begin < padded_columns(); begin += Span) {
+      __m512i dots[Panels][Inputs];
+#pragma GCC unroll 8
+      for (std::size_t lane = 0; lane < Inputs; ++lane) {
+        std::int32_t start = 0;
+        if constexpr (Layout::offset_codes) {
+#pragma GCC unroll 2
+          for (std::size_t block = 0; block < blocks; ++block) start -= 128 * x_sums[block * Inputs + lane];
+        }
+#pragma GCC unroll 4
+        for (std::size_t p = 0; p < Panels; ++p) dots[p][lane] = _mm512_set1_epi32(start);
+      }
+      x_sums += blocks * Inputs;
+#pragma GCC unroll 1
+      for (std::size_t block = 0; block < blocks; ++block, x += block_columns * Inputs) {
+#pragma GCC unroll 4
+        for (std::size_t s = 0; s < Layout::steps; ++s) {
+          typename Layout::Step512 step[Panels];
+#pragma GCC unroll 4
+          for (std::size_t p = 0; p < Panels; ++p) step[p] = w[p].step(isa::Avx512{}, s);
+#pragma GCC unroll 8
+          for (std::size_t lane = 0; lane < Inputs; ++lane) {
+#pragma GCC unroll 4
+            for (std::size_t p = 0; p < Panels; ++p) {
+              dots[p][lane] = step[p].dot(dots[p][lane], x + block_columns * lane, s);
+            }
+          }
+        }
+#pragma GCC unroll 4
+        for (std::size_t p = 0; p < Panels; ++p) w[p].next();
+      }
+#pragma GCC unroll 4
+      for (std::size_t p = 0; p < Panels; ++p) {
+        __m512 w_scale{};
+        if constexpr (grouped) w_scale = load16(panel_scales(which[p]) + begin / Span * panel_rows);
+#pragma GCC unroll 8
+        for (std::size_t lane = 0; lane < Inputs; ++lane) {
+          __m512 scale = _mm512_set1_ps(x_scales[begin / group_columns * Inputs + lane]);
+          if constexpr (grouped) scale = _mm512_mul_ps(w_scale, scale);
+          values[p][lane] = _mm512_fmadd_ps(_mm512_cvtepi32_ps(dots[p][lane]), scale, values[p][lane]);
+        }
+      }
+    }
+#pragma GCC unroll 4
+    for (std::size_t p = 0; p < Panels; ++p) {
+#pragma GCC unroll 8
+      for (std::size_t lane = 0; lane < Inputs; ++lane) {
+        if (lane >= tile.inputs) continue;
+        __m512 value = values[p][lane];
+        if constexpr (!grouped) value = _mm512_mul_ps(value, _mm512_loadu_ps(row_scales + which[p] * panel_rows));
+        alignas(64) float out[panel_rows];
+        _mm512_store_ps(out, value);
+        store(which[p], tile.first + lane, out);
+      }
+    }
+  }
+#endif
+};
+
+#if defined(TULLE_X86)
+
+/// 8 rows by 4 columns of codes, one row a dword; the products with 4 activations.
+/// maddubs multiplies u8 by s8 and saturates its pair sums at int16, so |w| (at most 128) meets x with w's sign
+/// (|x| at most 127): 2 * 128 * 127 = 32512 fits, and every product is exact.
+TULLE_INLINE_AVX2 __m256i add_products(__m256i sums, __m256i codes, __m256i magnitudes, __m256i x) noexcept {
+  const __m256i pairs = _mm256_maddubs_epi16(magnitudes, _mm256_sign_epi8(x, codes));
+  return _mm256_add_epi32(sums, _mm256_madd_epi16(pairs, _mm256_set1_epi16(1)));
+}
+
+/// What layouts that give dense codes in rows of 4 columns hand to the loop; the step's columns are 4 s ... 4 s + 3.
+struct DenseStep256 {
+  __m256i codes, magnitudes;
+
+  static TULLE_INLINE_AVX2 DenseStep256 of(__m256i codes) noexcept { return {codes, _mm256_abs_epi8(codes)}; }
+  TULLE_INLINE_AVX2 __m256i dot(__m256i sums, const std::int8_t* x, std::size_t s) const noexcept {
+    return add_products(sums, codes, magnitudes, _mm256_set1_epi32(load_quad(x + 4 * s)));
+  }
+};
+
+/// vpdpbusd multiplies u8 by s8 exactly: w + 128 meets x, and the loop starts its sums at -128 * sum(x).
+struct DenseStep512 {
+  __m512i offset_codes;
+
+  static TULLE_INLINE_AVX512 DenseStep512 of(__m512i codes) noexcept {
+    return {_mm512_xor_si512(codes, _mm512_set1_epi8(static_cast<char>(0x80)))};
+  }
+  TULLE_INLINE_AVX512 __m512i dot(__m512i sums, const std::int8_t* x, std::size_t s) const noexcept {
+    return _mm512_dpbusd_epi32(sums, offset_codes, _mm512_set1_epi32(load_quad(x + 4 * s)));
+  }
+};
+
+#endif
+
+}  // namespace tulle::detail

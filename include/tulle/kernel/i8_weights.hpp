@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file An int8 weight matrix in any layout of its blocks, and the kernel on it (L2).
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <string_view>
+#include <vector>
+
+#include <tulle/core/aligned_buffer.hpp>
+#include <tulle/kernel/i8_loop.hpp>
+#include <tulle/kernel/i8_rows.hpp>
+#include <tulle/kernel/i8_scales.hpp>
+#include <tulle/kernel/linear_kernel.hpp>
+#include <tulle/kernel/quantized_input.hpp>
+
+namespace tulle {
+
+namespace detail {
+
+/// Calls visit(codes, scales) for every panel in order: its blocks as dense codes [columns padded / 4][16 rows][4], and
+/// its scales [16 rows][rows.scales_per_row()]; padding is zeros. `visit` returns whether to go on.
+template <class Visitor>
+void for_each_i8_panel(I8Rows& rows, Visitor&& visit) {
+  const std::size_t padded = round_up(rows.columns(), group_columns), per_row = rows.scales_per_row();
+  std::vector<std::int8_t> row_codes(padded), codes(padded * panel_rows);
+  std::vector<float> scales(panel_rows * per_row);
+  for (std::size_t first = 0; first < rows.rows(); first += panel_rows) {
+    for (std::size_t row = 0; row < panel_rows; ++row) {
+      if (first + row < rows.rows()) {
+        rows.read(first + row, row_codes.data(), &scales[row * per_row]);
+      } else {
+        std::fill(row_codes.begin(), row_codes.end(), std::int8_t{0});
+        std::fill_n(&scales[row * per_row], per_row, 0.0f);
+      }
+      for (std::size_t quad = 0; quad < padded / 4; ++quad) {
+        std::memcpy(&codes[(quad * panel_rows + row) * 4], &row_codes[quad * 4], 4);
+      }
+    }
+    if (!visit(codes, scales)) return;
+  }
+}
+
+}  // namespace detail
+
+/// W in panels of 16 rows, each a run of blocks of 16 columns as `Layout` stores them, and the scales beside them.
+template <class Layout>
+class I8Weights {
+ public:
+  std::size_t rows() const noexcept { return rows_; }
+  std::size_t columns() const noexcept { return columns_; }
+  std::size_t size_bytes() const noexcept {
+    return bytes_.size_bytes() + scales_.size_bytes() + offsets_.size() * sizeof(std::size_t);
+  }
+  std::size_t group() const noexcept { return scales_.group(); }  ///< columns that share a scale; 0: the whole row
+  bool scale_per_input() const noexcept { return scale_per_input_; }
+
+  /// Asks for activations with one scale per input row ("per token"), as the checkpoint says.
+  void scale_per_input(bool wanted) noexcept { scale_per_input_ = wanted; }
+
+  /// Errors: unsupported when a block does not have the pattern of the layout; memory.
+  static I8Weights pack(const WeightRows& source);
+  void unpack_row(std::size_t row, float* out) const noexcept;
+
+  template <class Isa>
+  void multiply(const QuantizedInput& input, MatrixView<float> y, RowRange range) const noexcept {
+    with_instruction_set<Isa>([&]<class Tag>(Tag) {
+      const auto sweep = [&]<class Scale, std::size_t Span>(const Scale* group_scales, const float* row_scales) {
+        const detail::I8Loop<Layout, Scale, Span, Tag> loop{bytes_.data(), offsets_.data(), panel_bytes(), group_scales,
+                                                            row_scales,    input,           y,             range};
+        for_each_tile(loop, input.inputs(), range);
+      };
+      switch (scales_.group()) {
+        case 16: return sweep.template operator()<float, 16>(scales_.floats(), nullptr);
+        case 32: return sweep.template operator()<Half, 32>(scales_.halves(), nullptr);
+        default: return sweep.template operator()<void, group_columns>(nullptr, scales_.floats());
+      }
+    });
+  }
+
+ private:
+  std::size_t blocks() const noexcept { return padded_ / detail::block_columns; }
+  std::size_t panel_bytes() const noexcept { return blocks() * Layout::block_bytes; }
+  std::size_t panel_begin(std::size_t index) const noexcept {
+    return offsets_.empty() ? index * panel_bytes() : offsets_[index];
+  }
+
+  std::size_t rows_ = 0, columns_ = 0, padded_ = 0;
+  bool scale_per_input_ = false;
+  AlignedBuffer<std::uint8_t> bytes_;
+  std::vector<std::size_t> offsets_;  ///< of the panels, where blocks differ in size
+  I8Scales scales_;
+};
+
+template <class Layout>
+I8Weights<Layout> I8Weights<Layout>::pack(const WeightRows& source) {
+  I8Rows rows(source);
+  I8Weights weights;
+  weights.rows_ = rows.rows();
+  weights.columns_ = rows.columns();
+  weights.padded_ = round_up(rows.columns(), group_columns);
+  weights.scales_ = I8Scales(rows.rows(), weights.padded_, rows.group());
+  const std::size_t panels = round_up(rows.rows(), panel_rows) / panel_rows;
+  std::size_t size = checked_multiply(panels, weights.panel_bytes(), "a weight matrix");
+  if constexpr (Layout::block_bytes == 0) {
+    weights.offsets_.reserve(panels);
+    detail::for_each_i8_panel(rows, [&](const std::vector<std::int8_t>& codes, const std::vector<float>&) {
+      weights.offsets_.push_back(size);
+      for (std::size_t block = 0; block < weights.blocks(); ++block) {
+        size += Layout::bytes_of(&codes[block * detail::block_codes]);
+      }
+      size = round_up(size, std::size_t{64});
+      return true;
+    });
+  }
+  weights.bytes_ = AlignedBuffer<std::uint8_t>(size, Uninitialized{});
+  std::size_t index = 0;
+  detail::for_each_i8_panel(rows, [&](const std::vector<std::int8_t>& codes, const std::vector<float>& scales) {
+    std::uint8_t* out = weights.bytes_.data() + weights.panel_begin(index);
+    for (std::size_t block = 0; block < weights.blocks(); ++block) {
+      const std::int8_t* block_codes = &codes[block * detail::block_codes];
+      if (!Layout::fits(block_codes)) {
+        fail(ErrorCode::unsupported, "the weights in rows ", index * panel_rows, " to ", index * panel_rows + 15,
+             " do not have the zeros that ", Layout::name, " wants; choose another kernel, or auto");
+      }
+      out = Layout::write(block_codes, out);
+    }
+    const std::size_t per_row = rows.scales_per_row();
+    for (std::size_t at = 0; at < scales.size(); ++at) {
+      weights.scales_.set(index * panel_rows + at / per_row, at % per_row, scales[at]);
+    }
+    ++index;
+    return true;
+  });
+  return weights;
+}
+
+template <class Layout>
+void I8Weights<Layout>::unpack_row(std::size_t row, float* out) const noexcept {
+  typename Layout::Cursor cursor{bytes_.data() + panel_begin(row / panel_rows)};
+  for (std::size_t begin = 0; begin < columns_; begin += detail::block_columns, cursor.next()) {
+    std::int8_t codes[detail::block_codes];
+    cursor.read(codes);
+    for (std::size_t k = 0; k < detail::block_columns && begin + k < columns_; ++k) {
+      out[begin + k] = scales_.at(row, begin + k) *
+                       static_cast<float>(codes[(k / 4 * panel_rows + row % panel_rows) * 4 + k % 4]);
+    }
+  }
+}
+
+/// int8 weights in `Layout`, and int8 activations. Any file's rows become codes and scales as `I8Rows` says.
+template <class Layout, class Isa>
+struct I8Kernel : QuantizedInputKernel<Isa> {
+  static constexpr std::string_view name = Layout::name;
+  using Weights = I8Weights<Layout>;
+
+  static constexpr bool keeps_values(DType dtype, const PackOptions&) noexcept {
+    return dtype == DType::i8 || dtype == DType::q8_0 || dtype == DType::q6_k;
+  }
+  static Weights pack(const WeightRows& source, const PackOptions& options = {}) {
+    Weights weights = Weights::pack(source);
+    weights.scale_per_input(options.scale_per_input);
+    return weights;
+  }
+  static void unpack_row(const Weights& weights, std::size_t row, float* out) noexcept { weights.unpack_row(row, out); }
+  static void multiply(const Weights& weights, const QuantizedInput& input, MatrixView<float> y, RowRange range) noexcept {
+    weights.template multiply<Isa>(input, y, range);
+  }
+};
+
+}  // namespace tulle
