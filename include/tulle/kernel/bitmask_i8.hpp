@@ -95,7 +95,11 @@ struct BitmaskPanels {
     TULLE_INLINE_AVX512 DenseStep512 step(isa::Avx512, std::size_t s) noexcept {
       std::uint64_t mask;
       std::memcpy(&mask, at + 8 * s, sizeof mask);
-      const __m512i codes = _mm512_maskz_expand_epi8(mask, _mm512_loadu_si512(values_));
+      __m512i packed = _mm512_loadu_si512(values_);
+#if defined(__GNUC__)
+      __asm__("" : "+v"(packed));  // vpexpandb from a register is a tenth faster than from memory
+#endif
+      const __m512i codes = _mm512_maskz_expand_epi8(mask, packed);
       values_ += std::popcount(mask);
       return DenseStep512::of(codes);
     }

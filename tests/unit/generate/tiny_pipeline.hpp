@@ -16,6 +16,9 @@
 #include <tulle/generate/engine.hpp>
 #include <tulle/text/tokenizer.hpp>
 
+/// Compiled once, in compiled_decoder.cpp: the kernels in it take a compiler most of its time.
+extern template class tulle::Decoder<tulle::AnyKernel, tulle::AnyCache>;
+
 namespace tulle {
 class TextGeneration;
 }

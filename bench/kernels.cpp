@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file How fast the kernels are on the matrices of a model: decode (1 input) from main memory, prefill (many inputs).
+///
+/// Synthetic weights with synthetic zeros: for speed only. All kernels run in turns in one process, on the same sizes.
+#include <array>
+#include <bit>
+#include <cstdio>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+
+#include <tulle/core/thread_pool.hpp>
+#include <tulle/kernel/any_kernel.hpp>
+
+#include "measure.hpp"
+
+namespace {
+
+struct Shape {
+  std::size_t rows, columns, count;
+};
+
+/// The linear layers of a whole model, as the decoder stacks them.
+const std::map<std::string, std::vector<Shape>> models{
+    {"codegen-350m", {{3072, 1024, 20}, {1024, 1024, 20}, {4096, 1024, 20}, {1024, 4096, 20}, {51200, 1024, 1}}},
+    {"tinyllama-1.1b", {{2560, 2048, 22}, {2048, 2048, 22}, {11264, 2048, 22}, {2048, 5632, 22}, {32000, 2048, 1}}},
+    {"smollm2-135m", {{960, 576, 30}, {576, 576, 30}, {3072, 576, 30}, {576, 1536, 30}, {49152, 576, 1}}}};
+
+/// A kernel and the zeros that it runs on.
+struct Form {
+  std::string zeros;  ///< "", "50 %" (unstructured) or "2:4"
+  std::string kernel;
+};
+
+const std::vector<Form> forms{{"", "dense_f32"},     {"", "dense_f16"},       {"", "dense_i8"},        {"", "dense_i4"},
+                              {"2:4", "2:4_i8"},     {"8:16", "8:16_i8"},     {"8:16", "bitmask_i8"},  {"4:16", "4:16_i8"},
+                              {"4:16", "bitmask_i8"}, {"30 %", "bitmask_i8"}, {"50 %", "bitmask_i8"}, {"60 %", "bitmask_i8"},
+                              {"70 %", "bitmask_i8"}, {"80 %", "bitmask_i8"}, {"90 %", "bitmask_i8"}, {"95 %", "bitmask_i8"}};
+
+class Random {
+ public:
+  std::uint64_t operator()() noexcept {
+    state_ ^= state_ << 13;
+    state_ ^= state_ >> 7;
+    state_ ^= state_ << 17;
+    return state_ * 0x2545F4914F6CDD1Du;
+  }
+
+ private:
+  std::uint64_t state_ = 88172645463325252u;
+};
+
+/// Many masks of 16 columns with the wanted zeros.
+std::vector<std::uint16_t> masks_of(const std::string& zeros, Random& random) {
+  std::vector<std::uint16_t> masks;
+  const auto good = [&](std::uint16_t mask) {
+    if (zeros == "2:4") {
+      for (int four = 0; four < 4; ++four) {
+        if (std::popcount(static_cast<unsigned>(mask >> 4 * four & 15)) != 2) return false;
+      }
+      return true;
+    }
+    if (zeros == "4:16") return std::popcount(mask) == 4;
+    if (std::popcount(mask) != 8 || (mask & 15) == 0) return false;
+    for (int start = 0; start + 4 < 16; ++start) {  // at most 4 columns from one to the next
+      if ((mask >> start & 1) != 0 && (mask >> (start + 1)) != 0 && (mask >> (start + 1) & 15) == 0) return false;
+    }
+    return true;
+  };
+  while (masks.size() < 16384) {
+    auto mask = static_cast<std::uint16_t>(random() >> 48);
+    if (zeros.empty()) {
+      mask = 0xFFFF;
+    } else if (zeros.ends_with('%')) {
+      mask = 0;
+      for (unsigned bit = 0; bit < 16; ++bit) {
+        if ((random() >> 32) % 100 >= std::stoul(zeros)) mask = static_cast<std::uint16_t>(mask | 1u << bit);
+      }
+    } else if (!good(mask)) {
+      continue;
+    }
+    masks.push_back(mask);
+  }
+  return masks;
+}
+
+/// All matrices of a model in one form.
+class Model {
+ public:
+  Model(const std::vector<Shape>& shapes, const Form& form, std::size_t layers, std::size_t inputs) {
+    Random random;
+    const std::vector<std::uint16_t> masks = masks_of(form.zeros, random);
+    std::size_t most_columns = 0, most_rows = 0;
+    for (const Shape& shape : shapes) {
+      std::vector<std::byte> codes(shape.rows * shape.columns);
+      for (std::size_t at = 0; at < codes.size(); at += 16) {
+        const unsigned mask = masks[random() >> 50];
+        for (std::size_t k = 0; k < 16; k += 8) {
+          const std::uint64_t eight = random();
+          for (std::size_t i = 0; i < 8; ++i) {
+            const auto code = static_cast<std::byte>(eight >> 8 * i | 1);  // never zero by chance
+            codes[at + k + i] = mask >> (k + i) & 1 ? code : std::byte{0};
+          }
+        }
+      }
+      tulle::WeightRows rows(shape.columns);
+      for (std::size_t row = 0; row < shape.rows; ++row) {
+        rows.append(codes.data() + row * shape.columns, tulle::DType::i8, 0.001f);
+      }
+      for (std::size_t i = 0; i < std::min(shape.count, layers); ++i) {
+        matrices_.push_back(tulle::AnyKernel::pack(rows, {.kernel = tulle::kernel_choice(form.kernel)}));
+        elements_ += shape.rows * shape.columns;
+        bytes_ += matrices_.back().size_bytes();
+      }
+      most_columns = std::max(most_columns, shape.columns);
+      most_rows = std::max(most_rows, shape.rows);
+    }
+    x_.resize(inputs * most_columns);
+    for (float& value : x_) value = static_cast<float>(random() >> 40) * 0x1p-24f - 0.5f;
+    y_.resize(inputs * most_rows);
+    input_ = std::make_unique<tulle::AnyKernel::Input>(inputs, most_columns);
+    inputs_ = inputs;
+  }
+
+  std::size_t elements() const noexcept { return elements_; }
+  std::size_t bytes() const noexcept { return bytes_; }
+
+  /// The inputs are made ready, by all threads when there are many, then multiplied.
+  void run(tulle::ThreadPool& pool) noexcept {
+    for (const auto& weights : matrices_) {
+      const tulle::MatrixView<const float> x(x_.data(), inputs_, weights.columns());
+      const tulle::MatrixView<float> y(y_.data(), inputs_, weights.rows());
+      tulle::AnyKernel::start(weights, inputs_, *input_);
+      if (inputs_ <= tulle::tile_inputs) {
+        tulle::AnyKernel::prepare(weights, x, *input_, {0, inputs_});
+      } else {
+        pool.run([&](std::size_t worker) noexcept {
+          const auto share = tulle::share_of(inputs_, tulle::tile_inputs, worker, pool.size());
+          tulle::AnyKernel::prepare(weights, x, *input_, {share.begin, share.end});
+        });
+      }
+      pool.run([&](std::size_t worker) noexcept {
+        const auto share = tulle::share_of(weights.rows(), tulle::panel_rows, worker, pool.size());
+        tulle::AnyKernel::multiply(weights, *input_, y, {share.begin, share.end});
+      });
+    }
+  }
+
+ private:
+  std::vector<tulle::AnyKernel::Weights> matrices_;
+  std::unique_ptr<tulle::AnyKernel::Input> input_;
+  std::vector<float> x_, y_;
+  std::size_t elements_ = 0, bytes_ = 0, inputs_ = 1;
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app("The kernels on the matrices of a model, in turns; ratios of medians");
+  std::string shape = "codegen-350m", only;
+  std::size_t threads = 2, repeats = 9, inputs = 1, layers = 1000;
+  app.add_option("--shape", shape, "codegen-350m, tinyllama-1.1b or smollm2-135m")->capture_default_str();
+  app.add_option("--threads", threads, "Threads")->capture_default_str();
+  app.add_option("--repeats", repeats, "Runs of each kernel")->capture_default_str();
+  app.add_option("--inputs", inputs, "Rows of activations: 1 for decode, 512 for prefill")->capture_default_str();
+  app.add_option("--layers", layers, "At most so many matrices of each shape (few of them stay in the cache)");
+  app.add_option("--only", only, "Kernels whose name contains this; dense_i8 always runs");
+  app.footer("TULLE_ISA=avx2 forces an instruction set.\nExample: bench_kernels --inputs 512 --layers 2 --only i8");
+  CLI11_PARSE(app, argc, argv);
+  if (!models.contains(shape)) return std::fprintf(stderr, "unknown shape %s\n", shape.c_str()), 1;
+
+  tulle::ThreadPool pool(threads);
+  bench::BandwidthProbe probe(pool);
+  std::vector<Form> chosen;
+  std::vector<std::unique_ptr<Model>> built;
+  std::vector<std::function<void()>> tasks{[&] { probe(); }};
+  std::optional<std::size_t> float_at, int8_at;
+  for (const Form& form : forms) {
+    if (form.kernel != "dense_i8" && (form.kernel + " " + form.zeros).find(only) == std::string::npos) continue;
+    if (form.kernel == "dense_f32") float_at = tasks.size();
+    if (form.kernel == "dense_i8") int8_at = tasks.size();
+    std::fprintf(stderr, "packing %s %s\n", form.kernel.c_str(), form.zeros.c_str());
+    chosen.push_back(form);
+    built.push_back(std::make_unique<Model>(models.at(shape), form, layers, inputs));
+    tasks.push_back([&pool, model = built.back().get()] { model->run(pool); });
+  }
+  const auto times = bench::interleaved(tasks, repeats);
+
+  const auto set = tulle::instruction_set_name(tulle::active_instruction_set());
+  const double bandwidth = static_cast<double>(bench::BandwidthProbe::bytes) / times[0].median();
+  std::printf("%s, %s; %s, %.1f M weights, %zu input(s), %zu thread(s), %zu runs; read bandwidth %.1f GB/s\n\n",
+              bench::processor_name().c_str(), std::string(set).c_str(), shape.c_str(),
+              static_cast<double>(built.front()->elements()) / 1e6, inputs, threads, repeats, bandwidth / 1e9);
+  std::puts("| kernel | zeros | bytes/weight | ms (least - most) | GMAC/s | share of bandwidth | x dense_i8 | x dense_f32 |");
+  std::puts("|---|---|---|---|---|---|---|---|");
+  for (std::size_t i = 0; i < chosen.size(); ++i) {
+    const Model& model = *built[i];
+    const double median = times[i + 1].median();
+    const auto ratio = [&](std::optional<std::size_t> to) {
+      return to ? std::to_string(times[*to].median() / median).substr(0, 4) : std::string("-");
+    };
+    std::printf("| %s | %s | %.3f | %.2f (%.2f - %.2f) | %.1f | %.2f | %s | %s |\n", chosen[i].kernel.c_str(),
+                chosen[i].zeros.c_str(), static_cast<double>(model.bytes()) / static_cast<double>(model.elements()),
+                median * 1e3, times[i + 1].least() * 1e3, times[i + 1].most() * 1e3,
+                static_cast<double>(model.elements() * inputs) / median / 1e9,
+                static_cast<double>(model.bytes()) / median / bandwidth, ratio(int8_at).c_str(), ratio(float_at).c_str());
+  }
+}

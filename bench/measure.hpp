@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file What every benchmark shares: interleaved runs, medians, and the read bandwidth of the machine.
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <fstream>
+#include <functional>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include <tulle/core/aligned_buffer.hpp>
+#include <tulle/core/thread_pool.hpp>
+
+namespace bench {
+
+inline double seconds_of(const std::function<void()>& work) {
+  const auto begin = std::chrono::steady_clock::now();
+  work();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
+struct Times {
+  std::vector<double> seconds;
+
+  double median() const {
+    std::vector<double> sorted = seconds;
+    std::sort(sorted.begin(), sorted.end());
+    const std::size_t half = sorted.size() / 2;
+    return sorted.size() % 2 == 1 ? sorted[half] : (sorted[half - 1] + sorted[half]) / 2;
+  }
+  double least() const { return *std::min_element(seconds.begin(), seconds.end()); }
+  double most() const { return *std::max_element(seconds.begin(), seconds.end()); }
+};
+
+/// Runs every task `repeats` times, one after the other, so that a slow minute of the machine meets all of them alike.
+/// The first round warms up and does not count.
+inline std::vector<Times> interleaved(const std::vector<std::function<void()>>& tasks, std::size_t repeats) {
+  std::vector<Times> times(tasks.size());
+  for (std::size_t round = 0; round <= repeats; ++round) {
+    for (std::size_t task = 0; task < tasks.size(); ++task) {
+      const double seconds = seconds_of(tasks[task]);
+      if (round != 0) times[task].seconds.push_back(seconds);
+    }
+  }
+  return times;
+}
+
+/// Reads 512 MiB once, every thread its share as 4 streams that lie far apart.
+class BandwidthProbe {
+ public:
+  explicit BandwidthProbe(tulle::ThreadPool& pool) : pool_(pool), words_(bytes / sizeof(std::uint64_t)) {}
+
+  static constexpr std::size_t bytes = std::size_t{512} << 20;
+
+  void operator()() noexcept {
+    constexpr std::size_t line = 8, streams = 4;
+    pool_.run([this](std::size_t worker) noexcept {
+      const tulle::Share share = tulle::share_of(words_.size(), line * streams, worker, pool_.size());
+      const std::size_t apart = (share.end - share.begin) / streams;
+      std::uint64_t sums[line] = {};
+      for (std::size_t at = share.begin; at < share.begin + apart; at += line) {
+        for (std::size_t stream = 0; stream < streams; ++stream) {
+          for (std::size_t word = 0; word < line; ++word) sums[word] += words_[at + stream * apart + word];
+        }
+      }
+      const std::uint64_t sum = std::accumulate(std::begin(sums), std::end(sums), std::uint64_t{0});
+      // The sum is never this, but the compiler must not know.
+      if (sum == 1) words_[0] = sum;
+    });
+  }
+
+ private:
+  tulle::ThreadPool& pool_;
+  tulle::AlignedBuffer<std::uint64_t> words_;
+};
+
+/// The processor's name, to stand beside every figure.
+inline std::string processor_name() {
+  std::ifstream file("/proc/cpuinfo");
+  for (std::string line; std::getline(file, line);) {
+    if (line.starts_with("model name")) return line.substr(line.find(':') + 2);
+  }
+  return "unknown processor";
+}
+
+}  // namespace bench
