@@ -9,6 +9,7 @@
 #include <cstring>
 #include <string_view>
 
+#include <tulle/kernel/i8_step.hpp>
 #include <tulle/kernel/i8_weights.hpp>
 
 namespace tulle {

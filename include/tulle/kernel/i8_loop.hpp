@@ -265,38 +265,4 @@ struct I8Loop {
 #endif
 };
 
-#if defined(TULLE_X86)
-
-/// 8 rows by 4 columns of codes, one row a dword; the products with 4 activations.
-/// maddubs multiplies u8 by s8 and saturates its pair sums at int16, so |w| (at most 128) meets x with w's sign
-/// (|x| at most 127): 2 * 128 * 127 = 32512 fits, and every product is exact.
-TULLE_INLINE_AVX2 __m256i add_products(__m256i sums, __m256i codes, __m256i magnitudes, __m256i x) noexcept {
-  const __m256i pairs = _mm256_maddubs_epi16(magnitudes, _mm256_sign_epi8(x, codes));
-  return _mm256_add_epi32(sums, _mm256_madd_epi16(pairs, _mm256_set1_epi16(1)));
-}
-
-/// What layouts that give dense codes in rows of 4 columns hand to the loop; the step's columns are 4 s ... 4 s + 3.
-struct DenseStep256 {
-  __m256i codes, magnitudes;
-
-  static TULLE_INLINE_AVX2 DenseStep256 of(__m256i codes) noexcept { return {codes, _mm256_abs_epi8(codes)}; }
-  TULLE_INLINE_AVX2 __m256i dot(__m256i sums, const std::int8_t* x, std::size_t s) const noexcept {
-    return add_products(sums, codes, magnitudes, _mm256_set1_epi32(load_quad(x + 4 * s)));
-  }
-};
-
-/// vpdpbusd multiplies u8 by s8 exactly: w + 128 meets x, and the loop starts its sums at -128 * sum(x).
-struct DenseStep512 {
-  __m512i offset_codes;
-
-  static TULLE_INLINE_AVX512 DenseStep512 of(__m512i codes) noexcept {
-    return {_mm512_xor_si512(codes, _mm512_set1_epi8(static_cast<char>(0x80)))};
-  }
-  TULLE_INLINE_AVX512 __m512i dot(__m512i sums, const std::int8_t* x, std::size_t s) const noexcept {
-    return _mm512_dpbusd_epi32(sums, offset_codes, _mm512_set1_epi32(load_quad(x + 4 * s)));
-  }
-};
-
-#endif
-
 }  // namespace tulle::detail

@@ -24,7 +24,7 @@ TEST_CASE("an unknown kernel name is an error that lists the known ones", "[kern
       FAIL("no error for \"" << name << '"');
     } catch (const Error& error) {
       CHECK(error.code() == ErrorCode::invalid_argument);
-      CHECK_THAT(error.what(), Catch::Matchers::ContainsSubstring("auto, dense_f32, dense_f16, dense_i8, dense_i4"));
+      CHECK_THAT(error.what(), Catch::Matchers::ContainsSubstring("auto, dense_f32, dense_f16, dense_i8, dense_i4, i8"));
     }
   }
 }
@@ -38,7 +38,8 @@ TEST_CASE("each type of rows gets the form that keeps its values", "[kernel][any
     const auto matrix = testing::random_matrix(dtype, 18, 256, 9);
     const auto weights = AnyKernel::pack(matrix.rows);
     for (const auto& [kernel, choice] : kernel_choices) {
-      const bool keeps = kernel == "auto" || kernel == "dense_f32" || kernel == name;
+      const bool both_i8 = kernel.ends_with("i8") && name.ends_with("i8");  // any layout of them
+      const bool keeps = kernel == "auto" || kernel == "dense_f32" || kernel == name || both_i8;
       CHECK(AnyKernel::keeps_values(dtype, {.kernel = choice}) == keeps);
     }
     CHECK(weights.kernel_name() == name);
@@ -62,9 +63,29 @@ TEST_CASE("rows of several types get f32, and what is asked for is what is packe
   mixed.append(q4_0.rows[0].data, DType::q4_0);
   CHECK(AnyKernel::pack(mixed).kernel_name() == "dense_f32");
   for (const auto& [name, choice] : kernel_choices) {
-    if (choice == KernelChoice::automatic) continue;
+    if (!name.starts_with("dense_")) continue;
     CHECK(AnyKernel::pack(mixed, {.kernel = choice}).kernel_name() == name);
     CHECK(AnyKernel::pack(q4_0.rows, {.kernel = choice}).kernel_name() == name);
+  }
+}
+
+TEST_CASE("int8 weights get the layout of their zeros", "[kernel][any_kernel]") {
+  const std::pair<testing::Zeros, KernelChoice> cases[] = {{{}, KernelChoice::dense_i8},
+                                                           {{2, 4}, KernelChoice::two_of_four_i8},
+                                                           {{4, 16}, KernelChoice::four_of_sixteen_i8},
+                                                           {{8, 16, 4}, KernelChoice::eight_of_sixteen_i8},
+                                                           {{3, 20}, KernelChoice::bitmask_i8}};
+  for (const auto& [zeros, choice] : cases) {
+    for (const DType dtype : {DType::i8, DType::q8_0}) {
+      const auto matrix = testing::pruned(testing::random_matrix(dtype, 50, 320, 9), zeros, 5);
+      const auto wanted = fastest_i8(measure_i8(matrix.rows), active_instruction_set());
+      CHECK((wanted == choice || active_instruction_set() != InstructionSet::avx512));
+      const auto weights = AnyKernel::pack(matrix.rows);
+      CHECK(kernel_choice(weights.kernel_name()) == wanted);
+      CHECK(AnyKernel::pack(matrix.rows, {.kernel = KernelChoice::i8}).kernel_name() == weights.kernel_name());
+      CHECK(kernel_choice(AnyKernel::pack(matrix.rows, {.kernel = choice}).kernel_name()) == choice);
+      CHECK(AnyKernel::shares_input(weights, AnyKernel::pack(matrix.rows, {.kernel = KernelChoice::dense_i8})));
+    }
   }
 }
 

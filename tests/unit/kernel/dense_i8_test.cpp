@@ -13,7 +13,7 @@ using namespace tulle;
 
 namespace {
 
-std::vector<float> unpacked(const DenseI8Weights& weights, std::size_t row) {
+std::vector<float> unpacked(const DenseI8::Weights& weights, std::size_t row) {
   std::vector<float> values(weights.columns());
   weights.unpack_row(row, values.data());
   return values;

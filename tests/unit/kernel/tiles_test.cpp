@@ -11,7 +11,10 @@ using namespace tulle;
 namespace {
 
 /// Counts how often each (panel, input) is asked for; a width that is not the tile's counts as far too often.
+template <std::size_t FarPanels = 4>
 struct Counter {
+  static constexpr std::size_t far_panels = FarPanels;
+
   std::vector<int>& seen;  // [panels][inputs]
   std::size_t inputs;
 
@@ -43,14 +46,17 @@ TEST_CASE("every panel of the range meets every input, only the last ones more t
     for (const std::size_t rows : {1, 16, 17, 64, 65, 144, 150}) {
       for (std::size_t begin = 0; begin < rows; begin += 48) {
         const std::size_t panels = (rows + panel_rows - 1) / panel_rows;
-        std::vector<int> seen(panels * inputs);
-        for_each_tile(Counter{seen, inputs}, inputs, {begin, rows});
+        std::vector<int> seen(panels * inputs), seen_by_2(panels * inputs);
+        for_each_tile(Counter<4>{seen, inputs}, inputs, {begin, rows});
+        for_each_tile(Counter<2>{seen_by_2, inputs}, inputs, {begin, rows});
         for (std::size_t at = 0; at < seen.size(); ++at) {
           CAPTURE(inputs, rows, begin, at);
           const std::size_t panel = at / inputs;
           const int most = panel < begin / panel_rows ? 0 : panel + 1 < panels ? 1 : 4;  // 4 panels go together at most
           REQUIRE(seen[at] >= std::min(most, 1));
           REQUIRE(seen[at] <= most);
+          REQUIRE(seen_by_2[at] >= std::min(most, 1));
+          REQUIRE(seen_by_2[at] <= std::min(most, 2));
         }
       }
     }
@@ -59,7 +65,7 @@ TEST_CASE("every panel of the range meets every input, only the last ones more t
 
 TEST_CASE("an empty range of rows has no tiles, wherever it lies", "[kernel][tiles]") {
   std::vector<int> seen(2);
-  for (const std::size_t at : {0, 16, 17}) for_each_tile(Counter{seen, 1}, 1, {at, at});
-  for_each_tile(Counter{seen, 1}, 0, {0, 17});
+  for (const std::size_t at : {0, 16, 17}) for_each_tile(Counter<>{seen, 1}, 1, {at, at});
+  for_each_tile(Counter<>{seen, 1}, 0, {0, 17});
   CHECK(seen == std::vector<int>{0, 0});
 }

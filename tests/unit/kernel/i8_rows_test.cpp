@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <tulle/kernel/i8_rows.hpp>
+
+#include <cmath>
+#include <vector>
+
+#include <catch2/catch_all.hpp>
+
+#include "unit/kernel/encoded_matrix.hpp"
+
+using namespace tulle;
+
+namespace {
+
+/// Row `row` as the floats that its codes and scales stand for.
+std::vector<float> values_of(I8Rows& rows, std::size_t row) {
+  std::vector<std::int8_t> codes(rows.columns());
+  std::vector<float> scales(rows.scales_per_row());
+  rows.read(row, codes.data(), scales.data());
+  std::vector<float> values(rows.columns());
+  for (std::size_t column = 0; column < values.size(); ++column) {
+    const float scale = scales[rows.group() == 0 ? 0 : column / rows.group()];
+    values[column] = scale * static_cast<float>(codes[column]);
+  }
+  return values;
+}
+
+}  // namespace
+
+TEST_CASE("int8 files keep every value", "[kernel][i8_rows]") {
+  const std::pair<DType, std::size_t> groups[] = {{DType::i8, 0}, {DType::q8_0, 32}, {DType::q6_k, 16}};
+  for (const auto& [dtype, group] : groups) {
+    const auto matrix = testing::random_matrix(dtype, 5, 512, 3);
+    I8Rows rows(matrix.rows);
+    CHECK(rows.rows() == 5);
+    CHECK(rows.group() == group);
+    CHECK(rows.scales_per_row() == (group == 0 ? 1 : 512 / group));
+    std::vector<float> decoded(512);
+    for (std::size_t row = 0; row < 5; ++row) {
+      matrix.rows.decode(row, decoded.data());
+      const std::vector<float> values = values_of(rows, row);
+      REQUIRE(std::equal(values.begin(), values.end(), decoded.begin(), testing::same_value));
+    }
+  }
+}
+
+TEST_CASE("other rows are quantized within half a step, per row or in their file's groups", "[kernel][i8_rows]") {
+  const std::pair<DType, std::size_t> groups[] = {{DType::f32, 0}, {DType::bf16, 0}, {DType::q4_0, 32}, {DType::q4_1, 32}};
+  for (const auto& [dtype, group] : groups) {
+    const auto matrix = testing::random_matrix(dtype, 3, 64, 9);
+    I8Rows rows(matrix.rows);
+    CHECK(rows.group() == group);
+    std::vector<float> decoded(64);
+    for (std::size_t row = 0; row < 3; ++row) {
+      matrix.rows.decode(row, decoded.data());
+      const std::vector<float> values = values_of(rows, row);
+      for (std::size_t begin = 0; begin < 64; begin += group == 0 ? 64 : group) {
+        float largest = 0;
+        const std::size_t end = begin + (group == 0 ? 64 : group);
+        for (std::size_t at = begin; at < end; ++at) largest = std::max(largest, std::fabs(decoded[at]));
+        const float bound = largest / 127 * (0.5f + 127 * 0x1p-11f) + 127 * 0x1p-25f;
+        for (std::size_t at = begin; at < end; ++at) REQUIRE(std::fabs(values[at] - decoded[at]) <= bound);
+      }
+    }
+  }
+}
+
+TEST_CASE("rows of several types are quantized one by one, int8 among them kept", "[kernel][i8_rows]") {
+  const auto floats = testing::float_matrix(1, 2, {1.0f, -0.5f});
+  const auto codes = testing::random_matrix(DType::i8, 1, 2, 4);
+  WeightRows mixed(2);
+  mixed.append(floats.rows[0].data, DType::f32);
+  mixed.append(codes.rows[0].data, DType::i8, 0.25f);
+  I8Rows rows(mixed);
+  CHECK(rows.group() == 0);
+  CHECK(values_of(rows, 0)[0] == 1.0f);
+  std::vector<float> decoded(2);
+  mixed.decode(1, decoded.data());
+  CHECK(values_of(rows, 1) == decoded);
+}

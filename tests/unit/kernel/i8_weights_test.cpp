@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <tulle/kernel/i8_weights.hpp>
+
+#include <string>
+#include <vector>
+
+#include <catch2/catch_all.hpp>
+
+#include <tulle/kernel/balanced_i8.hpp>
+#include <tulle/kernel/bitmask_i8.hpp>
+#include <tulle/kernel/dense_i8.hpp>
+
+#include "unit/kernel/encoded_matrix.hpp"
+
+using namespace tulle;
+
+TEST_CASE("panels come in order, padded with zeros, and can be cut short", "[kernel][i8_weights]") {
+  const auto matrix = testing::random_matrix(DType::i8, 33, 40, 5);
+  I8Rows rows(matrix.rows);
+  std::size_t panels = 0;
+  detail::for_each_i8_panel(rows, [&](const std::vector<std::int8_t>& codes, const std::vector<float>& scales) {
+    REQUIRE(codes.size() == 64 * panel_rows);
+    REQUIRE(scales.size() == panel_rows);
+    for (std::size_t row = 0; row < panel_rows; ++row) {
+      const std::size_t at = panels * panel_rows + row;
+      REQUIRE(scales[row] == (at < 33 ? matrix.rows[at].scale : 0.0f));
+      for (std::size_t column = 0; column < 64; ++column) {
+        const int code = codes[(column / 4 * panel_rows + row) * 4 + column % 4];
+        const bool real = at < 33 && column < 40;
+        REQUIRE(code == (real ? static_cast<std::int8_t>(matrix.rows[at].data[column]) : 0));
+      }
+    }
+    ++panels;
+    return true;
+  });
+  CHECK(panels == 3);
+  panels = 0;
+  detail::for_each_i8_panel(rows, [&](const auto&, const auto&) { return ++panels < 2; });
+  CHECK(panels == 2);
+}
+
+TEST_CASE("bytes a weight: 1 dense, 0.625 and 0.375 balanced, 1/8 and the nonzeros as a bitmask", "[kernel][i8_weights]") {
+  constexpr std::size_t rows = 64, columns = 512, scales = rows * sizeof(float);
+  const auto size_of = [&](auto kernel, testing::Zeros zeros) {
+    return kernel.pack(testing::pruned(testing::random_matrix(DType::i8, rows, columns, 6), zeros, 7).rows).size_bytes();
+  };
+  CHECK(size_of(DenseI8(), {}) == rows * columns + scales);
+  CHECK(size_of(TwoOfFourI8(), {2, 4}) == rows * columns * 5 / 8 + scales);
+  CHECK(size_of(EightOfSixteenI8(), {8, 16, 4}) == rows * columns * 5 / 8 + scales);
+  CHECK(size_of(FourOfSixteenI8(), {4, 16}) == rows * columns * 3 / 8 + scales);
+  // A random byte may be zero too; every panel begins at a cache line.
+  const std::size_t half = size_of(BitmaskI8(), {8, 16}) - scales - 4 * sizeof(std::size_t);
+  CHECK(half <= rows * columns * 5 / 8 + 4 * 64);
+  CHECK(half >= rows * columns * 5 / 8 * 98 / 100);
+}
+
+TEST_CASE("a matrix without the zeros a layout wants is refused, with its rows", "[kernel][i8_weights]") {
+  auto matrix = testing::pruned(testing::random_matrix(DType::i8, 40, 64, 8), {2, 4}, 9);
+  matrix.bytes[1 + 20 * 64 + 4] = matrix.bytes[1 + 20 * 64 + 5] = matrix.bytes[1 + 20 * 64 + 6] = std::byte{1};
+  try {
+    (void)TwoOfFourI8::pack(matrix.rows);
+    FAIL("no error");
+  } catch (const Error& error) {
+    CHECK(error.code() == ErrorCode::unsupported);
+    CHECK_THAT(error.what(), Catch::Matchers::ContainsSubstring("rows 16 to 31") &&
+                                 Catch::Matchers::ContainsSubstring("2:4_i8"));
+  }
+}
