@@ -20,6 +20,7 @@ Command tokenize_command(CLI::App& program);
 Command detokenize_command(CLI::App& program);
 Command logits_command(CLI::App& program);
 Command inspect_command(CLI::App& program);
+Command benchmark_command(CLI::App& program);
 
 /// A command line that makes no sense, found after CLI11 has read it: exit status 2.
 class UsageError : public std::runtime_error {

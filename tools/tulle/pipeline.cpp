@@ -12,9 +12,6 @@
 
 template class tulle::Decoder<tulle::AnyKernel, tulle::AnyCache>;
 
-namespace {
-
-/// `name` (--isa), or what the environment asks for. Errors: invalid_argument, unsupported.
 void choose_instruction_set(const std::string& name) {
   const char* variable = std::getenv("TULLE_ISA");
   if (!name.empty()) return tulle::use_instruction_set(name);
@@ -26,8 +23,6 @@ void choose_instruction_set(const std::string& name) {
   }
 }
 
-}  // namespace
-
 std::shared_ptr<const tulle::Model<tulle::AnyKernel>> load_model(const tulle::Checkpoint& checkpoint,
                                                                  const ModelFlags& flags) {
   choose_instruction_set(flags.isa);
@@ -35,6 +30,14 @@ std::shared_ptr<const tulle::Model<tulle::AnyKernel>> load_model(const tulle::Ch
   pack.kernel = tulle::kernel_choice(flags.kernel);
   ProgressBar bar;
   return tulle::Model<tulle::AnyKernel>::load(checkpoint, pack, bar.progress());
+}
+
+std::shared_ptr<const tulle::Model<tulle::AnyKernel>> load_model(const tulle::TensorSource& source,
+                                                                 const tulle::Architecture& architecture,
+                                                                 tulle::LoadOptions options) {
+  ProgressBar bar;
+  options.progress = bar.progress();
+  return tulle::Model<tulle::AnyKernel>::load(source, architecture, options);
 }
 
 std::unique_ptr<tulle::TextGeneration> load_pipeline(const ModelFlags& flags) {

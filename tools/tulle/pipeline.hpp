@@ -11,12 +11,20 @@
 
 extern template class tulle::Decoder<tulle::AnyKernel, tulle::AnyCache>;
 
+/// `name` (--isa), or what TULLE_ISA asks for where that is empty. Errors: invalid_argument, unsupported.
+void choose_instruction_set(const std::string& name);
+
 /// Model, tokenizer and engine. Shows a bar on stderr when that takes long. Errors: those of loading.
 std::unique_ptr<tulle::TextGeneration> load_pipeline(const ModelFlags& flags);
 
 /// The model alone, without a tokenizer.
 std::shared_ptr<const tulle::Model<tulle::AnyKernel>> load_model(const tulle::Checkpoint& checkpoint,
                                                                  const ModelFlags& flags);
+
+/// The model that `architecture` describes, out of any source of tensors. The instruction set is chosen already.
+std::shared_ptr<const tulle::Model<tulle::AnyKernel>> load_model(const tulle::TensorSource& source,
+                                                                 const tulle::Architecture& architecture,
+                                                                 tulle::LoadOptions options);
 
 /// An engine without a tokenizer. Errors: those of `tulle::make_engine`.
 std::unique_ptr<tulle::Engine> assemble_engine(std::shared_ptr<const tulle::Model<tulle::AnyKernel>> model,

@@ -27,16 +27,23 @@ class Model {
   }
 
   static std::shared_ptr<const Model> load(const Checkpoint& checkpoint, const PackOptions& pack = {}, Progress progress = {}) {
-    std::shared_ptr<Model> model(new Model);
-    model->architecture_ = describe_model(checkpoint.config(), checkpoint.path());
+    Architecture architecture = describe_model(checkpoint.config(), checkpoint.path());
     // A generation config says better than the config where a text ends.
     if (checkpoint.generation_config().contains("eos_token_id")) {
-      model->architecture_.eos = eos_tokens(checkpoint.generation_config(), checkpoint.path());
-      model->architecture_.validate(checkpoint.path());
+      architecture.eos = eos_tokens(checkpoint.generation_config(), checkpoint.path());
+      architecture.validate(checkpoint.path());
     }
     LoadOptions options{pack, checkpoint.rotary_interleaved(), std::move(progress)};
     options.pack.scale_per_input = quantizes_activations_per_token(checkpoint.config());
-    model->weights_ = load_weights<Kernel>(checkpoint, model->architecture_, options);
+    return load(checkpoint, std::move(architecture), options);
+  }
+
+  /// Packs the weights that `architecture` describes out of any source. Errors: those of `load_weights`.
+  static std::shared_ptr<const Model> load(const TensorSource& source, Architecture architecture,
+                                           const LoadOptions& options = {}) {
+    std::shared_ptr<Model> model(new Model);
+    model->architecture_ = std::move(architecture);
+    model->weights_ = load_weights<Kernel>(source, model->architecture_, options);
     return model;
   }
 

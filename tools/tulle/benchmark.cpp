@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file tulle benchmark: how fast a model is, beside its own dense forms.
+#include <algorithm>
+#include <cerrno>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <thread>
+#include <tulle/format/checkpoint.hpp>
+#include <tulle/tensor/isa.hpp>
+#include <tulle/tensor/sparsity.hpp>
+#include <utility>
+#include <vector>
+
+#include "benchmark_report.hpp"
+#include "command_line.hpp"
+#include "model_files.hpp"
+#include "model_flags.hpp"
+#include "model_path.hpp"
+#include "pipeline.hpp"
+#include "progress_bar.hpp"
+#include "pruned_tensors.hpp"
+#include "streams.hpp"
+#include "synthetic_model.hpp"
+
+namespace {
+
+constexpr const char* footer =
+    R"(The first lines are DeepSparse's: an item is one step, which takes --input-ids-length tokens of every sequence
+while the cache holds --num-kv-cache-tokens of them. The table then shows the model and its baselines (the same weights
+as dense int8 and dense f32), which run in turns; figures are medians. The bandwidth is the share of what the threads
+read from memory in the same run. Prefill is the prompt's tokens per second of the time to the first token.
+
+--shape runs weights that mean nothing. --sparsity prunes every linear layer by magnitude, the head too, in memory:
+that is for speed only. 2:4, 8:16 and the like imply their sparsity.
+
+Examples:
+  tulle benchmark model.gguf
+  tulle benchmark --shape codegen-350m --sparsity 0.5 --structure unstructured --threads 2
+  tulle benchmark models/llama-8b --structure 8:16 --no-baselines -x result.json)";
+
+struct Flags {
+  ModelFlags model;
+  std::string path, shape, structure, values, scenario = "sync", pinning = "none", baselines = "both", export_path;
+  double sparsity = 0;
+  BenchmarkPlan plan;
+  bool no_baselines = false, quiet = false, json = false;
+  CLI::Option* sparsity_flag = nullptr;
+};
+
+using Weights = tulle::Model<tulle::AnyKernel>;
+
+Pruning wanted_pruning(const Flags& flags) {
+  Pruning pruning;
+  for (const tulle::BalancedPattern& pattern : tulle::balanced_patterns) {
+    if (pattern.name != flags.structure) continue;
+    const double implied = 1 - static_cast<double>(pattern.kept) / static_cast<double>(pattern.group);
+    if (flags.sparsity_flag->count() != 0 && std::fabs(flags.sparsity - implied) > 1e-6) {
+      throw UsageError("--structure " + flags.structure + " has a sparsity of " + std::to_string(implied).substr(0, 4));
+    }
+    return {implied, pattern.name, pattern.kept, pattern.group};
+  }
+  if (flags.structure == "unstructured" && flags.sparsity_flag->count() == 0)
+    throw UsageError("--structure unstructured needs --sparsity");
+  if (flags.sparsity > 0) return {flags.sparsity, "unstructured", 0, 0};
+  return pruning;
+}
+
+/// The kernel of the model itself. Errors: UsageError; unsupported.
+std::string wanted_kernel(const Flags& flags, const Pruning& pruning) {
+  if (flags.values == "i4" && pruning.prunes()) {
+    tulle::fail(tulle::ErrorCode::unsupported,
+                "there is no sparse kernel for 4-bit values; use --values i8, or leave --sparsity and --structure out");
+  }
+  if (flags.model.kernel != "auto") {
+    if (!flags.values.empty()) throw UsageError("--values excludes --kernel");
+    return flags.model.kernel;
+  }
+  if (flags.values == "i4") return "dense_i4";
+  const bool quantizes = !flags.values.empty() || !flags.shape.empty() || pruning.prunes();
+  return quantizes ? "i8" : "auto";
+}
+
+void check(const Flags& flags) {
+  if (flags.pinning != "none") {
+    tulle::fail(tulle::ErrorCode::unsupported, "--thread-pinning ", flags.pinning,
+                " is not built; use none, or bind the whole command to cores from outside");
+  }
+  if (!flags.shape.empty() && !flags.path.empty()) throw UsageError("--shape excludes MODEL");
+  const std::size_t needed = flags.plan.sequence_length();
+  const tulle::EngineOptions& engine = flags.model.engine;
+  if (engine.sequence_length != 0 && engine.sequence_length < needed) {
+    throw UsageError("--sequence-length must be at least " + std::to_string(needed) +
+                     " for these --num-kv-cache-tokens, --input-ids-length and --prompt-tokens");
+  }
+  if (engine.window != 0 && engine.window < needed)
+    throw UsageError("--window must be at least " + std::to_string(needed) + ": a step is taken back after it is measured");
+}
+
+/// The tensors that are measured, and what it takes to load them with one kernel or another.
+class Subject {
+ public:
+  Subject(const Flags& flags, const Pruning& pruning) {
+    if (!flags.shape.empty()) {
+      name = "synthetic " + flags.shape;
+      caveat = "Synthetic weights" + (pruning.prunes() ? ", pruned by magnitude" : std::string()) +
+               ": for speed only, their text is worthless";
+      architecture_ = synthetic_architecture(flags.shape);
+      source_ = std::make_unique<SyntheticTensors>(architecture_, pruning);
+      return;
+    }
+    name = path = model_path(flags.path.empty() ? flags.model.path : flags.path);
+    checkpoint_ = open_checkpoint(path);
+    architecture_ = tulle::describe_model(checkpoint_->config(), path);
+    options_.rotary_interleaved_rows = checkpoint_->rotary_interleaved();
+    options_.pack.scale_per_input = tulle::quantizes_activations_per_token(checkpoint_->config());
+    if (!pruning.prunes()) return;
+    caveat = "Pruned by magnitude in memory: for speed only, its text is worthless";
+    source_ = std::make_unique<PrunedTensors>(*checkpoint_, architecture_, pruning);
+    architecture_.tied_head = false;
+  }
+
+  std::shared_ptr<const Weights> load(const std::string& kernel) const {
+    tulle::LoadOptions options = options_;
+    options.pack.kernel = tulle::kernel_choice(kernel);
+    const tulle::TensorSource& source = source_ ? *source_ : static_cast<const tulle::TensorSource&>(*checkpoint_);
+    return load_model(source, architecture_, options);
+  }
+
+  std::string name, path, caveat;
+
+ private:
+  std::shared_ptr<const tulle::Checkpoint> checkpoint_;
+  tulle::Architecture architecture_;
+  std::unique_ptr<tulle::TensorSource> source_;  // nullptr: the checkpoint as it is
+  tulle::LoadOptions options_;
+};
+
+std::vector<Contestant> contestants(const Flags& flags, const Subject& subject, const std::string& kernel) {
+  tulle::EngineOptions engine = flags.model.engine;
+  if (engine.sequence_length == 0) engine.sequence_length = flags.plan.sequence_length();
+  std::vector<Contestant> all;
+  all.emplace_back("model", subject.load(kernel), engine, flags.plan);
+  for (const char* baseline : {"dense_i8", "dense_f32"}) {
+    if (flags.no_baselines || (flags.baselines != "both" && flags.baselines != baseline)) continue;
+    all.emplace_back(baseline, subject.load(baseline), engine, flags.plan);
+  }
+  return all;
+}
+
+struct CloseFile {
+  void operator()(std::FILE* file) const { std::fclose(file); }
+};
+using File = std::unique_ptr<std::FILE, CloseFile>;
+
+File create(const std::string& path) {
+  File file(path.empty() ? nullptr : std::fopen(path.c_str(), "wb"));
+  if (!path.empty() && !file) tulle::fail(tulle::ErrorCode::io, "cannot create ", path, ": ", std::strerror(errno));
+  return file;
+}
+
+void write(File file, const std::string& text, const std::string& path) {
+  const bool written = std::fwrite(text.data(), 1, text.size(), file.get()) == text.size();
+  if (std::fclose(file.release()) != 0 || !written)
+    tulle::fail(tulle::ErrorCode::io, "cannot write ", path, ": ", std::strerror(errno));
+}
+
+int benchmark(const Flags& flags) {
+  check(flags);
+  const Pruning pruning = wanted_pruning(flags);
+  const std::string kernel = wanted_kernel(flags, pruning);
+  choose_instruction_set(flags.model.isa);
+  if (flags.scenario != "sync" && !flags.quiet)
+    std::fprintf(stderr, "tulle: scenario %s is not built; running sync\n", flags.scenario.c_str());
+
+  const Subject subject(flags, pruning);
+  const std::size_t cores = std::max(1u, std::thread::hardware_concurrency());
+  BenchmarkResult result{.model = subject.name,
+                         .path = subject.path,
+                         .caveat = subject.caveat,
+                         .pruning = pruning,
+                         .plan = flags.plan,
+                         .threads = flags.model.engine.threads == 0 ? cores : flags.model.engine.threads,
+                         .bandwidths = {},
+                         .contestants = contestants(flags, subject, kernel)};
+  File file = create(flags.export_path);
+  {
+    ProgressBar bar;
+    result.bandwidths = run_in_turns(result.contestants, flags.plan, result.threads,
+                                     flags.quiet ? tulle::Progress() : bar.progress());
+  }
+  const auto report = benchmark_report(result);
+  const std::string dump = report.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+  if (file) write(std::move(file), dump, flags.export_path);
+  Output output;
+  output.write(flags.json ? dump : benchmark_text(report));
+  output.flush();
+  return 0;
+}
+
+void add_flags(CLI::App& app, Flags& flags) {
+  const auto add = [&](const char* names, auto& value, const char* type, const char* what) {
+    return app.add_option(flag_names(names), value, what)->capture_default_str()->type_name(type);
+  };
+  const auto add_name = [&](const char* names, std::string& value, const std::vector<std::string>& known,
+                            const char* what, const std::string& shown = {}) {
+    add(names, value, "", what)
+        ->check(CLI::IsMember(known).description(""))
+        ->type_name(shown.empty() ? CLI::detail::join(known, "|") : shown);
+  };
+  const auto range = [](auto least, auto most) { return CLI::Range(least, most).description(""); };
+  constexpr std::size_t most = std::size_t{1} << 20;
+  app.add_option("MODEL", flags.path, "A Hugging Face directory or a GGUF file, as --model");
+  add_name("--shape", flags.shape, {synthetic_shapes.begin(), synthetic_shapes.end()},
+           "Instead of a model: synthetic weights of this shape");
+  flags.sparsity_flag = add("--sparsity", flags.sparsity, "S", "Prune by magnitude to this share of zeros, for speed only")
+                            ->check(range(0.0, 0.99));
+  std::vector<std::string> structures{"unstructured"};
+  for (const tulle::BalancedPattern& pattern : tulle::balanced_patterns) structures.emplace_back(pattern.name);
+  add_name("--structure", flags.structure, structures, "Where the zeros are");
+  add_name("--values", flags.values, {"i8", "i4"}, "Quantize the weights");
+  add_name("--baselines", flags.baselines, {"both", "dense_i8", "dense_f32", "none"}, "What the model is compared with");
+  app.add_flag(flag_names("--no-baselines"), flags.no_baselines, "The same as --baselines none; takes less memory");
+
+  BenchmarkPlan& plan = flags.plan;
+  add("-b,--batch-size", plan.batch, "N", "Sequences that a step continues")->check(range(std::size_t{1}, std::size_t{1024}));
+  add("--input-ids-length,--input-ids-len", plan.input_ids, "N", "Tokens of each that a step takes")
+      ->check(range(std::size_t{1}, std::size_t{4096}));
+  add("--num-kv-cache-tokens", plan.kv_tokens, "N", "Tokens of each that the cache holds before a step")
+      ->check(range(std::size_t{0}, most));
+  add("--prompt-tokens", plan.prompt_tokens, "N", "Length of the prompt whose prefill is measured")
+      ->check(range(std::size_t{1}, most));
+  add("-t,--time", plan.seconds, "S", "Seconds of measured steps of each model")->check(range(1e-3, 1e6));
+  add("-w,--warmup-time", plan.warmup_seconds, "S", "Seconds of steps of each before that")->check(range(0.0, 1e6));
+  add_name("-s,--scenario", flags.scenario, {"sync", "async", "elastic", "singlestream", "multistream"},
+           "What DeepSparse knows; all run as sync", "sync|async|elastic");
+  add_name("--thread-pinning,--pin", flags.pinning, {"none", "core", "numa"}, "Only none is built");
+  add("-x,--export-path", flags.export_path, "FILE", "Also write the JSON object to this file");
+  app.add_flag("--json", flags.json, "Print one JSON object");
+  app.add_flag("-q,--quiet", flags.quiet, "No notes and no progress on stderr");
+  flags.model.add_to(app);
+  app.add_option("--ncores", flags.model.engine.threads)->check(range(std::size_t{0}, std::size_t{1024}))->group("");
+  app.add_option("--seq-len,--seq_len", flags.model.engine.sequence_length)->check(range(std::size_t{0}, most))->group("");
+}
+
+}  // namespace
+
+Command benchmark_command(CLI::App& program) {
+  CLI::App* app = program.add_subcommand("benchmark", "Measure how fast a model is, beside its own dense forms");
+  app->footer(footer);
+  const auto flags = std::make_shared<Flags>();
+  add_flags(*app, *flags);
+  return {app, [flags] { return benchmark(*flags); }};
+}

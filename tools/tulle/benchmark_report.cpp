@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "benchmark_report.hpp"
+
+#include <algorithm>
+#include <bench/measure.hpp>
+#include <cmath>
+#include <cstdarg>
+#include <cstdio>
+#include <map>
+#include <numeric>
+#include <string_view>
+#include <thread>
+#include <tulle/tensor/isa.hpp>
+#include <utility>
+
+namespace {
+
+using OrderedJson = nlohmann::ordered_json;
+
+double mean(const std::vector<double>& values) {
+  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
+
+double deviation(const std::vector<double>& values) {
+  const double middle = mean(values);
+  double sum = 0;
+  for (const double value : values) sum += (value - middle) * (value - middle);
+  return std::sqrt(sum / static_cast<double>(values.size()));
+}
+
+OrderedJson spread(const std::vector<double>& values) {
+  const auto [least, most] = std::minmax_element(values.begin(), values.end());
+  return {{"median", median(values)}, {"least", *least}, {"most", *most}};
+}
+
+/// `amount` over every time: tokens a second.
+OrderedJson rates(std::size_t amount, std::vector<double> seconds) {
+  for (double& value : seconds) value = static_cast<double>(amount) / value;
+  return spread(seconds);
+}
+
+/// How many times as fast the first times are as the second ones of the same round.
+OrderedJson ratio(const std::vector<double>& seconds, const std::vector<double>& others) {
+  std::vector<double> ratios;
+  for (std::size_t i = 0; i < seconds.size(); ++i) ratios.push_back(others[i] / seconds[i]);
+  return spread(ratios);
+}
+
+/// Milliseconds of every step, under DeepSparse's keys.
+OrderedJson step_statistics(const Contestant& contestant, std::size_t batch) {
+  const std::vector<double>& steps = contestant.steps();
+  const double total = std::accumulate(steps.begin(), steps.end(), 0.0);
+  OrderedJson result{{"scenario", "sync"},
+                     {"items_per_sec", static_cast<double>(batch * steps.size()) / total},
+                     {"seconds_ran", total},
+                     {"iterations", steps.size()},
+                     {"median", 1e3 * median(steps)},
+                     {"mean", 1e3 * mean(steps)},
+                     {"std", 1e3 * deviation(steps)}};
+  for (const auto& [name, share] : std::initializer_list<std::pair<const char*, double>>{{"25.0%", 0.25},
+                                                                                         {"50.0%", 0.5},
+                                                                                         {"75.0%", 0.75},
+                                                                                         {"90.0%", 0.9},
+                                                                                         {"95.0%", 0.95},
+                                                                                         {"99.0%", 0.99},
+                                                                                         {"99.9%", 0.999}}) {
+    result[name] = 1e3 * quantile(steps, share);
+  }
+  return result;
+}
+
+/// Bytes of the packed matrices by kernel.
+std::map<std::string, std::size_t> kernel_bytes(const Contestant& contestant) {
+  std::map<std::string, std::size_t> bytes;
+  contestant.model().weights().for_each_linear([&](const tulle::Linear<tulle::AnyKernel>& linear) {
+    for (const auto& part : linear.parts) bytes[std::string(part.weights.kernel_name())] += part.weights.size_bytes();
+  });
+  return bytes;
+}
+
+OrderedJson describe(const Contestant& contestant, const BenchmarkResult& run, double bandwidth) {
+  const BenchmarkPlan& plan = run.plan;
+  const auto kernels = kernel_bytes(contestant);
+  const auto most = std::max_element(kernels.begin(), kernels.end(),
+                                     [](const auto& a, const auto& b) { return a.second < b.second; });
+  const auto bytes = static_cast<double>(contestant.step_bytes());
+  const OrderedJson decode = rates(plan.step_tokens(), contestant.steps());
+  const OrderedJson prefill = rates(plan.prompt_tokens, contestant.prefills());
+  return {{"name", contestant.name()},
+          {"kernel", most->first},
+          {"isa", tulle::instruction_set_name(tulle::active_instruction_set())},
+          {"structure", run.pruning.structure},
+          {"sparsity", run.pruning.sparsity},
+          {"values", most->first.substr(most->first.rfind('_') + 1)},
+          {"threads", run.threads},
+          {"decode_tokens_per_second", decode["median"]},
+          {"prefill_tokens_per_second", prefill["median"]},
+          {"bytes_per_token", bytes / static_cast<double>(plan.step_tokens())},
+          {"bandwidth_share", bytes / median(contestant.steps()) / bandwidth},
+          {"time_to_first_token_ms", 1e3 * median(contestant.prefills())},
+          {"decode_spread", decode},
+          {"prefill_spread", prefill},
+          {"kernel_bytes", kernels},
+          {"weights_bytes", contestant.model().weights().size_bytes()},
+          {"iterations", contestant.steps().size()},
+          {"prefills", contestant.prefills().size()}};
+}
+
+OrderedJson instruction_sets() {
+  OrderedJson names = OrderedJson::array();
+  for (const tulle::InstructionSet set : tulle::instruction_sets) {
+    if (tulle::machine_has(set)) names.push_back(tulle::instruction_set_name(set));
+  }
+  return names;
+}
+
+[[gnu::format(printf, 1, 2)]] std::string format(const char* form, ...) {
+  char text[512];
+  va_list arguments;
+  va_start(arguments, form);
+  std::vsnprintf(text, sizeof text, form, arguments);
+  va_end(arguments);
+  return text;
+}
+
+std::string table(const OrderedJson& report) {
+  std::string text =
+      format("%-10s %-22s %8s %28s %9s %11s %9s %10s %10s\n", "", "kernel", "MiB", "decode tokens/s (least-most)",
+             "bandwidth", "MB/token", "prefill/s", "TTFT ms", "prefills");
+  for (const OrderedJson& result : report["results"]) {
+    const OrderedJson& decode = result["decode_spread"];
+    const std::string spread = format("%.2f (%.2f-%.2f)", decode["median"].get<double>(), decode["least"].get<double>(),
+                                      decode["most"].get<double>());
+    std::string kernel = result["kernel"];
+    if (result["kernel_bytes"].size() > 1) kernel += format(" +%zu", result["kernel_bytes"].size() - 1);
+    text += format("%-10s %-22s %8.1f %28s %8.0f%% %11.3f %9.1f %10.1f %10zu\n",
+                   result["name"].get<std::string>().c_str(), kernel.c_str(),
+                   result["weights_bytes"].get<double>() / (1 << 20), spread.c_str(),
+                   100 * result["bandwidth_share"].get<double>(), result["bytes_per_token"].get<double>() / 1e6,
+                   result["prefill_tokens_per_second"].get<double>(), result["time_to_first_token_ms"].get<double>(),
+                   result["prefills"].get<std::size_t>());
+  }
+  for (const auto& [name, ratios] : report["ratios"].items()) {
+    text += format("The model against %s:", name.c_str());
+    for (const char* what : {"decode", "prefill"}) {
+      const OrderedJson& spread = ratios[what];
+      text += format(" %s %.2fx (%.2f-%.2f)%s", what, spread["median"].get<double>(), spread["least"].get<double>(),
+                     spread["most"].get<double>(), what == std::string_view("decode") ? "," : "\n");
+    }
+  }
+  return text;
+}
+
+}  // namespace
+
+OrderedJson benchmark_report(const BenchmarkResult& run) {
+  const Contestant& model = run.contestants.front();
+  const BenchmarkPlan& plan = run.plan;
+  OrderedJson report{{"engine", "tulle"},
+                     {"version", TULLE_VERSION},
+                     {"orig_model_path", run.model},
+                     {"model_path", run.path},
+                     {"batch_size", plan.batch},
+                     {"input_shapes", nullptr},
+                     {"num_cores", run.threads},
+                     {"scenario", "sync"},
+                     {"scheduler", "single_stream"},
+                     {"seconds_to_run", plan.seconds},
+                     {"num_streams", 1},
+                     {"fraction_of_supported_ops", 1.0},
+                     {"sequence_length", model.sequence_length()},
+                     {"input_ids_length", plan.input_ids},
+                     {"benchmark_result", step_statistics(model, plan.batch)}};
+  report["machine"] = {{"processor", bench::processor_name()},
+                       {"cores", std::thread::hardware_concurrency()},
+                       {"instruction_sets", instruction_sets()},
+                       {"instruction_set", tulle::instruction_set_name(tulle::active_instruction_set())},
+                       {"read_bytes_per_second", spread(run.bandwidths)}};
+  report["commit"] = TULLE_COMMIT;
+  report["settings"] = {{"num_kv_cache_tokens", plan.kv_tokens}, {"prompt_tokens", plan.prompt_tokens},
+                        {"warmup_time", plan.warmup_seconds},    {"sparsity", run.pruning.sparsity},
+                        {"structure", run.pruning.structure},    {"caveat", run.caveat}};
+  report["results"] = OrderedJson::array();
+  report["ratios"] = OrderedJson::object();
+  for (const Contestant& contestant : run.contestants) {
+    report["results"].push_back(describe(contestant, run, median(run.bandwidths)));
+    if (&contestant == &model) continue;
+    report["ratios"][contestant.name()] = {{"decode", ratio(model.round_medians(), contestant.round_medians())},
+                                           {"prefill", ratio(model.prefills(), contestant.prefills())}};
+  }
+  return report;
+}
+
+std::string benchmark_text(const OrderedJson& report) {
+  const OrderedJson& result = report["benchmark_result"];
+  const OrderedJson& machine = report["machine"];
+  const OrderedJson& settings = report["settings"];
+  const OrderedJson& bandwidth = machine["read_bytes_per_second"];
+  std::string text = "Original Model Path: " + report["orig_model_path"].get<std::string>() + "\n";
+  text += format("Batch Size: %zu\nSequence Length: %zu\nInput IDs Length: %zu\nScenario: sync\n",
+                 report["batch_size"].get<std::size_t>(), report["sequence_length"].get<std::size_t>(),
+                 report["input_ids_length"].get<std::size_t>());
+  text += format("Throughput (items/sec): %.4f\nLatency Mean (ms/batch): %.4f\nLatency Median (ms/batch): %.4f\n",
+                 result["items_per_sec"].get<double>(), result["mean"].get<double>(), result["median"].get<double>());
+  text += format("Latency Std (ms/batch): %.4f\nIterations: %zu\n\n", result["std"].get<double>(),
+                 result["iterations"].get<std::size_t>());
+  text += machine["processor"].get<std::string>() + ", " + machine["instruction_set"].get<std::string>();
+  text += format(", %zu of %zu threads; read bandwidth %.1f GB/s (%.1f-%.1f)\n", report["num_cores"].get<std::size_t>(),
+                 machine["cores"].get<std::size_t>(), bandwidth["median"].get<double>() / 1e9,
+                 bandwidth["least"].get<double>() / 1e9, bandwidth["most"].get<double>() / 1e9);
+  text += format("KV fill: %zu tokens; prompt: %zu tokens\n", settings["num_kv_cache_tokens"].get<std::size_t>(),
+                 settings["prompt_tokens"].get<std::size_t>());
+  const std::string caveat = settings["caveat"];
+  if (!caveat.empty()) text += caveat + "\n";
+  return text + "\n" + table(report);
+}

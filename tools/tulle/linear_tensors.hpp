@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file Which tensors of a model are the matrices of its linear layers.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <tulle/model/architecture.hpp>
+#include <vector>
+
+struct LinearTensor {
+  std::string name;  ///< without ".weight"
+  std::size_t rows, columns;
+  bool has_bias;
+};
+
+/// The head comes last; it is the embedding's matrix where `tied_head` says so.
+std::vector<LinearTensor> linear_tensors(const tulle::Architecture& model);
+
+/// "model.layers.3." for layer 3.
+std::string layer_prefix(const tulle::Architecture& model, std::size_t layer);

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pruned_tensors.hpp"
+
+#include <algorithm>
+#include <tulle/kernel/i8_rows.hpp>
+#include <tulle/tensor/weight_rows.hpp>
+
+PrunedTensors::PrunedTensors(const tulle::TensorSource& source, const tulle::Architecture& model, const Pruning& pruning)
+    : source_(source), pruning_(pruning) {
+  for (const LinearTensor& tensor : linear_tensors(model)) {
+    const bool tied = model.tied_head && tensor.name == model.names.head;
+    const std::vector<std::size_t> shape{tensor.rows, tensor.columns};
+    matrices_[tensor.name] = {tied ? model.names.embedding : tensor.name,
+                              tensor.rows,
+                              tensor.columns,
+                              {},
+                              {tensor.name + ".weight", tulle::DType::i8, shape, {}},
+                              {tensor.name + ".weight_scale", tulle::DType::f32, {tensor.rows, 1}, {}}};
+  }
+}
+
+const tulle::EncodedTensor* PrunedTensors::find(std::string_view name) const {
+  const bool is_scale = name.ends_with(".weight_scale");
+  if (!is_scale && !name.ends_with(".weight")) return source_.find(name);
+  const auto found = matrices_.find(name.substr(0, name.rfind('.')));
+  if (found == matrices_.end()) return source_.find(name);
+  Matrix& matrix = found->second;
+  if (matrix.values.codes.empty() && !make(matrix)) {
+    return source_.find(matrix.source_name + std::string(name.substr(name.rfind('.'))));  // its reader says what is wrong
+  }
+  return is_scale ? &matrix.scale : &matrix.weight;
+}
+
+std::vector<std::string> PrunedTensors::names() const {
+  std::vector<std::string> all = source_.names();
+  for (const auto& [name, matrix] : matrices_) {
+    for (const tulle::EncodedTensor* tensor : {&matrix.weight, &matrix.scale}) {
+      if (std::find(all.begin(), all.end(), tensor->name) == all.end()) all.push_back(tensor->name);
+    }
+  }
+  return all;
+}
+
+void PrunedTensors::release(std::span<const std::byte> bytes) const noexcept {
+  for (auto& [name, matrix] : matrices_) {
+    if (matrix.values.codes.empty() || matrix.weight.bytes.data() != bytes.data()) continue;
+    matrix.values = {};
+    matrix.weight.bytes = matrix.scale.bytes = {};
+    return;
+  }
+  source_.release(bytes);
+}
+
+/// False where the source has no such matrix of weights.
+bool PrunedTensors::make(Matrix& matrix) const {
+  const tulle::EncodedTensor* tensor = source_.find(matrix.source_name + ".weight");
+  if (tensor == nullptr || tensor->shape != matrix.weight.shape || !tulle::is_weight_dtype(tensor->dtype)) return false;
+  std::vector<float> scales(1, 1.0f);
+  if (tensor->dtype == tulle::DType::i8) {
+    const tulle::EncodedTensor* scale = source_.find(matrix.source_name + ".weight_scale");
+    if (scale == nullptr || (scale->elements() != 1 && scale->elements() != matrix.rows)) return false;
+    scales.resize(scale->elements());
+    tulle::decode_elements(scale->dtype, scale->bytes.data(), scales.size(), scales.data());
+  }
+  const std::size_t row_bytes = tulle::dtype_bytes(tensor->dtype, matrix.columns, tensor->name);
+  tulle::WeightRows rows(matrix.columns);
+  for (std::size_t row = 0; row < matrix.rows; ++row) {
+    rows.append(tensor->bytes.data() + row * row_bytes, tensor->dtype, scales[scales.size() == 1 ? 0 : row]);
+  }
+
+  std::vector<float> values(matrix.columns);
+  tulle::WeightRows decoded(matrix.columns);
+  decoded.append(reinterpret_cast<const std::byte*>(values.data()), tulle::DType::f32);
+  tulle::I8Rows quantized(decoded);  // a scale per row, whatever groups the file has
+  matrix.values = {matrix.rows, matrix.columns, std::vector<std::int8_t>(matrix.rows * matrix.columns),
+                   std::vector<float>(matrix.rows)};
+  for (std::size_t row = 0; row < matrix.rows; ++row) {
+    rows.decode(row, values.data());
+    quantized.read(0, matrix.values.codes.data() + row * matrix.columns, &matrix.values.scales[row]);
+  }
+  source_.release(tensor->bytes);
+  prune(matrix.values, pruning_);
+  matrix.weight.bytes = std::as_bytes(std::span(matrix.values.codes));
+  matrix.scale.bytes = std::as_bytes(std::span(matrix.values.scales));
+  return true;
+}

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file A checkpoint whose linear layers are quantized to int8 and pruned by magnitude as they are read.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <tulle/model/architecture.hpp>
+#include <tulle/tensor/encoded_tensor.hpp>
+#include <vector>
+
+#include "linear_tensors.hpp"
+#include "pruning.hpp"
+
+/// Makes a matrix when it is asked for and drops it when it is released, so that one at a time is in memory; a released
+/// matrix is made again when it is found again. Lifetime: `source` must outlive it. Not thread-safe.
+class PrunedTensors final : public tulle::TensorSource {
+ public:
+  /// `model` describes `source`. Its head is pruned too: a tied one is served as a tensor of its own, so what loads from
+  /// here needs the description with `tied_head` false.
+  PrunedTensors(const tulle::TensorSource& source, const tulle::Architecture& model, const Pruning& pruning);
+
+  const tulle::EncodedTensor* find(std::string_view name) const override;
+  std::vector<std::string> names() const override;
+  void release(std::span<const std::byte> bytes) const noexcept override;
+
+ private:
+  struct Matrix {
+    std::string source_name;  // without ".weight"
+    std::size_t rows, columns;
+    I8Matrix values;
+    tulle::EncodedTensor weight, scale;
+  };
+
+  bool make(Matrix& matrix) const;
+
+  const tulle::TensorSource& source_;
+  Pruning pruning_;
+  mutable std::map<std::string, Matrix, std::less<>> matrices_;
+};

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file Models of known shapes with weights that mean nothing.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <functional>
+#include <map>
+#include <string>
+#include <string_view>
+#include <tulle/core/half.hpp>
+#include <tulle/model/architecture.hpp>
+#include <tulle/tensor/encoded_tensor.hpp>
+#include <utility>
+#include <vector>
+
+#include "pruning.hpp"
+
+inline constexpr std::array<std::string_view, 3> synthetic_shapes{"codegen-350m", "tinyllama-1.1b", "smollm2-135m"};
+
+/// One of `synthetic_shapes`. The head is a matrix of its own, also where the real model ties it to the embedding: an int8
+/// head is one in memory anyway.
+tulle::Architecture synthetic_architecture(std::string_view shape);
+
+/// Linear layers in I8 with a scale per row, as compressed-tensors writes them; the embedding in F16, the rest in F32.
+/// Tensors of equal shape share their bytes, so that the source of a large model stays small.
+class SyntheticTensors final : public tulle::TensorSource {
+ public:
+  SyntheticTensors(const tulle::Architecture& model, const Pruning& pruning);
+
+  const tulle::EncodedTensor* find(std::string_view name) const override;
+  std::vector<std::string> names() const override;
+
+ private:
+  void add(const std::string& name, tulle::DType dtype, std::vector<std::size_t> shape, const void* bytes);
+  void add_matrix(const std::string& name, std::size_t rows, std::size_t columns, const Pruning& pruning);
+  void add_vector(const std::string& name, std::size_t size, float value);
+  void add_norm(const std::string& name, const tulle::Architecture& model);
+
+  std::map<std::pair<std::size_t, std::size_t>, I8Matrix> matrices_;       // by rows and columns
+  std::map<std::pair<std::size_t, float>, std::vector<float>> vectors_;  // by size and value
+  std::vector<tulle::Half> embedding_;
+  std::map<std::string, tulle::EncodedTensor, std::less<>> tensors_;
+};
