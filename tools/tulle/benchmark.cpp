@@ -4,25 +4,21 @@
 #include <cerrno>
 #include <cmath>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <string>
 #include <thread>
-#include <tulle/format/checkpoint.hpp>
-#include <tulle/tensor/isa.hpp>
-#include <tulle/tensor/sparsity.hpp>
+#include <tulle/core/error.hpp>
 #include <utility>
 #include <vector>
 
 #include "benchmark_report.hpp"
+#include "benchmark_subject.hpp"
 #include "command_line.hpp"
-#include "model_files.hpp"
 #include "model_flags.hpp"
 #include "model_path.hpp"
 #include "pipeline.hpp"
 #include "progress_bar.hpp"
-#include "pruned_tensors.hpp"
 #include "streams.hpp"
 #include "synthetic_model.hpp"
 
@@ -35,7 +31,8 @@ as dense int8 and dense f32), which run in turns; figures are medians. The bandw
 read from memory in the same run. Prefill is the prompt's tokens per second of the time to the first token.
 
 --shape runs weights that mean nothing. --sparsity prunes every linear layer by magnitude, the head too, in memory:
-that is for speed only. 2:4, 8:16 and the like imply their sparsity.
+that is for speed only. 2:4, 8:16 and the like imply their sparsity; in 8:16-gap4 no kept column is more than 4 after
+the one before, which is what the 8:16 kernel reads.
 
 Examples:
   tulle benchmark model.gguf
@@ -51,21 +48,19 @@ struct Flags {
   CLI::Option* sparsity_flag = nullptr;
 };
 
-using Weights = tulle::Model<tulle::AnyKernel>;
-
 Pruning wanted_pruning(const Flags& flags) {
-  Pruning pruning;
-  for (const tulle::BalancedPattern& pattern : tulle::balanced_patterns) {
-    if (pattern.name != flags.structure) continue;
-    const double implied = 1 - static_cast<double>(pattern.kept) / static_cast<double>(pattern.group);
-    if (flags.sparsity_flag->count() != 0 && std::fabs(flags.sparsity - implied) > 1e-6) {
-      throw UsageError("--structure " + flags.structure + " has a sparsity of " + std::to_string(implied).substr(0, 4));
+  for (const Pruning& balanced : balanced_prunings()) {
+    if (balanced.structure != flags.structure) continue;
+    if (flags.sparsity_flag->count() != 0 && std::fabs(flags.sparsity - balanced.sparsity) > 1e-6) {
+      throw UsageError("--structure " + flags.structure + " has a sparsity of " +
+                       std::to_string(balanced.sparsity).substr(0, 4));
     }
-    return {implied, pattern.name, pattern.kept, pattern.group};
+    return balanced;
   }
   if (flags.structure == "unstructured" && flags.sparsity_flag->count() == 0)
     throw UsageError("--structure unstructured needs --sparsity");
-  if (flags.sparsity > 0) return {flags.sparsity, "unstructured", 0, 0};
+  Pruning pruning;
+  if (flags.sparsity > 0) pruning = {.sparsity = flags.sparsity, .structure = "unstructured"};
   return pruning;
 }
 
@@ -100,46 +95,7 @@ void check(const Flags& flags) {
     throw UsageError("--window must be at least " + std::to_string(needed) + ": a step is taken back after it is measured");
 }
 
-/// The tensors that are measured, and what it takes to load them with one kernel or another.
-class Subject {
- public:
-  Subject(const Flags& flags, const Pruning& pruning) {
-    if (!flags.shape.empty()) {
-      name = "synthetic " + flags.shape;
-      caveat = "Synthetic weights" + (pruning.prunes() ? ", pruned by magnitude" : std::string()) +
-               ": for speed only, their text is worthless";
-      architecture_ = synthetic_architecture(flags.shape);
-      source_ = std::make_unique<SyntheticTensors>(architecture_, pruning);
-      return;
-    }
-    name = path = model_path(flags.path.empty() ? flags.model.path : flags.path);
-    checkpoint_ = open_checkpoint(path);
-    architecture_ = tulle::describe_model(checkpoint_->config(), path);
-    options_.rotary_interleaved_rows = checkpoint_->rotary_interleaved();
-    options_.pack.scale_per_input = tulle::quantizes_activations_per_token(checkpoint_->config());
-    if (!pruning.prunes()) return;
-    caveat = "Pruned by magnitude in memory: for speed only, its text is worthless";
-    source_ = std::make_unique<PrunedTensors>(*checkpoint_, architecture_, pruning);
-    architecture_.tied_head = false;
-  }
-
-  std::shared_ptr<const Weights> load(const std::string& kernel) const {
-    tulle::LoadOptions options = options_;
-    options.pack.kernel = tulle::kernel_choice(kernel);
-    const tulle::TensorSource& source = source_ ? *source_ : static_cast<const tulle::TensorSource&>(*checkpoint_);
-    return load_model(source, architecture_, options);
-  }
-
-  std::string name, path, caveat;
-
- private:
-  std::shared_ptr<const tulle::Checkpoint> checkpoint_;
-  tulle::Architecture architecture_;
-  std::unique_ptr<tulle::TensorSource> source_;  // nullptr: the checkpoint as it is
-  tulle::LoadOptions options_;
-};
-
-std::vector<Contestant> contestants(const Flags& flags, const Subject& subject, const std::string& kernel) {
+std::vector<Contestant> contestants(const Flags& flags, const BenchmarkSubject& subject, const std::string& kernel) {
   tulle::EngineOptions engine = flags.model.engine;
   if (engine.sequence_length == 0) engine.sequence_length = flags.plan.sequence_length();
   std::vector<Contestant> all;
@@ -176,21 +132,22 @@ int benchmark(const Flags& flags) {
   if (flags.scenario != "sync" && !flags.quiet)
     std::fprintf(stderr, "tulle: scenario %s is not built; running sync\n", flags.scenario.c_str());
 
-  const Subject subject(flags, pruning);
+  const BenchmarkSubject subject =
+      flags.shape.empty() ? BenchmarkSubject::of_model(model_path(flags.path.empty() ? flags.model.path : flags.path), pruning)
+                          : BenchmarkSubject::of_shape(flags.shape, pruning);
   const std::size_t cores = std::max(1u, std::thread::hardware_concurrency());
-  BenchmarkResult result{.model = subject.name,
-                         .path = subject.path,
-                         .caveat = subject.caveat,
-                         .pruning = pruning,
+  BenchmarkResult result{.model = subject.name(),
+                         .path = subject.path(),
+                         .caveat = subject.caveat(),
+                         .structure = subject.structure(),
+                         .sparsity = subject.sparsity(),
                          .plan = flags.plan,
                          .threads = flags.model.engine.threads == 0 ? cores : flags.model.engine.threads,
-                         .bandwidths = {},
                          .contestants = contestants(flags, subject, kernel)};
   File file = create(flags.export_path);
   {
     ProgressBar bar;
-    result.bandwidths = run_in_turns(result.contestants, flags.plan, result.threads,
-                                     flags.quiet ? tulle::Progress() : bar.progress());
+    run_in_turns(result.contestants, flags.plan, result.threads, flags.quiet ? tulle::Progress() : bar.progress());
   }
   const auto report = benchmark_report(result);
   const std::string dump = report.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
@@ -219,7 +176,7 @@ void add_flags(CLI::App& app, Flags& flags) {
   flags.sparsity_flag = add("--sparsity", flags.sparsity, "S", "Prune by magnitude to this share of zeros, for speed only")
                             ->check(range(0.0, 0.99));
   std::vector<std::string> structures{"unstructured"};
-  for (const tulle::BalancedPattern& pattern : tulle::balanced_patterns) structures.emplace_back(pattern.name);
+  for (const Pruning& balanced : balanced_prunings()) structures.emplace_back(balanced.structure);
   add_name("--structure", flags.structure, structures, "Where the zeros are");
   add_name("--values", flags.values, {"i8", "i4"}, "Quantize the weights");
   add_name("--baselines", flags.baselines, {"both", "dense_i8", "dense_f32", "none"}, "What the model is compared with");

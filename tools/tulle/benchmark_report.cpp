@@ -78,25 +78,29 @@ std::map<std::string, std::size_t> kernel_bytes(const Contestant& contestant) {
   return bytes;
 }
 
-OrderedJson describe(const Contestant& contestant, const BenchmarkResult& run, double bandwidth) {
+OrderedJson describe(const Contestant& contestant, const BenchmarkResult& run) {
   const BenchmarkPlan& plan = run.plan;
   const auto kernels = kernel_bytes(contestant);
   const auto most = std::max_element(kernels.begin(), kernels.end(),
                                      [](const auto& a, const auto& b) { return a.second < b.second; });
   const auto bytes = static_cast<double>(contestant.step_bytes());
+  std::vector<double> per_byte;  // of what could have been read in the time of a step, in every round
+  for (std::size_t i = 0; i < contestant.bandwidths().size(); ++i) {
+    per_byte.push_back(1 / (contestant.bandwidths()[i] * contestant.round_medians()[i]));
+  }
   const OrderedJson decode = rates(plan.step_tokens(), contestant.steps());
   const OrderedJson prefill = rates(plan.prompt_tokens, contestant.prefills());
   return {{"name", contestant.name()},
           {"kernel", most->first},
           {"isa", tulle::instruction_set_name(tulle::active_instruction_set())},
-          {"structure", run.pruning.structure},
-          {"sparsity", run.pruning.sparsity},
+          {"structure", run.structure},
+          {"sparsity", run.sparsity},
           {"values", most->first.substr(most->first.rfind('_') + 1)},
           {"threads", run.threads},
           {"decode_tokens_per_second", decode["median"]},
           {"prefill_tokens_per_second", prefill["median"]},
           {"bytes_per_token", bytes / static_cast<double>(plan.step_tokens())},
-          {"bandwidth_share", bytes / median(contestant.steps()) / bandwidth},
+          {"bandwidth_share", bytes * median(per_byte)},
           {"time_to_first_token_ms", 1e3 * median(contestant.prefills())},
           {"decode_spread", decode},
           {"prefill_spread", prefill},
@@ -171,19 +175,24 @@ OrderedJson benchmark_report(const BenchmarkResult& run) {
                      {"sequence_length", model.sequence_length()},
                      {"input_ids_length", plan.input_ids},
                      {"benchmark_result", step_statistics(model, plan.batch)}};
+  std::vector<double> bandwidths;
+  for (const Contestant& contestant : run.contestants) {
+    bandwidths.insert(bandwidths.end(), contestant.bandwidths().begin(), contestant.bandwidths().end());
+  }
   report["machine"] = {{"processor", bench::processor_name()},
                        {"cores", std::thread::hardware_concurrency()},
                        {"instruction_sets", instruction_sets()},
                        {"instruction_set", tulle::instruction_set_name(tulle::active_instruction_set())},
-                       {"read_bytes_per_second", spread(run.bandwidths)}};
+                       {"read_bytes_per_second", spread(bandwidths)}};
   report["commit"] = TULLE_COMMIT;
-  report["settings"] = {{"num_kv_cache_tokens", plan.kv_tokens}, {"prompt_tokens", plan.prompt_tokens},
-                        {"warmup_time", plan.warmup_seconds},    {"sparsity", run.pruning.sparsity},
-                        {"structure", run.pruning.structure},    {"caveat", run.caveat}};
+  report["settings"] = {{"num_kv_cache_tokens", plan.kv_tokens},
+                        {"prompt_tokens", plan.prompt_tokens},
+                        {"warmup_time", plan.warmup_seconds},
+                        {"caveat", run.caveat}};
   report["results"] = OrderedJson::array();
   report["ratios"] = OrderedJson::object();
   for (const Contestant& contestant : run.contestants) {
-    report["results"].push_back(describe(contestant, run, median(run.bandwidths)));
+    report["results"].push_back(describe(contestant, run));
     if (&contestant == &model) continue;
     report["ratios"][contestant.name()] = {{"decode", ratio(model.round_medians(), contestant.round_medians())},
                                            {"prefill", ratio(model.prefills(), contestant.prefills())}};
@@ -211,6 +220,9 @@ std::string benchmark_text(const OrderedJson& report) {
   text += format("KV fill: %zu tokens; prompt: %zu tokens\n", settings["num_kv_cache_tokens"].get<std::size_t>(),
                  settings["prompt_tokens"].get<std::size_t>());
   const std::string caveat = settings["caveat"];
+  const OrderedJson& first = report["results"].front();
+  text += format("Zeros in linear layers: %.1f %% (%s)\n", 100 * first["sparsity"].get<double>(),
+                 first["structure"].get<std::string>().c_str());
   if (!caveat.empty()) text += caveat + "\n";
   return text + "\n" + table(report);
 }

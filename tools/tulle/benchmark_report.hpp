@@ -8,17 +8,16 @@
 #include <vector>
 
 #include "benchmark_run.hpp"
-#include "pruning.hpp"
 
 /// What was measured; the first contestant is the model, the others are what it is compared with.
 struct BenchmarkResult {
   std::string model;   ///< as it was given
   std::string path;    ///< of its file; a shape has none
   std::string caveat;  ///< why its text is worth nothing; empty for a model as it is
-  Pruning pruning;
+  std::string structure;  ///< of the zeros, with `sparsity` their share
+  double sparsity;
   BenchmarkPlan plan;
   std::size_t threads;
-  std::vector<double> bandwidths;
   std::vector<Contestant> contestants;
 };
 

@@ -111,18 +111,19 @@ void Contestant::run_prefill() {
   prefills_.push_back(seconds_since(begin));
 }
 
-void Contestant::run_steps(double seconds) {
+void Contestant::run_steps(double seconds, double bandwidth) {
   const std::size_t first = steps_.size();
   (void)step();
   const auto begin = Clock::now();
   do {
     steps_.push_back(step());
   } while (seconds_since(begin) < seconds);
+  bandwidths_.push_back(bandwidth);
   round_medians_.push_back(median({steps_.begin() + static_cast<std::ptrdiff_t>(first), steps_.end()}));
 }
 
-std::vector<double> run_in_turns(std::vector<Contestant>& contestants, const BenchmarkPlan& plan, std::size_t threads,
-                                 const tulle::Progress& progress) {
+void run_in_turns(std::vector<Contestant>& contestants, const BenchmarkPlan& plan, std::size_t threads,
+                  const tulle::Progress& progress) {
   tulle::ThreadPool pool(threads);
   bench::BandwidthProbe probe(pool);
   probe();
@@ -130,10 +131,8 @@ std::vector<double> run_in_turns(std::vector<Contestant>& contestants, const Ben
 
   constexpr double least_rounds = 3, most_rounds = 40, seconds_of_round = 0.25;
   const auto rounds = static_cast<std::size_t>(std::clamp(plan.seconds / seconds_of_round, least_rounds, most_rounds));
-  std::vector<double> bandwidths;
   double prefill_seconds = 0;  // of the slowest model
   for (std::size_t round = 0; round < rounds; ++round) {
-    bandwidths.push_back(static_cast<double>(bench::BandwidthProbe::bytes) / bench::seconds_of([&] { probe(); }));
     const auto prefills = static_cast<double>(contestants.front().prefills().size());
     if (prefills == 0 || prefill_seconds * (prefills + 1) / prefills <= plan.seconds) {
       double slowest = 0;
@@ -143,10 +142,12 @@ std::vector<double> run_in_turns(std::vector<Contestant>& contestants, const Ben
       }
       prefill_seconds += slowest;
     }
-    for (Contestant& contestant : contestants) contestant.run_steps(plan.seconds / static_cast<double>(rounds));
+    for (Contestant& contestant : contestants) {
+      const double bandwidth = static_cast<double>(bench::BandwidthProbe::bytes) / bench::seconds_of([&] { probe(); });
+      contestant.run_steps(plan.seconds / static_cast<double>(rounds), bandwidth);
+    }
     if (progress) progress("measuring", static_cast<double>(round + 1) / static_cast<double>(rounds));
   }
-  return bandwidths;
 }
 
 double quantile(std::vector<double> values, double share) {

@@ -39,10 +39,12 @@ class Contestant {
   void warm_up();
   void run_prefill();
   /// Steps for so long, at least one; a first one, whose weights are not in any cache yet, does not count.
-  void run_steps(double seconds);
+  /// `bandwidth`: bytes a second that were read just before.
+  void run_steps(double seconds, double bandwidth);
 
   const std::vector<double>& steps() const noexcept { return steps_; }
   const std::vector<double>& round_medians() const noexcept { return round_medians_; }  ///< of steps, one a round
+  const std::vector<double>& bandwidths() const noexcept { return bandwidths_; }  ///< one a round
   const std::vector<double>& prefills() const noexcept { return prefills_; }  ///< from the prompt to its first token
 
  private:
@@ -56,13 +58,12 @@ class Contestant {
   std::vector<tulle::SequenceId> sequences_;
   tulle::SequenceId prompt_sequence_;
   std::vector<tulle::Token> more_, prompt_;
-  std::vector<double> steps_, round_medians_, prefills_;
+  std::vector<double> steps_, round_medians_, bandwidths_, prefills_;
 };
 
-/// Runs the models and a probe of the read bandwidth in turns. Returns the bandwidths, in bytes a second.
-/// Errors: memory.
-std::vector<double> run_in_turns(std::vector<Contestant>& contestants, const BenchmarkPlan& plan, std::size_t threads,
-                                 const tulle::Progress& progress);
+/// Runs the models in turns, each after a probe of the read bandwidth. Errors: memory.
+void run_in_turns(std::vector<Contestant>& contestants, const BenchmarkPlan& plan, std::size_t threads,
+                  const tulle::Progress& progress);
 
 double median(std::vector<double> values);
 

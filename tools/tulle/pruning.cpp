@@ -7,8 +7,38 @@
 #include <cmath>
 #include <cstdlib>
 #include <numeric>
+#include <span>
+#include <tulle/tensor/sparsity.hpp>
 
 namespace {
+
+constexpr std::size_t widest_group = 16;
+
+/// Leaves the `kept` codes of the largest sum of magnitudes among those whose gaps are at most `most_gap`.
+void prune_group_by_gaps(std::span<std::int8_t> codes, std::size_t kept, std::size_t most_gap) {
+  // best[n][end]: the largest sum of n codes of which the last is codes[end - 1]; -1 where there is none.
+  std::array<std::array<int, widest_group + 1>, widest_group + 1> best, before;
+  for (auto& row : best) row.fill(-1);
+  best[0][0] = 0;
+  for (std::size_t n = 1; n <= kept; ++n) {
+    for (std::size_t end = n; end <= codes.size(); ++end) {
+      for (std::size_t last = end - std::min(end, most_gap); last < end; ++last) {
+        if (best[n - 1][last] < 0) continue;
+        const int sum = best[n - 1][last] + std::abs(codes[end - 1]);
+        if (sum <= best[n][end]) continue;
+        best[n][end] = sum;
+        before[n][end] = static_cast<int>(last);
+      }
+    }
+  }
+  auto end = static_cast<std::size_t>(std::max_element(best[kept].begin(), best[kept].end()) - best[kept].begin());
+  std::array<bool, widest_group> keeps{};
+  for (std::size_t n = kept; n > 0; --n) {
+    keeps[end - 1] = true;
+    end = static_cast<std::size_t>(before[n][end]);
+  }
+  for (std::size_t i = 0; i < codes.size(); ++i) codes[i] = keeps[i] ? codes[i] : std::int8_t{0};
+}
 
 void prune_groups(I8Matrix& matrix, const Pruning& pruning) {
   std::vector<std::size_t> order(pruning.group);
@@ -17,6 +47,10 @@ void prune_groups(I8Matrix& matrix, const Pruning& pruning) {
       std::int8_t* codes = matrix.codes.data() + row * matrix.columns + begin;
       const std::size_t count = std::min(pruning.group, matrix.columns - begin);
       const std::size_t kept = pruning.kept * count / pruning.group;
+      if (pruning.most_gap != 0) {
+        prune_group_by_gaps({codes, count}, kept, pruning.most_gap);
+        continue;
+      }
       std::iota(order.begin(), order.end(), std::size_t{0});
       const auto nth = order.begin() + static_cast<std::ptrdiff_t>(kept);
       const auto end = order.begin() + static_cast<std::ptrdiff_t>(count);
@@ -73,6 +107,16 @@ void prune_smallest(I8Matrix& matrix, double sparsity) {
 }
 
 }  // namespace
+
+std::vector<Pruning> balanced_prunings() {
+  std::vector<Pruning> prunings;
+  for (const tulle::BalancedPattern& pattern : tulle::balanced_patterns) {
+    const double sparsity = 1 - static_cast<double>(pattern.kept) / static_cast<double>(pattern.group);
+    prunings.push_back({sparsity, pattern.name, pattern.kept, pattern.group, 0});
+  }
+  prunings.push_back({0.5, "8:16-gap4", 8, widest_group, 4});
+  return prunings;
+}
 
 void prune(I8Matrix& matrix, const Pruning& pruning) {
   if (!pruning.prunes()) return;

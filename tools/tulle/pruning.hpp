@@ -17,10 +17,14 @@ struct I8Matrix {
 /// Which weights become zero: the smallest of every matrix, or of every `group` columns all but the `kept` largest.
 struct Pruning {
   double sparsity = 0;
-  std::string_view structure = "dense";  ///< "dense", "unstructured" or the name of a `tulle::BalancedPattern`
-  std::size_t kept = 0, group = 0;       ///< 0: unstructured
+  std::string_view structure = "dense";
+  std::size_t kept = 0, group = 0;  ///< 0: unstructured
+  std::size_t most_gap = 0;         ///< from one kept column to the next, and from before a group to its first; 0: any
 
   bool prunes() const noexcept { return sparsity > 0; }
 };
+
+/// The patterns of `tulle::balanced_patterns`, and "8:16-gap4".
+std::vector<Pruning> balanced_prunings();
 
 void prune(I8Matrix& matrix, const Pruning& pruning);

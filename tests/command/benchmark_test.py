@@ -1,0 +1,195 @@
+# SPDX-License-Identifier: Apache-2.0
+"""tulle benchmark on tiny models and a synthetic one: what it reports, not how fast this machine is."""
+
+import json
+import unittest
+
+from command import MODELS, Q8_0, CommandTest, environment, run
+
+SHORT = ["--time", 0.05, "--warmup-time", 0, "--prompt-tokens", 20]
+
+DEEPSPARSE_KEYS = {
+    "engine",
+    "version",
+    "orig_model_path",
+    "model_path",
+    "batch_size",
+    "input_shapes",
+    "num_cores",
+    "scenario",
+    "scheduler",
+    "seconds_to_run",
+    "num_streams",
+    "fraction_of_supported_ops",
+    "sequence_length",
+    "input_ids_length",
+    "benchmark_result",
+}
+
+QUANTILES = ["25.0%", "50.0%", "75.0%", "90.0%", "95.0%", "99.0%", "99.9%"]
+
+RESULT_KEYS = {
+    "name",
+    "kernel",
+    "isa",
+    "structure",
+    "sparsity",
+    "values",
+    "threads",
+    "decode_tokens_per_second",
+    "prefill_tokens_per_second",
+    "bytes_per_token",
+    "bandwidth_share",
+}
+
+
+class BenchmarkTest(CommandTest):
+    def benchmark(self, *flags):
+        return json.loads(self.succeed("benchmark", *flags, *SHORT, "--json"))
+
+    def model(self, *flags):
+        """The first result: that of the model itself."""
+        return self.benchmark(*flags, "--no-baselines")["results"][0]
+
+    def test_lines_of_deepsparse(self):
+        text = self.succeed("benchmark", Q8_0, *SHORT, "--batch-size", 2).decode()
+        number = r"\d+\.\d{4}"
+        self.assertRegex(
+            text,
+            rf"\AOriginal Model Path: {Q8_0}\nBatch Size: 2\nSequence Length: \d+\nInput IDs Length: 1\nScenario: sync\n"
+            rf"Throughput \(items/sec\): {number}\nLatency Mean \(ms/batch\): {number}\n"
+            rf"Latency Median \(ms/batch\): {number}\nLatency Std \(ms/batch\): {number}\nIterations: \d+\n\n",
+        )
+        for words in ["KV fill: 128 tokens", "read bandwidth", "against dense_i8: decode", "against dense_f32: decode"]:
+            self.assertIn(words, text)
+        self.assertNotIn("worthless", text)
+
+    def test_json_and_export(self):
+        path = self.folder / "result.json"
+        printed = self.benchmark("--model", Q8_0, "-x", path, "--threads", 2, "--num-kv-cache-tokens", 7)
+        self.assertEqual(printed, json.loads(path.read_text()))
+        self.assertLessEqual(DEEPSPARSE_KEYS | {"machine", "commit", "settings", "results", "ratios"}, printed.keys())
+        self.assertEqual((printed["engine"], printed["num_cores"], printed["scenario"]), ("tulle", 2, "sync"))
+        timing = printed["benchmark_result"]
+        quantiles = [timing[key] for key in QUANTILES]
+        self.assertEqual(quantiles, sorted(quantiles))
+        self.assertEqual(timing["median"], timing["50.0%"])
+        self.assertGreaterEqual(timing["iterations"], 3)
+        self.assertAlmostEqual(timing["items_per_sec"] * timing["mean"], 1000, places=3)
+        self.assertEqual([result["name"] for result in printed["results"]], ["model", "dense_i8", "dense_f32"])
+        self.assertEqual(set(printed["ratios"]), {"dense_i8", "dense_f32"})
+        for result in printed["results"]:
+            self.assertLessEqual(RESULT_KEYS, result.keys())
+            self.assertGreater(min(result["decode_tokens_per_second"], result["prefill_tokens_per_second"]), 0)
+        self.assertEqual([result["values"] for result in printed["results"]][1:], ["i8", "f32"])
+
+    def test_baselines_are_chosen(self):
+        names = lambda *flags: [result["name"] for result in self.benchmark(Q8_0, *flags)["results"]]
+        self.assertEqual(names("--baselines", "dense_i8"), ["model", "dense_i8"])
+        self.assertEqual(names("--baselines", "none"), ["model"])
+        self.assertEqual(names("--no-baselines"), ["model"])
+
+    def test_bytes_count_weights_and_cache(self):
+        facts = json.loads(self.succeed("inspect", "--model", Q8_0, "--json"))
+        shape = facts["architecture"]
+        packed = sum(matrix["packed_bytes"] for matrix in facts["matrices"])
+        position = 2 * shape["layers"] * shape["kv_heads"] * shape["head_dim"]
+        for dtype, size in [("f32", 4), ("f16", 2)]:
+            flags = [Q8_0, "--cache-dtype", dtype, "--num-kv-cache-tokens"]
+            empty, filled = (self.model(*flags, tokens)["bytes_per_token"] for tokens in (0, 100))
+            self.assertEqual(empty, packed + position * size)
+            self.assertEqual(filled - empty, 100 * position * size)
+        many = self.model(Q8_0, "--cache-dtype", "f32", "--num-kv-cache-tokens", 0, "--batch-size", 4)
+        self.assertEqual(many["bytes_per_token"], packed / 4 + position * 4)
+
+    def test_zeros_reach_the_sparse_kernels(self):
+        sets = self.benchmark(Q8_0, "--no-baselines")["machine"]["instruction_sets"]
+        for model in [MODELS / "llama-tiny-tied", MODELS / "codegen-tiny", MODELS / "llama-tiny-int8", Q8_0]:
+            for flags, kernel, sparsity in [
+                (["--structure", "2:4"], "2:4_i8", 0.5),
+                (["--structure", "4:16"], "4:16_i8", 0.75),
+                (["--structure", "1:4", "--sparsity", 0.75], "4:16_i8", 0.75),
+                (["--structure", "8:16-gap4", "--sparsity", 0.5], "8:16_i8", 0.5),
+                (["--sparsity", 0.8], "bitmask_i8", 0.8),
+                (["--sparsity", 0.8, "--structure", "unstructured"], "bitmask_i8", 0.8),
+            ]:
+                report = self.benchmark(model, *flags, "--baselines", "dense_i8")
+                result, dense = report["results"]
+                self.assertEqual(set(result["kernel_bytes"]), {kernel if len(sets) > 1 else "dense_i8"}, (model, flags))
+                self.assertEqual(result["sparsity"], sparsity)
+                self.assertEqual(set(dense["kernel_bytes"]), {"dense_i8"})
+                self.assertIn("worthless", report["settings"]["caveat"])
+
+    def test_zeros_of_a_file_are_measured(self):
+        dense, sparse = (self.model(MODELS / name) for name in ("llama-tiny-gqa", "llama-tiny-int8"))
+        self.assertEqual((dense["structure"], dense["sparsity"]), ("dense", 0))
+        self.assertGreater(sparse["sparsity"], 0.25)
+        self.assertNotEqual(sparse["structure"], "dense")
+
+    def test_kernels_and_values(self):
+        few = self.model(MODELS / "llama-tiny-gqa", "--sparsity", 0.01)
+        self.assertEqual((few["kernel"], few["structure"]), ("dense_i8", "unstructured"))
+        self.assertEqual(self.model(MODELS / "llama-tiny-gqa")["kernel"], "dense_f32")
+        self.assertEqual(self.model(MODELS / "llama-tiny-gqa", "--values", "i8")["kernel"], "dense_i8")
+        self.assertEqual(self.model(MODELS / "llama-tiny-gqa", "--values", "i4")["values"], "i4")
+        forced = self.model(MODELS / "llama-tiny-gqa", "--sparsity", 0.5, "--kernel", "bitmask_i8", "--isa", "scalar")
+        self.assertEqual((forced["kernel"], forced["isa"]), ("bitmask_i8", "scalar"))
+
+    def test_caches_batches_and_several_tokens_a_step(self):
+        for flags in [
+            ["--cache", "paged", "-b", 3],
+            ["--cache", "sliding"],
+            ["--num-kv-cache-tokens", 0],
+            ["--input-ids-length", 5, "-b", 2, "--prompt-sequence-length", 4],
+        ]:
+            report = self.benchmark(Q8_0, *flags, "--no-baselines")
+            self.assertGreater(report["results"][0]["decode_tokens_per_second"], 0, flags)
+
+    def test_a_synthetic_shape(self):
+        text = self.succeed(
+            "benchmark", "--shape", "smollm2-135m", "--structure", "2:4", "--no-baselines", *SHORT
+        ).decode()
+        self.assertIn("Original Model Path: synthetic smollm2-135m\n", text)
+        self.assertIn("worthless", text)
+
+    def test_spellings_of_deepsparse(self):
+        report = self.benchmark(
+            Q8_0, "--ncores", 1, "--seq_len", 200, "--input_ids_length", 2, "--thread_pinning", "none", "-s", "sync", "-q"
+        )
+        self.assertEqual([report[key] for key in ("num_cores", "sequence_length", "input_ids_length")], [1, 200, 2])
+        arguments = ["benchmark", str(Q8_0), *map(str, SHORT), "--scenario", "async", "--no-baselines"]
+        done = run(*arguments)
+        self.assertEqual(done.returncode, 0)
+        self.assertRegex(done.stderr, rb"\Atulle: scenario async is not built; running sync\n\Z")
+        self.assertIn(b"Scenario: sync\n", done.stdout)
+        self.assertEqual(run(*arguments, "--quiet").stderr, b"")
+
+    def test_errors(self):
+        refuse = lambda status, *flags, saying: self.refuse(status, "benchmark", *flags, *SHORT, saying=saying)
+        refuse(1, Q8_0, "--values", "i4", "--sparsity", 0.5, saying="4-bit")
+        refuse(1, Q8_0, "--values", "i4", "--structure", "2:4", saying="4-bit")
+        refuse(1, Q8_0, "--pin", "core", saying="pinning")
+        refuse(1, self.folder / "none", saying="none")
+        refuse(1, Q8_0, "-x", self.folder / "no" / "x.json", saying="cannot create")
+        refuse(1, Q8_0, "-x", "/dev/full", saying=["/dev/full", "No space"])
+        refuse(1, saying="--model")
+        refuse(2, Q8_0, "--structure", "unstructured", saying="--sparsity")
+        refuse(2, Q8_0, "--structure", "2:4", "--sparsity", 0.6, saying="0.50")
+        refuse(2, Q8_0, "--structure", "3:7", saying="--structure")
+        refuse(2, Q8_0, "--sparsity", 1, saying="--sparsity")
+        refuse(2, Q8_0, "--shape", "smollm2-135m", saying="--shape")
+        refuse(2, "--shape", "gpt-5", saying="--shape")
+        refuse(2, Q8_0, "--kernel", "dense_i8", "--values", "i8", saying="--kernel")
+        refuse(2, Q8_0, "--sequence-length", 100, saying="130")
+        refuse(2, Q8_0, "--cache", "sliding", "--window", 64, saying="130")
+        refuse(2, Q8_0, "--batch-size", 0, saying="--batch-size")
+        refuse(2, Q8_0, "--scenario", "bursts", saying="--scenario")
+
+    def test_the_environment_names_the_model(self):
+        variable = environment(TULLE_MODEL=str(Q8_0))
+        done = self.succeed("benchmark", *SHORT, "--no-baselines", "--json", env=variable)
+        self.assertEqual(json.loads(done)["model_path"], str(Q8_0))
+
+
+if __name__ == "__main__":
+    unittest.main()
