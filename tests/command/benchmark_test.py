@@ -56,7 +56,8 @@ class BenchmarkTest(CommandTest):
         number = r"\d+\.\d{4}"
         self.assertRegex(
             text,
-            rf"\AOriginal Model Path: {Q8_0}\nBatch Size: 2\nSequence Length: \d+\nInput IDs Length: 1\nScenario: sync\n"
+            rf"\AOriginal Model Path: {Q8_0}\nBatch Size: 2\nSequence Length: \d+\nInput IDs Length: 1\n"
+            r"Scenario: sync\n"
             rf"Throughput \(items/sec\): {number}\nLatency Mean \(ms/batch\): {number}\n"
             rf"Latency Median \(ms/batch\): {number}\nLatency Std \(ms/batch\): {number}\nIterations: \d+\n\n",
         )
@@ -154,7 +155,7 @@ class BenchmarkTest(CommandTest):
 
     def test_spellings_of_deepsparse(self):
         report = self.benchmark(
-            Q8_0, "--ncores", 1, "--seq_len", 200, "--input_ids_length", 2, "--thread_pinning", "none", "-s", "sync", "-q"
+            Q8_0, "--ncores", 1, "--seq_len", 200, "--input_ids_len", 2, "--thread_pinning", "none", "-s", "sync", "-q"
         )
         self.assertEqual([report[key] for key in ("num_cores", "sequence_length", "input_ids_length")], [1, 200, 2])
         arguments = ["benchmark", str(Q8_0), *map(str, SHORT), "--scenario", "async", "--no-baselines"]
@@ -178,6 +179,8 @@ class BenchmarkTest(CommandTest):
         refuse(2, Q8_0, "--structure", "3:7", saying="--structure")
         refuse(2, Q8_0, "--sparsity", 1, saying="--sparsity")
         refuse(2, Q8_0, "--shape", "smollm2-135m", saying="--shape")
+        refuse(2, "--model", Q8_0, "--shape", "smollm2-135m", saying="--shape")
+        refuse(2, "--model", Q8_0, Q8_0, saying="--model")
         refuse(2, "--shape", "gpt-5", saying="--shape")
         refuse(2, Q8_0, "--kernel", "dense_i8", "--values", "i8", saying="--kernel")
         refuse(2, Q8_0, "--sequence-length", 100, saying="130")

@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <cmath>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <string>
@@ -84,15 +85,20 @@ void check(const Flags& flags) {
     tulle::fail(tulle::ErrorCode::unsupported, "--thread-pinning ", flags.pinning,
                 " is not built; use none, or bind the whole command to cores from outside");
   }
-  if (!flags.shape.empty() && !flags.path.empty()) throw UsageError("--shape excludes MODEL");
+  const char* variable = std::getenv("TULLE_MODEL");
+  const bool has_flag = !flags.model.path.empty() && (variable == nullptr || flags.model.path != variable);
+  if (!flags.shape.empty() && (has_flag || !flags.path.empty())) throw UsageError("--shape excludes a model");
+  if (has_flag && !flags.path.empty()) throw UsageError("--model excludes MODEL");
   const std::size_t needed = flags.plan.sequence_length();
   const tulle::EngineOptions& engine = flags.model.engine;
   if (engine.sequence_length != 0 && engine.sequence_length < needed) {
     throw UsageError("--sequence-length must be at least " + std::to_string(needed) +
                      " for these --num-kv-cache-tokens, --input-ids-length and --prompt-tokens");
   }
-  if (engine.window != 0 && engine.window < needed)
-    throw UsageError("--window must be at least " + std::to_string(needed) + ": a step is taken back after it is measured");
+  if (engine.window != 0 && engine.window < needed) {
+    throw UsageError("--window must be at least " + std::to_string(needed) +
+                     ": a step is taken back after it is measured");
+  }
 }
 
 std::vector<Contestant> contestants(const Flags& flags, const BenchmarkSubject& subject, const std::string& kernel) {
@@ -132,9 +138,9 @@ int benchmark(const Flags& flags) {
   if (flags.scenario != "sync" && !flags.quiet)
     std::fprintf(stderr, "tulle: scenario %s is not built; running sync\n", flags.scenario.c_str());
 
-  const BenchmarkSubject subject =
-      flags.shape.empty() ? BenchmarkSubject::of_model(model_path(flags.path.empty() ? flags.model.path : flags.path), pruning)
-                          : BenchmarkSubject::of_shape(flags.shape, pruning);
+  const std::string& path = flags.path.empty() ? flags.model.path : flags.path;
+  const BenchmarkSubject subject = flags.shape.empty() ? BenchmarkSubject::of_model(model_path(path), pruning)
+                                                       : BenchmarkSubject::of_shape(flags.shape, pruning);
   const std::size_t cores = std::max(1u, std::thread::hardware_concurrency());
   BenchmarkResult result{.model = subject.name(),
                          .path = subject.path(),
@@ -173,17 +179,20 @@ void add_flags(CLI::App& app, Flags& flags) {
   app.add_option("MODEL", flags.path, "A Hugging Face directory or a GGUF file, as --model");
   add_name("--shape", flags.shape, {synthetic_shapes.begin(), synthetic_shapes.end()},
            "Instead of a model: synthetic weights of this shape");
-  flags.sparsity_flag = add("--sparsity", flags.sparsity, "S", "Prune by magnitude to this share of zeros, for speed only")
-                            ->check(range(0.0, 0.99));
+  flags.sparsity_flag =
+      add("--sparsity", flags.sparsity, "S", "Prune by magnitude to this share of zeros, for speed only")
+          ->check(range(0.0, 0.99));
   std::vector<std::string> structures{"unstructured"};
   for (const Pruning& balanced : balanced_prunings()) structures.emplace_back(balanced.structure);
   add_name("--structure", flags.structure, structures, "Where the zeros are");
   add_name("--values", flags.values, {"i8", "i4"}, "Quantize the weights");
-  add_name("--baselines", flags.baselines, {"both", "dense_i8", "dense_f32", "none"}, "What the model is compared with");
+  add_name("--baselines", flags.baselines, {"both", "dense_i8", "dense_f32", "none"},
+           "What the model is compared with");
   app.add_flag(flag_names("--no-baselines"), flags.no_baselines, "The same as --baselines none; takes less memory");
 
   BenchmarkPlan& plan = flags.plan;
-  add("-b,--batch-size", plan.batch, "N", "Sequences that a step continues")->check(range(std::size_t{1}, std::size_t{1024}));
+  add("-b,--batch-size", plan.batch, "N", "Sequences that a step continues")
+      ->check(range(std::size_t{1}, std::size_t{1024}));
   add("--input-ids-length,--input-ids-len", plan.input_ids, "N", "Tokens of each that a step takes")
       ->check(range(std::size_t{1}, std::size_t{4096}));
   add("--num-kv-cache-tokens", plan.kv_tokens, "N", "Tokens of each that the cache holds before a step")
@@ -200,7 +209,9 @@ void add_flags(CLI::App& app, Flags& flags) {
   app.add_flag("-q,--quiet", flags.quiet, "No notes and no progress on stderr");
   flags.model.add_to(app);
   app.add_option("--ncores", flags.model.engine.threads)->check(range(std::size_t{0}, std::size_t{1024}))->group("");
-  app.add_option("--seq-len,--seq_len", flags.model.engine.sequence_length)->check(range(std::size_t{0}, most))->group("");
+  app.add_option(flag_names("--seq-len"), flags.model.engine.sequence_length)
+      ->check(range(std::size_t{0}, most))
+      ->group("");
 }
 
 }  // namespace

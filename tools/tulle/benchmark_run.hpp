@@ -2,6 +2,7 @@
 /// \file Models that generate in turns, and how long they take.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <memory>
 #include <string>
@@ -25,9 +26,9 @@ struct BenchmarkPlan {
 /// One of the models that are compared. All times are seconds.
 class Contestant {
  public:
-  /// `options` of the engine but for what the plan decides. Errors: those of `tulle::make_engine`.
-  Contestant(std::string name, std::shared_ptr<const tulle::Model<tulle::AnyKernel>> model, tulle::EngineOptions options,
-             const BenchmarkPlan& plan);
+  /// `options`: of the engine, but for what the plan decides. Errors: those of `tulle::make_engine`.
+  Contestant(std::string name, std::shared_ptr<const tulle::Model<tulle::AnyKernel>> model,
+             tulle::EngineOptions options, const BenchmarkPlan& plan);
 
   const std::string& name() const noexcept { return name_; }
   const tulle::Model<tulle::AnyKernel>& model() const noexcept { return *model_; }

@@ -5,7 +5,8 @@
 #include <tulle/kernel/i8_rows.hpp>
 #include <tulle/tensor/weight_rows.hpp>
 
-PrunedTensors::PrunedTensors(const tulle::TensorSource& source, const tulle::Architecture& model, const Pruning& pruning)
+PrunedTensors::PrunedTensors(const tulle::TensorSource& source, const tulle::Architecture& model,
+                             const Pruning& pruning)
     : source_(source), pruning_(pruning) {
   for (const LinearTensor& tensor : linear_tensors(model)) {
     const bool tied = model.tied_head && tensor.name == model.names.head;
@@ -26,7 +27,8 @@ const tulle::EncodedTensor* PrunedTensors::find(std::string_view name) const {
   if (found == matrices_.end()) return source_.find(name);
   Matrix& matrix = found->second;
   if (matrix.values.codes.empty() && !make(matrix)) {
-    return source_.find(matrix.source_name + std::string(name.substr(name.rfind('.'))));  // its reader says what is wrong
+    // Its reader says what is wrong with it.
+    return source_.find(matrix.source_name + std::string(name.substr(name.rfind('.'))));
   }
   return is_scale ? &matrix.scale : &matrix.weight;
 }

@@ -15,12 +15,12 @@
 #include "linear_tensors.hpp"
 #include "pruning.hpp"
 
-/// Makes a matrix when it is asked for and drops it when it is released, so that one at a time is in memory; a released
-/// matrix is made again when it is found again. Lifetime: `source` must outlive it. Not thread-safe.
+/// Makes a matrix when it is asked for and drops it when it is released, so that few at a time are in memory; a
+/// released matrix is made again when it is found again. Lifetime: `source` must outlive it. Not thread-safe.
 class PrunedTensors final : public tulle::TensorSource {
  public:
-  /// `model` describes `source`. Its head is pruned too: a tied one is served as a tensor of its own, so what loads from
-  /// here needs the description with `tied_head` false.
+  /// `model` describes `source`. Its head is pruned too: a tied one is served as a tensor of its own, so what loads
+  /// from here needs the description with `tied_head` false.
   PrunedTensors(const tulle::TensorSource& source, const tulle::Architecture& model, const Pruning& pruning);
 
   const tulle::EncodedTensor* find(std::string_view name) const override;

@@ -93,7 +93,9 @@ void prune_smallest(I8Matrix& matrix, double sparsity) {
   for_each_code(matrix, [&](std::int8_t, std::size_t bin) { ++sizes[bin]; });
   double left = std::round(sparsity * static_cast<double>(matrix.codes.size()));
   std::size_t last = 0;  // the bin that loses a part of its weights
-  while (last + 1 < sizes.size() && static_cast<double>(sizes[last]) <= left) left -= static_cast<double>(sizes[last++]);
+  while (last + 1 < sizes.size() && static_cast<double>(sizes[last]) <= left) {
+    left -= static_cast<double>(sizes[last++]);
+  }
   const double share = sizes[last] == 0 ? 0 : left / static_cast<double>(sizes[last]);
   double due = 0;  // spreads that part evenly over the matrix
   for_each_code(matrix, [&](std::int8_t& code, std::size_t bin) {
