@@ -138,6 +138,7 @@ class LinearKernelSuite {
     }
     for (const std::size_t rows : {1, 15, 16, 17, 100}) check_shape(rows, legal(96), {1, 2, 4, 6, 9});
     check_shape(16, 1024, {1, 7});
+    check_shape(40, legal(1100), {17, 20});  // more inputs than two tiles, more columns than one part
     std::vector<std::size_t> all;
     for (std::size_t inputs = 1; inputs <= most_inputs; ++inputs) all.push_back(inputs);
     check_shape(65, legal(70), all);              // 5 panels: a group of four and one left over, or two of two

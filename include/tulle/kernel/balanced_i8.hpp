@@ -29,6 +29,7 @@ struct BalancedPanels {
   static constexpr std::size_t block_bytes = field_bytes + 64 * steps;
   static constexpr std::size_t far_panels = 4;
   static constexpr bool offset_codes = false;
+  static constexpr bool expands_for_many = false;
   static constexpr std::size_t field_bits = steps == 2 ? 2 : 4;
   static constexpr unsigned field_mask = (1u << field_bits) - 1;
 

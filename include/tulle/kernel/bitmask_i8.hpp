@@ -49,6 +49,7 @@ struct BitmaskPanels {
   static constexpr std::size_t far_panels = 2;
   static constexpr bool offset_codes = true;
   static constexpr std::size_t mask_bytes = block_codes / 8;
+  static constexpr bool expands_for_many = true;
 
   static std::size_t bytes_of(const std::int8_t* codes) noexcept {
     std::size_t bytes = mask_bytes;
@@ -88,21 +89,25 @@ struct BitmaskPanels {
       }
     }
 #if defined(TULLE_X86)
-    TULLE_INLINE_AVX2 DenseStep256 step(isa::Avx2, std::size_t s, std::size_t half) noexcept {
+    TULLE_INLINE_AVX2 DenseStep256 step(isa::Avx2 isa, std::size_t s, std::size_t half) noexcept {
+      return DenseStep256::of(codes(isa, s, half));
+    }
+    TULLE_INLINE_AVX512 DenseStep512 step(isa::Avx512 isa, std::size_t s) noexcept { return DenseStep512::of(codes(isa, s)); }
+
+    TULLE_INLINE_AVX2 __m256i codes(isa::Avx2, std::size_t s, std::size_t half) noexcept {
       const std::uint8_t* mask = at + 8 * s + 4 * half;
       const __m128i low = expand16(mask), high = expand16(mask + 2);
-      return DenseStep256::of(_mm256_set_m128i(high, low));
+      return _mm256_set_m128i(high, low);
     }
-    TULLE_INLINE_AVX512 DenseStep512 step(isa::Avx512, std::size_t s) noexcept {
+    TULLE_INLINE_AVX512 __m512i codes(isa::Avx512, std::size_t s) noexcept {
       std::uint64_t mask;
       std::memcpy(&mask, at + 8 * s, sizeof mask);
       __m512i packed = _mm512_loadu_si512(values_);
 #if defined(__GNUC__)
       __asm__("" : "+v"(packed));  // vpexpandb from a register is a tenth faster than from memory
 #endif
-      const __m512i codes = _mm512_maskz_expand_epi8(mask, packed);
       values_ += std::popcount(mask);
-      return DenseStep512::of(codes);
+      return _mm512_maskz_expand_epi8(mask, packed);
     }
 #endif
 
@@ -124,8 +129,26 @@ struct BitmaskPanels {
 
     const std::uint8_t* values_ = nullptr;
   };
+
+  /// The next `blocks` blocks as dense ones. out [blocks][256].
+  static void expand(isa::Scalar, Cursor& cursor, std::size_t blocks, std::int8_t* out) noexcept {
+    for (; blocks > 0; --blocks, out += block_codes, cursor.next()) cursor.read(out);
+  }
 #if defined(TULLE_X86)
   using Step512 = DenseStep512;
+
+  TULLE_TARGET_AVX2 static void expand(isa::Avx2 isa, Cursor& cursor, std::size_t blocks, std::int8_t* out) noexcept {
+    for (; blocks > 0; --blocks, out += block_codes, cursor.next()) {
+      for (std::size_t half = 0; half < 2 * steps; ++half) {
+        _mm256_store_si256(reinterpret_cast<__m256i*>(out + 32 * half), cursor.codes(isa, half / 2, half % 2));
+      }
+    }
+  }
+  TULLE_TARGET_AVX512 static void expand(isa::Avx512 isa, Cursor& cursor, std::size_t blocks, std::int8_t* out) noexcept {
+    for (; blocks > 0; --blocks, out += block_codes, cursor.next()) {
+      for (std::size_t s = 0; s < steps; ++s) _mm512_store_si512(out + 64 * s, cursor.codes(isa, s));
+    }
+  }
 #endif
 };
 

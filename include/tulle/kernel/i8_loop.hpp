@@ -27,6 +27,8 @@ inline constexpr std::size_t block_codes = panel_rows * block_columns;
 /// last. So every layout of the same codes gives the same bits.
 /// `Scale` is void (one scale per row), Half or float ([columns / Span][16 rows] per panel).
 ///
+/// A loop may take a part of the columns only: it then adds to what y holds, and the last part brings the row's scale.
+///
 /// `Layout::Cursor` walks the blocks of a panel: `read` gives a block as dense codes; `step(isa, s[, half])` gives the
 /// operands of step s of `Layout::steps`, whose `dot` adds the step's products with 16 activations to 16 (8) int32 sums;
 /// `next` goes to the next block. Steps are taken in order, on AVX2 the lower 8 rows of a step before the upper 8.
@@ -44,19 +46,32 @@ struct I8Loop {
   const QuantizedInput& input;
   MatrixView<float> y;
   RowRange rows;
+  RowRange columns;             ///< multiples of 32
+  std::size_t first_panel = 0;  ///< the one that `bytes` begins with
 
   std::size_t padded_columns() const noexcept { return input.padded_columns(); }
   typename Layout::Cursor panel(std::size_t index) const noexcept {
     if constexpr (Layout::block_bytes == 0) {
       return {bytes + offsets[index]};
     } else {
-      return {bytes + index * panel_bytes};
+      return {bytes + (index - first_panel) * panel_bytes};
     }
   }
   auto panel_scales(std::size_t index) const noexcept {
     return group_scales + index * (padded_columns() / Span) * panel_rows;
   }
 
+  /// The last panel again, in place of panels that are not there: a part of the columns must not be added twice.
+  static bool is_repeated(const std::size_t* which, std::size_t p) noexcept { return p > 0 && which[p] == which[p - 1]; }
+
+  bool is_first_part() const noexcept { return columns.begin == 0; }
+  bool is_last_part() const noexcept { return columns.end == padded_columns(); }
+
+  /// The sums of the parts before. values [16]; padding rows keep what they hold.
+  void load(std::size_t panel_index, std::size_t input_index, float* values) const noexcept {
+    const std::size_t first = panel_index * panel_rows;
+    std::memcpy(values, y[input_index] + first, std::min(panel_rows, rows.end - first) * sizeof(float));
+  }
   void store(std::size_t panel_index, std::size_t input_index, const float* values) const noexcept {
     const std::size_t first = panel_index * panel_rows;
     std::memcpy(y[input_index] + first, values, std::min(panel_rows, rows.end - first) * sizeof(float));
@@ -65,7 +80,7 @@ struct I8Loop {
   template <std::size_t Panels, std::size_t Inputs>
   void run(const std::size_t* which, const InputTile& tile) const noexcept {
     if constexpr (std::is_same_v<Isa, isa::Scalar>) {
-      for (std::size_t p = 0; p < Panels; ++p) compute_panel(which[p], tile);
+      for (std::size_t p = 0; p < Panels && !is_repeated(which, p); ++p) compute_panel(which[p], tile);
     } else {
       compute<Panels, Inputs>(Isa{}, which, tile);
     }
@@ -74,7 +89,8 @@ struct I8Loop {
   void compute_panel(std::size_t which, const InputTile& tile) const noexcept {
     typename Layout::Cursor w = panel(which);
     float values[tile_inputs][panel_rows] = {};
-    for (std::size_t begin = 0; begin < padded_columns(); begin += Span) {
+    for (std::size_t lane = 0; lane < tile.inputs && !is_first_part(); ++lane) load(which, tile.first + lane, values[lane]);
+    for (std::size_t begin = columns.begin; begin < columns.end; begin += Span) {
       std::int32_t dots[tile_inputs][panel_rows] = {};
       for (std::size_t column = begin; column < begin + Span; column += block_columns, w.next()) {
         std::int8_t codes[block_codes];
@@ -98,8 +114,8 @@ struct I8Loop {
       }
     }
     for (std::size_t lane = 0; lane < tile.inputs; ++lane) {
-      if constexpr (!grouped) {
-        for (std::size_t row = 0; row < panel_rows; ++row) values[lane][row] *= row_scales[which * panel_rows + row];
+      for (std::size_t row = 0; row < panel_rows && !grouped && is_last_part(); ++row) {
+        values[lane][row] *= row_scales[which * panel_rows + row];
       }
       store(which, tile.first + lane, values[lane]);
     }
@@ -120,18 +136,25 @@ struct I8Loop {
     constexpr std::size_t at_once = Panels * Inputs <= 4 ? Panels : Inputs >= 4 ? 1 : 4 / Inputs;
     constexpr std::size_t lanes = Inputs < 4 ? Inputs : 4;
     const float* x_scales = input.scales(tile);
-    for (std::size_t p0 = 0; p0 < Panels; p0 += at_once) {
+    for (std::size_t p0 = 0; p0 < Panels && !is_repeated(which, p0); p0 += at_once) {
       for (std::size_t lane0 = 0; lane0 < Inputs; lane0 += lanes) {
-        const std::int8_t* x = input.codes(tile) + code_index(0, Inputs, lane0);
+        const std::int8_t* x = input.codes(tile) + code_index(columns.begin, Inputs, lane0);
         __m256 values[at_once][lanes][2];
         typename Layout::Cursor w[at_once];
 #pragma GCC unroll 4
         for (std::size_t p = 0; p < at_once; ++p) {
           w[p] = panel(which[p0 + p]);
 #pragma GCC unroll 4
-          for (std::size_t lane = 0; lane < lanes; ++lane) values[p][lane][0] = values[p][lane][1] = _mm256_setzero_ps();
+          for (std::size_t lane = 0; lane < lanes; ++lane) {
+            values[p][lane][0] = values[p][lane][1] = _mm256_setzero_ps();
+            if (is_first_part() || lane0 + lane >= tile.inputs) continue;
+            alignas(32) float before[panel_rows] = {};
+            load(which[p0 + p], tile.first + lane0 + lane, before);
+            values[p][lane][0] = _mm256_load_ps(before);
+            values[p][lane][1] = _mm256_load_ps(before + 8);
+          }
         }
-        for (std::size_t begin = 0; begin < padded_columns(); begin += Span) {
+        for (std::size_t begin = columns.begin; begin < columns.end; begin += Span) {
           __m256i dots[at_once][lanes][2];
 #pragma GCC unroll 4
           for (std::size_t p = 0; p < at_once; ++p) {
@@ -181,7 +204,7 @@ struct I8Loop {
 #pragma GCC unroll 2
             for (std::size_t half = 0; half < 2; ++half) {
               __m256 value = values[p][lane][half];
-              if constexpr (!grouped) {
+              if (!grouped && is_last_part()) {
                 value = _mm256_mul_ps(value, _mm256_loadu_ps(row_scales + which[p0 + p] * panel_rows + 8 * half));
               }
               _mm256_store_ps(out + 8 * half, value);
@@ -195,18 +218,24 @@ struct I8Loop {
 
   template <std::size_t Panels, std::size_t Inputs>
   TULLE_TARGET_AVX512 void compute(isa::Avx512, const std::size_t* which, const InputTile& tile) const noexcept {
-    const std::int8_t* x = input.codes(tile);
+    const std::int8_t* x = input.codes(tile) + code_index(columns.begin, Inputs, 0);
     const float* x_scales = input.scales(tile);
-    const std::int32_t* x_sums = input.sums(tile);
+    const std::int32_t* x_sums = input.sums(tile) + columns.begin / sum_columns * Inputs;
     __m512 values[Panels][Inputs];
     typename Layout::Cursor w[Panels];
 #pragma GCC unroll 4
     for (std::size_t p = 0; p < Panels; ++p) {
       w[p] = panel(which[p]);
 #pragma GCC unroll 8
-      for (std::size_t lane = 0; lane < Inputs; ++lane) values[p][lane] = _mm512_setzero_ps();
+      for (std::size_t lane = 0; lane < Inputs; ++lane) {
+        values[p][lane] = _mm512_setzero_ps();
+        if (is_first_part() || lane >= tile.inputs) continue;
+        alignas(64) float before[panel_rows] = {};
+        load(which[p], tile.first + lane, before);
+        values[p][lane] = _mm512_load_ps(before);
+      }
     }
-    for (std::size_t begin = 0; begin < padded_columns(); begin += Span) {
+    for (std::size_t begin = columns.begin; begin < columns.end; begin += Span) {
       __m512i dots[Panels][Inputs];
 #pragma GCC unroll 8
       for (std::size_t lane = 0; lane < Inputs; ++lane) {
@@ -255,7 +284,9 @@ struct I8Loop {
       for (std::size_t lane = 0; lane < Inputs; ++lane) {
         if (lane >= tile.inputs) continue;
         __m512 value = values[p][lane];
-        if constexpr (!grouped) value = _mm512_mul_ps(value, _mm512_loadu_ps(row_scales + which[p] * panel_rows));
+        if (!grouped && is_last_part()) {
+          value = _mm512_mul_ps(value, _mm512_loadu_ps(row_scales + which[p] * panel_rows));
+        }
         alignas(64) float out[panel_rows];
         _mm512_store_ps(out, value);
         store(which[p], tile.first + lane, out);

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include <tulle/core/aligned_buffer.hpp>
+#include <tulle/kernel/dense_panels.hpp>
 #include <tulle/kernel/i8_loop.hpp>
 #include <tulle/kernel/i8_rows.hpp>
 #include <tulle/kernel/i8_scales.hpp>
@@ -68,8 +69,11 @@ class I8Weights {
   void multiply(const QuantizedInput& input, MatrixView<float> y, RowRange range) const noexcept {
     with_instruction_set<Isa>([&]<class Tag>(Tag) {
       const auto sweep = [&]<class Scale, std::size_t Span>(const Scale* group_scales, const float* row_scales) {
-        const detail::I8Loop<Layout, Scale, Span, Tag> loop{bytes_.data(), offsets_.data(), panel_bytes(), group_scales,
-                                                            row_scales,    input,           y,             range};
+        const detail::I8Loop<Layout, Scale, Span, Tag> loop{
+            bytes_.data(), offsets_.data(), panel_bytes(), group_scales, row_scales, input, y, range, {0, padded_}};
+        if constexpr (Layout::expands_for_many) {
+          if (input.inputs() > 2 * tile_inputs) return multiply_expanded<Scale, Span, Tag>(loop, range);
+        }
         for_each_tile(loop, input.inputs(), range);
       };
       switch (scales_.group()) {
@@ -85,6 +89,31 @@ class I8Weights {
   std::size_t panel_bytes() const noexcept { return blocks() * Layout::block_bytes; }
   std::size_t panel_begin(std::size_t index) const noexcept {
     return offsets_.empty() ? index * panel_bytes() : offsets_[index];
+  }
+
+  /// Many inputs: 2 panels at a time are expanded to dense ones, part by part of their columns, and every input meets them.
+  template <class Scale, std::size_t Span, class Tag, class Loop>
+  void multiply_expanded(const Loop& sparse, RowRange range) const noexcept {
+    constexpr std::size_t part_columns = 512;  // 2 panels of them fill half of a small first-level cache
+    alignas(64) std::uint8_t expanded[2 * panel_rows * part_columns];
+    for (std::size_t first = range.begin; first < range.end; first += 2 * panel_rows) {
+      const RowRange rows{first, std::min(first + 2 * panel_rows, range.end)};
+      const std::size_t panels = (rows.end - first + panel_rows - 1) / panel_rows, first_panel = first / panel_rows;
+      typename Layout::Cursor cursors[2];
+      for (std::size_t p = 0; p < panels; ++p) cursors[p] = sparse.panel(first_panel + p);
+      for (std::size_t begin = 0; begin < padded_; begin += part_columns) {
+        const RowRange columns{begin, std::min(begin + part_columns, padded_)};
+        const std::size_t part_blocks = (columns.end - begin) / detail::block_columns;
+        const std::size_t part_bytes = part_blocks * detail::block_codes;
+        for (std::size_t p = 0; p < panels; ++p) {
+          Layout::expand(Tag{}, cursors[p], part_blocks, reinterpret_cast<std::int8_t*>(expanded + p * part_bytes));
+        }
+        const detail::I8Loop<detail::DensePanels, Scale, Span, Tag> dense{
+            expanded,     nullptr,  part_bytes, sparse.group_scales, sparse.row_scales,
+            sparse.input, sparse.y, rows,       columns,             first_panel};
+        for_each_tile(dense, sparse.input.inputs(), rows);
+      }
+    }
   }
 
   std::size_t rows_ = 0, columns_ = 0, padded_ = 0;

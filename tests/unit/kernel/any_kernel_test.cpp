@@ -79,7 +79,8 @@ TEST_CASE("int8 weights get the layout of their zeros", "[kernel][any_kernel]") 
     for (const DType dtype : {DType::i8, DType::q8_0}) {
       const auto matrix = testing::pruned(testing::random_matrix(dtype, 50, 320, 9), zeros, 5);
       const auto wanted = fastest_i8(measure_i8(matrix.rows), active_instruction_set());
-      CHECK((wanted == choice || active_instruction_set() != InstructionSet::avx512));
+      const bool other_at_8_of_16 = choice == KernelChoice::eight_of_sixteen_i8 && wanted == KernelChoice::bitmask_i8;
+      CHECK((wanted == choice || other_at_8_of_16 || active_instruction_set() != InstructionSet::avx512));
       const auto weights = AnyKernel::pack(matrix.rows);
       CHECK(kernel_choice(weights.kernel_name()) == wanted);
       CHECK(AnyKernel::pack(matrix.rows, {.kernel = KernelChoice::i8}).kernel_name() == weights.kernel_name());
