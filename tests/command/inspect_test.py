@@ -83,7 +83,7 @@ class InspectTest(CommandTest):
             "model.layers.1.mlp.down_proj.weight",
             "8:16",
             "unstructured",
-            "dense_i8",
+            "_i8",
             "MiB",
             "cache",
         ]:
