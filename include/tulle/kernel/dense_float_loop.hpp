@@ -28,13 +28,6 @@ struct DenseFloatLoop {
 
   const Element* panel(std::size_t index) const noexcept { return panels + index * columns * panel_rows; }
 
-  /// Writes one finished panel x input to y, leaving out padding rows and rows outside the range.
-  void store(std::size_t panel_index, std::size_t input_index, const float* values) const noexcept {
-    const std::size_t first = panel_index * panel_rows;
-    const std::size_t count = std::min(panel_rows, rows.end - first);
-    std::memcpy(y[input_index] + first, values, count * sizeof(float));
-  }
-
   template <std::size_t Panels, std::size_t Inputs>
   void run(const std::size_t* which, const InputTile& tile) const noexcept {
     if constexpr (std::is_same_v<Isa, isa::Scalar>) {
@@ -53,7 +46,7 @@ struct DenseFloatLoop {
           sums[row] = std::fma(to_float(panel(which)[column * panel_rows + row]), x[column * tile.width + lane], sums[row]);
         }
       }
-      store(which, tile.first + lane, sums);
+      store_panel(y, rows, which, tile.first + lane, sums);
     }
   }
 
@@ -111,7 +104,7 @@ struct DenseFloatLoop {
             alignas(32) float values[panel_rows];
             _mm256_store_ps(values, sums[p][lane][0]);
             _mm256_store_ps(values + 8, sums[p][lane][1]);
-            store(which[p0 + p], tile.first + lane0 + lane, values);
+            store_panel(y, rows, which[p0 + p], tile.first + lane0 + lane, values);
           }
         }
       }
@@ -147,7 +140,7 @@ struct DenseFloatLoop {
         if (lane >= tile.inputs) continue;
         alignas(64) float values[panel_rows];
         _mm512_store_ps(values, sums[p][lane]);
-        store(which[p], tile.first + lane, values);
+        store_panel(y, rows, which[p], tile.first + lane, values);
       }
     }
   }

@@ -51,11 +51,6 @@ struct DenseI4Loop {
     return sum;
   }
 
-  void store(std::size_t panel_index, std::size_t input_index, const float* values) const noexcept {
-    const std::size_t first = panel_index * panel_rows;
-    std::memcpy(y[input_index] + first, values, std::min(panel_rows, rows.end - first) * sizeof(float));
-  }
-
   template <std::size_t Panels, std::size_t Inputs>
   void run(const std::size_t* which, const InputTile& tile) const noexcept {
     if constexpr (std::is_same_v<Isa, isa::Scalar>) {
@@ -87,7 +82,7 @@ struct DenseI4Loop {
           }
         }
       }
-      store(which, tile.first + lane, values);
+      store_panel(y, rows, which, tile.first + lane, values);
     }
   }
 
@@ -172,7 +167,7 @@ struct DenseI4Loop {
             alignas(32) float out[panel_rows];
             _mm256_store_ps(out, values[p][lane][0]);
             _mm256_store_ps(out + 8, values[p][lane][1]);
-            store(which[p0 + p], tile.first + lane0 + lane, out);
+            store_panel(y, rows, which[p0 + p], tile.first + lane0 + lane, out);
           }
         }
       }
@@ -245,7 +240,7 @@ struct DenseI4Loop {
         if (lane >= tile.inputs) continue;
         alignas(64) float out[panel_rows];
         _mm512_store_ps(out, values[p][lane]);
-        store(which[p], tile.first + lane, out);
+        store_panel(y, rows, which[p], tile.first + lane, out);
       }
     }
   }

@@ -69,12 +69,7 @@ struct I8Loop {
 
   /// The sums of the parts before. values [16]; padding rows keep what they hold.
   void load(std::size_t panel_index, std::size_t input_index, float* values) const noexcept {
-    const std::size_t first = panel_index * panel_rows;
-    std::memcpy(values, y[input_index] + first, std::min(panel_rows, rows.end - first) * sizeof(float));
-  }
-  void store(std::size_t panel_index, std::size_t input_index, const float* values) const noexcept {
-    const std::size_t first = panel_index * panel_rows;
-    std::memcpy(y[input_index] + first, values, std::min(panel_rows, rows.end - first) * sizeof(float));
+    std::memcpy(values, y[input_index] + panel_index * panel_rows, real_rows(panel_index, rows) * sizeof(float));
   }
 
   template <std::size_t Panels, std::size_t Inputs>
@@ -117,7 +112,7 @@ struct I8Loop {
       for (std::size_t row = 0; row < panel_rows && !grouped && is_last_part(); ++row) {
         values[lane][row] *= row_scales[which * panel_rows + row];
       }
-      store(which, tile.first + lane, values[lane]);
+      store_panel(y, rows, which, tile.first + lane, values[lane]);
     }
   }
 
@@ -209,7 +204,7 @@ struct I8Loop {
               }
               _mm256_store_ps(out + 8 * half, value);
             }
-            store(which[p0 + p], tile.first + lane0 + lane, out);
+            store_panel(y, rows, which[p0 + p], tile.first + lane0 + lane, out);
           }
         }
       }
@@ -289,7 +284,7 @@ struct I8Loop {
         }
         alignas(64) float out[panel_rows];
         _mm512_store_ps(out, value);
-        store(which[p], tile.first + lane, out);
+        store_panel(y, rows, which[p], tile.first + lane, out);
       }
     }
   }

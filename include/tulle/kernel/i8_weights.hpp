@@ -186,7 +186,7 @@ struct I8Kernel : QuantizedInputKernel<Isa> {
   using Weights = I8Weights<Layout>;
 
   static constexpr bool keeps_values(DType dtype, const PackOptions&) noexcept {
-    return dtype == DType::i8 || dtype == DType::q8_0 || dtype == DType::q6_k;
+    return dtype == DType::i8 || dtype == DType::q8_0 || dtype == DType::q4_0 || dtype == DType::q6_k;
   }
   static Weights pack(const WeightRows& source, const PackOptions& options = {}) {
     Weights weights = Weights::pack(source);

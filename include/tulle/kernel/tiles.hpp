@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <cstring>
 
 #include <tulle/core/types.hpp>
 #include <tulle/kernel/linear_kernel.hpp>
@@ -29,6 +30,16 @@ constexpr InputTile input_tile(std::size_t first, std::size_t inputs) noexcept {
 }
 
 namespace detail {
+
+/// How many rows of a panel lie inside `rows`: the rest is padding.
+constexpr std::size_t real_rows(std::size_t panel, RowRange rows) noexcept {
+  return std::min(panel_rows, rows.end - panel * panel_rows);
+}
+
+/// Writes one finished panel x input to y, without padding rows and rows outside the range. values [16].
+inline void store_panel(MatrixView<float> y, RowRange rows, std::size_t panel, std::size_t input, const float* values) noexcept {
+  std::memcpy(y[input] + panel * panel_rows, values, real_rows(panel, rows) * sizeof(float));
+}
 
 /// Every input tile of one group of panels.
 template <std::size_t Panels, class Loop>
@@ -69,7 +80,8 @@ void run_panels(const Loop& loop, std::size_t inputs, std::size_t first, std::si
 /// Runs `loop.template run<Panels, Inputs>(panels, tile)` over the panels of `rows` and all input tiles.
 /// Panels that are taken together (`Loop::far_panels`, 2 or 4, for a single input, else 2) lie far apart: each is a memory stream of its own, and
 /// several streams read main memory 15 to 20 % faster than one. Tiles are the inner loop: a panel comes from main memory
-/// once and from the cache for every further tile.
+/// once and from the cache for every further tile. Where panels are missing at the end the last one is taken again, so a
+/// loop that adds to y instead of writing it must leave repeated panels out.
 template <class Loop>
 void for_each_tile(const Loop& loop, std::size_t inputs, RowRange rows) noexcept {
   if (rows.begin >= rows.end) return;  // a worker without a share; its range may begin at the end, inside a panel

@@ -38,8 +38,9 @@ TEST_CASE("each type of rows gets the form that keeps its values", "[kernel][any
     const auto matrix = testing::random_matrix(dtype, 18, 256, 9);
     const auto weights = AnyKernel::pack(matrix.rows);
     for (const auto& [kernel, choice] : kernel_choices) {
-      const bool both_i8 = kernel.ends_with("i8") && name.ends_with("i8");  // any layout of them
-      const bool keeps = kernel == "auto" || kernel == "dense_f32" || kernel == name || both_i8;
+      // Any layout of int8 holds int8 files, and the codes of Q4_0.
+      const bool in_i8 = kernel.ends_with("i8") && (name.ends_with("i8") || dtype == DType::q4_0);
+      const bool keeps = kernel == "auto" || kernel == "dense_f32" || kernel == name || in_i8;
       CHECK(AnyKernel::keeps_values(dtype, {.kernel = choice}) == keeps);
     }
     CHECK(weights.kernel_name() == name);
