@@ -10,8 +10,6 @@
 #include "model_path.hpp"
 #include "progress_bar.hpp"
 
-template class tulle::Decoder<tulle::AnyKernel, tulle::AnyCache>;
-
 void choose_instruction_set(const std::string& name) {
   const char* variable = std::getenv("TULLE_ISA");
   if (!name.empty()) return tulle::use_instruction_set(name);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// \file Loading. Its source is the one place where kernels, caches and the decoder are compiled.
+/// \file Loading: from the flags to a model, an engine or a whole pipeline.
 #pragma once
 
 #include <memory>
@@ -7,9 +7,8 @@
 #include <tulle/format/checkpoint.hpp>
 #include <tulle/generate/text_generation.hpp>
 
+#include "compiled/engine.hpp"
 #include "model_flags.hpp"
-
-extern template class tulle::Decoder<tulle::AnyKernel, tulle::AnyCache>;
 
 /// `name` (--isa), or what TULLE_ISA asks for where that is empty. Errors: invalid_argument, unsupported.
 void choose_instruction_set(const std::string& name);

@@ -31,7 +31,7 @@ class Generator {
   /// At most `chunk` prompt tokens of a sequence go through the model in one step. `vocabulary` limits what is sampled to
   /// the ids below it (rows beyond the tokenizer are padding); 0 means all of the model's.
   /// `architecture`, `weights` and `pool` must outlive the generator. Errors: memory, invalid_argument.
-  Generator(const Architecture& architecture, const ModelWeights<Kernel>& weights, ThreadPool& pool, Cache cache,
+  [[gnu::noinline]] Generator(const Architecture& architecture, const ModelWeights<Kernel>& weights, ThreadPool& pool, Cache cache,
             std::size_t chunk = 256, std::size_t vocabulary = 0)
       : cache_(std::move(cache)),
         chunk_(chunk),
@@ -68,7 +68,7 @@ class Generator {
 
   /// Appends tokens to a sequence that is not running and lets it generate again. Without tokens it goes on after its last
   /// one. Errors: as `start`, state when it is running.
-  void resume(SequenceId id, std::span<const Token> tokens, Sampling sampling, SequenceOptions options) {
+  [[gnu::noinline]] void resume(SequenceId id, std::span<const Token> tokens, Sampling sampling, SequenceOptions options) {
     Sequence& sequence = used(id);
     if (sequence.running) fail(ErrorCode::state, "sequence ", id, " is still generating");
     if (sequence.history.empty() && tokens.empty()) {
@@ -143,7 +143,7 @@ class Generator {
   }
 
   /// A sequence from what `save` gave. Errors: malformed when it does not fit this cache.
-  SequenceId restore(std::span<const Token> tokens, std::span<const std::byte> state) {
+  [[gnu::noinline]] SequenceId restore(std::span<const Token> tokens, std::span<const std::byte> state) {
     const SequenceId id = free_slot();
     for (const Token token : tokens) {
       if (token < 0 || static_cast<std::size_t>(token) >= architecture().vocabulary) {
@@ -175,7 +175,7 @@ class Generator {
   /// a token (capacity, cancelled, max_new_tokens 0) is emitted with token -1. `emit` may stop sequences.
   /// Returns `running()`. Allocates and throws nothing unless `emit` or `observe` do.
   template <class Emit>
-  bool step(Emit&& emit, const std::atomic<bool>* cancel = nullptr, const LogitsObserver& observe = {}) {
+  [[gnu::noinline]] bool step(Emit&& emit, const std::atomic<bool>* cancel = nullptr, const LogitsObserver& observe = {}) {
     if (cancel != nullptr && cancel->load(std::memory_order_relaxed)) return finish_all(FinishReason::cancelled, emit);
     gather(emit);
     if (rows_.empty()) return running();

@@ -22,11 +22,11 @@ class Model {
  public:
   /// Opens a Hugging Face directory or a GGUF file and packs its weights for `Kernel`.
   /// Errors: those of `Checkpoint::open`, `describe_model` and `load_weights`.
-  static std::shared_ptr<const Model> load(const std::string& path, const PackOptions& pack = {}, Progress progress = {}) {
+  [[gnu::noinline]] static std::shared_ptr<const Model> load(const std::string& path, const PackOptions& pack = {}, Progress progress = {}) {
     return load(*Checkpoint::open(path), pack, std::move(progress));
   }
 
-  static std::shared_ptr<const Model> load(const Checkpoint& checkpoint, const PackOptions& pack = {}, Progress progress = {}) {
+  [[gnu::noinline]] static std::shared_ptr<const Model> load(const Checkpoint& checkpoint, const PackOptions& pack = {}, Progress progress = {}) {
     Architecture architecture = describe_model(checkpoint.config(), checkpoint.path());
     // A generation config says better than the config where a text ends.
     if (checkpoint.generation_config().contains("eos_token_id")) {
@@ -39,7 +39,7 @@ class Model {
   }
 
   /// Packs the weights that `architecture` describes out of any source. Errors: those of `load_weights`.
-  static std::shared_ptr<const Model> load(const TensorSource& source, Architecture architecture,
+  [[gnu::noinline]] static std::shared_ptr<const Model> load(const TensorSource& source, Architecture architecture,
                                            const LoadOptions& options = {}) {
     std::shared_ptr<Model> model(new Model);
     model->architecture_ = std::move(architecture);

@@ -2,84 +2,12 @@
 #include <tulle/generate/engine.hpp>
 
 #include <catch2/catch_all.hpp>
-#include <functional>
-#include <map>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include <tulle/generate/text_generation.hpp>
-
 #include "unit/format/file_builder.hpp"
 #include "unit/generate/tiny_pipeline.hpp"
-
-namespace tulle::testing {
-
-namespace {
-
-PackOptions packed_for(std::string_view kernel) {
-  PackOptions pack;
-  pack.kernel = kernel_choice(kernel);
-  return pack;
-}
-
-}  // namespace
-
-std::shared_ptr<const Model<AnyKernel>> tiny_model(const std::string& name, std::string_view kernel) {
-  static std::map<std::string, std::shared_ptr<const Model<AnyKernel>>> models;
-  auto& model = models[name + " " + std::string(kernel)];
-  if (model == nullptr) model = Model<AnyKernel>::load(TULLE_GOLDEN "/models/" + name, packed_for(kernel));
-  return model;
-}
-
-std::unique_ptr<Engine> tiny_engine(const std::string& name, const EngineOptions& options, std::string_view kernel,
-                                    std::size_t vocabulary) {
-  return make_engine(tiny_model(name, kernel), options, vocabulary);
-}
-
-std::shared_ptr<const Tokenizer> tiny_tokenizer() {
-  static const auto tokenizer = load_tokenizer(TULLE_GOLDEN "/models/gguf/f32.gguf");
-  return tokenizer;
-}
-
-std::unique_ptr<TextGeneration> tiny_pipeline(const EngineOptions& options, std::string_view kernel) {
-  return pipeline_of(tiny_model("gguf/f32.gguf", kernel), load_chat_template(TULLE_GOLDEN "/models/gguf/f32.gguf"), options);
-}
-
-std::unique_ptr<TextGeneration> pipeline_from(const std::string& path, std::string_view kernel, const EngineOptions& options) {
-  TextGenerationOptions all;
-  all.kernel = std::string(kernel);
-  all.engine = options;
-  return std::make_unique<TextGeneration>(path, all);
-}
-
-std::unique_ptr<TextGeneration> pipeline_of(std::shared_ptr<const Model<AnyKernel>> model, std::string chat_template,
-                                            const EngineOptions& options) {
-  return std::make_unique<TextGeneration>(std::move(model), tiny_tokenizer(), std::move(chat_template), options);
-}
-
-bool step(Engine& engine, const Engine::Emit& emit, const LogitsObserver& observe) { return engine.step(emit, nullptr, observe); }
-
-std::vector<float> finish_logits(Engine& engine, SequenceId id) {
-  std::vector<float> all;
-  const auto keep = [&](SequenceId of, Position, std::span<const float> logits) {
-    if (of == id) all.insert(all.end(), logits.begin(), logits.end());
-  };
-  while (engine.step([](const Emission&) {}, nullptr, keep)) {
-  }
-  return all;
-}
-
-std::vector<float> prompt_logits(Engine& engine, std::span<const Token> tokens) {
-  const SequenceId id = engine.start(tokens, SamplerChain(), only_logits());
-  std::vector<float> all = finish_logits(engine, id);
-  engine.remove(id);
-  return all;
-}
-
-Generated finish_sequence(Engine& engine, SequenceId id) { return finish_sequence<Engine>(engine, id); }
-
-}  // namespace tulle::testing
 
 using namespace tulle;
 using testing::small_engine;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// \file Engines and pipelines over the golden models. They are made and run in engine_test.cpp, so that only one file
-/// compiles every cache with every kernel.
+/// \file Engines and pipelines over the golden models.
 #pragma once
 
 #include <algorithm>
@@ -13,11 +12,9 @@
 #include <string_view>
 #include <vector>
 
-#include <tulle/generate/engine.hpp>
 #include <tulle/text/tokenizer.hpp>
 
-/// Compiled once, in compiled_decoder.cpp: the kernels in it take a compiler most of its time.
-extern template class tulle::Decoder<tulle::AnyKernel, tulle::AnyCache>;
+#include "compiled/engine.hpp"
 
 namespace tulle {
 class TextGeneration;

@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tulle/sampling/greedy.hpp>
 
-#include <limits>
 #include <vector>
 
 #include <catch2/catch_all.hpp>
+
+#include "unit/sampling/special_floats.hpp"
 
 using namespace tulle;
 
 namespace {
 Token chosen(std::vector<float> logits) { return Greedy().sample(logits, {}); }
-constexpr float inf = std::numeric_limits<float>::infinity();
-constexpr float not_a_number = std::numeric_limits<float>::quiet_NaN();
 }  // namespace
 
 TEST_CASE("greedy takes the largest logit and of equals the lowest id", "[sampling][greedy]") {

@@ -2,18 +2,14 @@
 #include <tulle/sampling/logits.hpp>
 
 #include <cmath>
-#include <limits>
 #include <vector>
 
 #include <catch2/catch_all.hpp>
 
+#include "unit/sampling/special_floats.hpp"
+
 using namespace tulle;
 using namespace tulle::detail;
-
-namespace {
-constexpr float inf = std::numeric_limits<float>::infinity();
-constexpr float not_a_number = std::numeric_limits<float>::quiet_NaN();
-}  // namespace
 
 TEST_CASE("the largest logit is found at every place of rows of every length and NaN is passed over",
           "[sampling][logits]") {

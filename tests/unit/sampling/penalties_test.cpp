@@ -4,6 +4,7 @@
 #include <catch2/catch_all.hpp>
 
 #include "unit/sampling/golden.hpp"
+#include "unit/sampling/special_floats.hpp"
 
 using namespace tulle;
 using tulle::golden::applied;
@@ -60,7 +61,6 @@ TEST_CASE("a penalty does not lift a ban", "[sampling][penalties]") {
 }
 
 TEST_CASE("penalties refuse what is not a number", "[sampling][penalties]") {
-  const float inf = std::numeric_limits<float>::infinity();
   for (const float wrong : {0.0f, -1.0f, inf, std::nanf("")}) CHECK_THROWS_AS(RepetitionPenalty(wrong), Error);
   for (const float wrong : {inf, -inf, std::nanf("")}) {
     CHECK_THROWS_AS(PresencePenalty(wrong), Error);

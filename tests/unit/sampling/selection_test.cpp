@@ -2,18 +2,18 @@
 #include <tulle/sampling/selection.hpp>
 
 #include <algorithm>
-#include <limits>
 #include <vector>
 
 #include <catch2/catch_all.hpp>
 
 #include <tulle/core/rng.hpp>
 
+#include "unit/sampling/special_floats.hpp"
+
 using namespace tulle;
 using namespace tulle::detail;
 
 TEST_CASE("ordered bits have the order of floats", "[sampling][selection]") {
-  const float inf = std::numeric_limits<float>::infinity();
   const std::vector<float> ascending{-inf, -3e38f, -2, -1, -1e-40f, 0, 1e-40f, 1e-3f, 1, 2, 3e38f, inf};
   for (std::size_t index = 1; index < ascending.size(); ++index) {
     CHECK(ordered_bits(ascending[index - 1]) < ordered_bits(ascending[index]));

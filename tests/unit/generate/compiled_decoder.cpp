@@ -1,4 +1,0 @@
-// SPDX-License-Identifier: Apache-2.0
-#include <tulle/generate/engine.hpp>
-
-template class tulle::Decoder<tulle::AnyKernel, tulle::AnyCache>;
