@@ -40,6 +40,13 @@ double value_read(const Weights&, const QuantizedInput& input, std::size_t index
          input.codes(tile)[code_index(column, tile.width, lane)];
 }
 
+template <class Weights>
+double value_read(const Weights&, const WideInput& input, std::size_t index, std::size_t column) {
+  const int code = input.many() ? input.codes(index)[column]
+                                : 128 * (input.high(index)[column] - WideInput::offset) + input.low(index)[column] - WideInput::offset;
+  return double{input.scale(index)} * code;
+}
+
 inline double value_read(const AnyKernel::Weights& weights, const AnyKernel::Input& input, std::size_t index,
                          std::size_t column) {
   return weights.is_float() ? value_read(weights, input.floats, index, column)
@@ -139,6 +146,7 @@ class LinearKernelSuite {
     for (const std::size_t rows : {1, 15, 16, 17, 100}) check_shape(rows, legal(96), {1, 2, 4, 6, 9});
     check_shape(16, 1024, {1, 7});
     check_shape(40, legal(1100), {17, 20});  // more inputs than two tiles, more columns than one part
+    check_shape(19, legal(2100), {63, 67});  // from 64 inputs on and from 2048 columns on, a kernel may go another way
     std::vector<std::size_t> all;
     for (std::size_t inputs = 1; inputs <= most_inputs; ++inputs) all.push_back(inputs);
     check_shape(65, legal(70), all);              // 5 panels: a group of four and one left over, or two of two
@@ -152,7 +160,7 @@ class LinearKernelSuite {
     REQUIRE(problem.weights.columns() == columns);
     REQUIRE(problem.weights.size_bytes() > 0);
     check_unpacked(problem);
-    typename Kernel::Input input(most_inputs, columns + 70);  // kept for all counts: nothing stale may show
+    typename Kernel::Input input(counts.back(), columns + 70);  // kept for all counts: nothing stale may show
     for (const std::size_t inputs : counts) {
       CAPTURE(inputs);
       Kernel::start(problem.weights, inputs, input);

@@ -13,6 +13,7 @@
 #include <tulle/kernel/dense_float.hpp>
 #include <tulle/kernel/dense_i4.hpp>
 #include <tulle/kernel/dense_i8.hpp>
+#include <tulle/kernel/well.hpp>
 
 #include "unit/kernel/instruction_sets.hpp"
 
@@ -51,6 +52,8 @@ TEMPLATE_LIST_TEST_CASE("the bits of a product are those of every compiler and m
   CHECK(hash_of_product<BasicDenseI8<TestType>>(DType::i8, {.scale_per_input = true}) == 0x76C3F840800021FEu);
   CHECK(hash_of_product<BasicDenseI8<TestType>>(DType::q8_0) == 0x387089D79BB6FF06u);
   CHECK(hash_of_product<BasicDenseI8<TestType>>(DType::q6_k) == 0x5F4FCC6ACEC3D056u);
+  CHECK(hash_of_product<BasicWellI8<TestType>>(DType::i8) == 0xAE76E831EEECFD96u);
+  CHECK(hash_of_product<BasicWellI4<TestType>>(DType::f32) == 0x4E7E42D0BBDC8C60u);
   CHECK(hash_of_product<BasicDenseI4<TestType>>(DType::f32, {.int4_group = 128}) == 0xD6D829A7473E3C6Du);
   CHECK(hash_of_product<BasicDenseI4<TestType>>(DType::q4_0) == 0x637D83058C723651u);
   CHECK(hash_of_product<BasicDenseI4<TestType>>(DType::q4_1) == 0x87E823591B5C11C4u);
@@ -118,6 +121,19 @@ TEMPLATE_LIST_TEST_CASE("balanced int8 keeps the laws of linear kernels and give
   Suite8of16(DType::i8, {}, {8, 16, 4}).check_all();
   Suite8of16(DType::i8, {}, {2, 16}).check_all();
   Suite8of16(DType::q8_0, {}, {1, 4}).check_all();
+}
+
+TEMPLATE_LIST_TEST_CASE("windowed ELL keeps the laws of linear kernels", "[conformance][linear_kernel]", InstructionSets) {
+  require_machine<TestType>();
+  using Suite8 = LinearKernelSuite<BasicWellI8<TestType>, BasicWellI8<isa::Scalar>>;
+  for (const std::size_t kept : {1, 4, 10}) Suite8(DType::i8, {}, {kept, 16}).check_all();
+  Suite8(DType::i8).check_all();  // no zeros at all
+  Suite8(DType::i8, {}, {1, 64, 64}).check_all();
+  Suite8(DType::q8_0, {}, {3, 10}).check_all();
+  Suite8(DType::f32, {}, {3, 10}).check_all();
+  using Suite4 = LinearKernelSuite<BasicWellI4<TestType>, BasicWellI4<isa::Scalar>>;
+  Suite4(DType::i8, {}, {3, 16}).check_all();
+  Suite4(DType::f32, {}, {1, 2}).check_all();
 }
 
 TEMPLATE_LIST_TEST_CASE("the run-time kernel keeps the laws and gives the bits of the form it chose",

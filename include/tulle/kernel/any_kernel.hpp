@@ -16,10 +16,11 @@
 #include <tulle/kernel/dense_i8.hpp>
 #include <tulle/kernel/i8_choice.hpp>
 #include <tulle/kernel/linear_kernel.hpp>
+#include <tulle/kernel/well.hpp>
 
 namespace tulle {
 
-inline constexpr std::array<std::pair<std::string_view, KernelChoice>, 10> kernel_choices{
+inline constexpr std::array<std::pair<std::string_view, KernelChoice>, 12> kernel_choices{
     {{"auto", KernelChoice::automatic},
      {DenseF32::name, KernelChoice::dense_f32},
      {DenseF16::name, KernelChoice::dense_f16},
@@ -29,7 +30,9 @@ inline constexpr std::array<std::pair<std::string_view, KernelChoice>, 10> kerne
      {BitmaskI8::name, KernelChoice::bitmask_i8},
      {TwoOfFourI8::name, KernelChoice::two_of_four_i8},
      {FourOfSixteenI8::name, KernelChoice::four_of_sixteen_i8},
-     {EightOfSixteenI8::name, KernelChoice::eight_of_sixteen_i8}}};
+     {EightOfSixteenI8::name, KernelChoice::eight_of_sixteen_i8},
+     {WellI8::name, KernelChoice::well_i8},
+     {WellI4::name, KernelChoice::well_i4}}};
 
 /// The choice of that name. Errors: invalid_argument, with the names that exist.
 inline KernelChoice kernel_choice(std::string_view name) {
@@ -72,7 +75,9 @@ struct AnyKernel {
         case 4: return visitor(BitmaskI8{}, *std::get_if<4>(&form_));
         case 5: return visitor(TwoOfFourI8{}, *std::get_if<5>(&form_));
         case 6: return visitor(FourOfSixteenI8{}, *std::get_if<6>(&form_));
-        default: return visitor(EightOfSixteenI8{}, *std::get_if<7>(&form_));
+        case 7: return visitor(EightOfSixteenI8{}, *std::get_if<7>(&form_));
+        case 8: return visitor(WellI8{}, std::get_if<8>(&form_)->weights);
+        default: return visitor(WellI4{}, std::get_if<9>(&form_)->weights);
       }
     }
 
@@ -92,17 +97,22 @@ struct AnyKernel {
 
    private:
     friend AnyKernel;
+    template <class Kernel>
+    struct Of {
+      typename Kernel::Weights weights;  // of a type that two kernels share
+    };
     std::variant<DenseF32::Weights, DenseF16::Weights, DenseI8::Weights, DenseI4::Weights, BitmaskI8::Weights,
-                 TwoOfFourI8::Weights, FourOfSixteenI8::Weights, EightOfSixteenI8::Weights>
+                 TwoOfFourI8::Weights, FourOfSixteenI8::Weights, EightOfSixteenI8::Weights, Of<WellI8>, Of<WellI4>>
         form_;
   };
 
-  /// Both forms of activations; only the one that the matrix reads is made.
+  /// All forms of activations; only the one that the matrix reads is made.
   struct Input {
     Input(std::size_t most_inputs, std::size_t most_columns)
-        : floats(most_inputs, most_columns), quantized(most_inputs, most_columns) {}
+        : floats(most_inputs, most_columns), quantized(most_inputs, most_columns), wide(most_inputs, most_columns) {}
     FloatInput floats;
     QuantizedInput quantized;
+    WideInput wide;
   };
 
  private:
@@ -110,6 +120,8 @@ struct AnyKernel {
   static auto& form_of(Kernel, Forms& input) noexcept {
     if constexpr (std::is_same_v<typename Kernel::Input, FloatInput>) {
       return input.floats;
+    } else if constexpr (std::is_same_v<typename Kernel::Input, WideInput>) {
+      return input.wide;
     } else {
       return input.quantized;
     }
@@ -122,6 +134,8 @@ struct AnyKernel {
       case KernelChoice::dense_f32: return true;
       case KernelChoice::dense_f16: return DenseF16::keeps_values(dtype, options);
       case KernelChoice::dense_i4: return DenseI4::keeps_values(dtype, options);
+      case KernelChoice::well_i8: return WellI8::keeps_values(dtype, options);
+      case KernelChoice::well_i4: return WellI4::keeps_values(dtype, options);
       default: return DenseI8::keeps_values(dtype, options);
     }
   }
@@ -142,6 +156,8 @@ struct AnyKernel {
       case KernelChoice::two_of_four_i8: weights.form_ = TwoOfFourI8::pack(source, options); break;
       case KernelChoice::four_of_sixteen_i8: weights.form_ = FourOfSixteenI8::pack(source, options); break;
       case KernelChoice::eight_of_sixteen_i8: weights.form_ = EightOfSixteenI8::pack(source, options); break;
+      case KernelChoice::well_i8: weights.form_ = Weights::Of<WellI8>{WellI8::pack(source, options)}; break;
+      case KernelChoice::well_i4: weights.form_ = Weights::Of<WellI4>{WellI4::pack(source, options)}; break;
       default: weights.form_ = DenseF32::pack(source, options); break;
     }
     return weights;
@@ -154,7 +170,7 @@ struct AnyKernel {
     weights.visit([&](auto kernel, const auto& form) { kernel.prepare(form, x, form_of(kernel, input), range); });
   }
   static bool shares_input(const Weights& a, const Weights& b) noexcept {
-    return a.is_float() == b.is_float() && a.columns() == b.columns() && scale_per_input(a) == scale_per_input(b);
+    return a.columns() == b.columns() && input_form(a) == input_form(b);
   }
   static void multiply(const Weights& weights, const Input& input, MatrixView<float> y, RowRange range) noexcept {
     weights.visit([&](auto kernel, const auto& form) { kernel.multiply(form, form_of(kernel, input), y, range); });
@@ -164,12 +180,15 @@ struct AnyKernel {
   }
 
  private:
-  static bool scale_per_input(const Weights& weights) noexcept {
+  enum class InputForm { floats, groups, groups_of_one_scale, wide };
+
+  static InputForm input_form(const Weights& weights) noexcept {
     return weights.visit([](auto kernel, const auto& form) {
-      if constexpr (std::is_same_v<typename decltype(kernel)::Input, QuantizedInput>) {
-        return form.scale_per_input();
+      using Of = typename decltype(kernel)::Input;
+      if constexpr (std::is_same_v<Of, QuantizedInput>) {
+        return form.scale_per_input() ? InputForm::groups_of_one_scale : InputForm::groups;
       } else {
-        return (void)form, false;
+        return (void)form, std::is_same_v<Of, WideInput> ? InputForm::wide : InputForm::floats;
       }
     });
   }

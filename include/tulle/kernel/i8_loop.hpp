@@ -67,11 +67,6 @@ struct I8Loop {
   bool is_first_part() const noexcept { return columns.begin == 0; }
   bool is_last_part() const noexcept { return columns.end == padded_columns(); }
 
-  /// The sums of the parts before. values [16]; padding rows keep what they hold.
-  void load(std::size_t panel_index, std::size_t input_index, float* values) const noexcept {
-    std::memcpy(values, y[input_index] + panel_index * panel_rows, real_rows(panel_index, rows) * sizeof(float));
-  }
-
   template <std::size_t Panels, std::size_t Inputs>
   void run(const std::size_t* which, const InputTile& tile) const noexcept {
     if constexpr (std::is_same_v<Isa, isa::Scalar>) {
@@ -84,7 +79,9 @@ struct I8Loop {
   void compute_panel(std::size_t which, const InputTile& tile) const noexcept {
     typename Layout::Cursor w = panel(which);
     float values[tile_inputs][panel_rows] = {};
-    for (std::size_t lane = 0; lane < tile.inputs && !is_first_part(); ++lane) load(which, tile.first + lane, values[lane]);
+    for (std::size_t lane = 0; lane < tile.inputs && !is_first_part(); ++lane) {
+      load_panel(y, rows, which, tile.first + lane, values[lane]);
+    }
     for (std::size_t begin = columns.begin; begin < columns.end; begin += Span) {
       std::int32_t dots[tile_inputs][panel_rows] = {};
       for (std::size_t column = begin; column < begin + Span; column += block_columns, w.next()) {
@@ -144,7 +141,7 @@ struct I8Loop {
             values[p][lane][0] = values[p][lane][1] = _mm256_setzero_ps();
             if (is_first_part() || lane0 + lane >= tile.inputs) continue;
             alignas(32) float before[panel_rows] = {};
-            load(which[p0 + p], tile.first + lane0 + lane, before);
+            load_panel(y, rows, which[p0 + p], tile.first + lane0 + lane, before);
             values[p][lane][0] = _mm256_load_ps(before);
             values[p][lane][1] = _mm256_load_ps(before + 8);
           }
@@ -226,7 +223,7 @@ struct I8Loop {
         values[p][lane] = _mm512_setzero_ps();
         if (is_first_part() || lane >= tile.inputs) continue;
         alignas(64) float before[panel_rows] = {};
-        load(which[p], tile.first + lane, before);
+        load_panel(y, rows, which[p], tile.first + lane, before);
         values[p][lane] = _mm512_load_ps(before);
       }
     }

@@ -23,8 +23,11 @@ namespace tulle {
 /// Not thread-safe: it keeps a row's floats between calls. Lifetime: that of the source.
 class I8Rows {
  public:
-  explicit I8Rows(const WeightRows& source) : source_(source), values_(source.columns()) {
-    if (!source.uniform(dtype_)) dtype_ = DType::f32;  // decoded row by row
+  /// The scales of the file's blocks, or one for each row whatever the file holds.
+  enum class Scales { of_file, one_per_row };
+
+  explicit I8Rows(const WeightRows& source, Scales wanted = Scales::of_file) : source_(source), values_(source.columns()) {
+    if (!source.uniform(dtype_) || wanted == Scales::one_per_row) dtype_ = DType::f32;  // decoded row by row
     switch (dtype_) {
       case DType::q8_0:
       case DType::q4_0:

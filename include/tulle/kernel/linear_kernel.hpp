@@ -27,7 +27,9 @@ enum class KernelChoice {
   bitmask_i8,
   two_of_four_i8,
   four_of_sixteen_i8,
-  eight_of_sixteen_i8
+  eight_of_sixteen_i8,
+  well_i8,
+  well_i4
 };
 
 /// What packing may be asked for; a kernel ignores what does not concern it.

@@ -36,6 +36,11 @@ constexpr std::size_t real_rows(std::size_t panel, RowRange rows) noexcept {
   return std::min(panel_rows, rows.end - panel * panel_rows);
 }
 
+/// What y holds of a panel x input. values [16]; those of padding rows and of rows outside the range are left alone.
+inline void load_panel(MatrixView<float> y, RowRange rows, std::size_t panel, std::size_t input, float* values) noexcept {
+  std::memcpy(values, y[input] + panel * panel_rows, real_rows(panel, rows) * sizeof(float));
+}
+
 /// Writes one finished panel x input to y, without padding rows and rows outside the range. values [16].
 inline void store_panel(MatrixView<float> y, RowRange rows, std::size_t panel, std::size_t input, const float* values) noexcept {
   std::memcpy(y[input] + panel * panel_rows, values, real_rows(panel, rows) * sizeof(float));

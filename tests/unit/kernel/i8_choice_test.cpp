@@ -38,20 +38,32 @@ TEST_CASE("rows and columns of padding do not count as zeros", "[kernel][i8_choi
   CHECK(measure_i8(matrix.rows).nonzero_share > 0.97);
 }
 
+TEST_CASE("scales of groups are told from those of rows", "[kernel][i8_choice]") {
+  CHECK(measure({}).scale_per_row);
+  CHECK_FALSE(measure_i8(testing::random_matrix(DType::q8_0, 16, 64, 3).rows).scale_per_row);
+  CHECK(measure_i8(testing::random_matrix(DType::f16, 16, 64, 3).rows).scale_per_row);
+}
+
 TEST_CASE("a layout is chosen by pattern, zeros and instruction set, and dense where sparse would lose",
           "[kernel][i8_choice]") {
   using enum KernelChoice;
+  const auto unstructured = [](double share) { return I8Structure{.nonzero_share = share, .scale_per_row = true}; };
+  const auto grouped = [](double share) { return I8Structure{.nonzero_share = share}; };
+  const auto eight = I8Structure{.nonzero_share = 0.5, .scale_per_row = true, .eight_of_sixteen = true};
   for (const InstructionSet set : instruction_sets) {
-    CHECK(fastest_i8({1, false, false, false}, set) == dense_i8);
-    CHECK(fastest_i8({0.85, false, false, false}, set) == dense_i8);
+    CHECK(fastest_i8(unstructured(1), set) == dense_i8);
+    CHECK(fastest_i8(unstructured(0.85), set) == dense_i8);
     const bool scalar = set == InstructionSet::scalar;
-    CHECK(fastest_i8({0.25, false, true, true}, set) == (scalar ? dense_i8 : four_of_sixteen_i8));
-    CHECK(fastest_i8({0.5, true, false, true}, set) == (scalar ? dense_i8 : two_of_four_i8));
-    CHECK(fastest_i8({0.1, false, false, false}, set) == (set == InstructionSet::avx512 ? bitmask_i8 : dense_i8));
-    CHECK(fastest_i8({0.1, false, false, true}, InstructionSet::avx512) == bitmask_i8);
+    const I8Structure four{.nonzero_share = 0.25, .scale_per_row = true, .four_of_sixteen = true, .eight_of_sixteen = true};
+    CHECK(fastest_i8(four, set) == (scalar ? dense_i8 : four_of_sixteen_i8));
+    const I8Structure two{.nonzero_share = 0.5, .two_of_four = true, .eight_of_sixteen = true};
+    CHECK(fastest_i8(two, set) == (scalar ? dense_i8 : two_of_four_i8));
+    CHECK(fastest_i8(unstructured(0.1), set) == (scalar ? dense_i8 : well_i8));
+    CHECK(fastest_i8(grouped(0.1), set) == (set == InstructionSet::avx512 ? bitmask_i8 : dense_i8));
   }
-  CHECK(fastest_i8({0.5, false, false, true}, InstructionSet::avx2) == eight_of_sixteen_i8);
-  CHECK(fastest_i8({0.5, false, false, true}, InstructionSet::avx512) == bitmask_i8);
-  CHECK(fastest_i8({0.5, false, false, false}, InstructionSet::avx512) == bitmask_i8);
-  CHECK(fastest_i8({0.5, false, false, false}, InstructionSet::avx2) == dense_i8);
+  CHECK(fastest_i8(eight, InstructionSet::avx2) == eight_of_sixteen_i8);
+  CHECK(fastest_i8(eight, InstructionSet::avx512) == bitmask_i8);
+  CHECK(fastest_i8(unstructured(0.5), InstructionSet::avx512) == bitmask_i8);
+  CHECK(fastest_i8(unstructured(0.5), InstructionSet::avx2) == well_i8);
+  CHECK(fastest_i8(grouped(0.5), InstructionSet::avx2) == dense_i8);
 }

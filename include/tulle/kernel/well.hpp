@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file Unstructured sparse weights as windowed ELL, with values of 8 or 4 bits (L2).
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <numeric>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include <tulle/core/aligned_buffer.hpp>
+#include <tulle/kernel/i8_rows.hpp>
+#include <tulle/kernel/linear_kernel.hpp>
+#include <tulle/kernel/well_loop.hpp>
+#include <tulle/kernel/well_panels.hpp>
+#include <tulle/kernel/wide_input.hpp>
+
+namespace tulle {
+
+/// Every row has one scale: windows do not end where a group of columns would. Activations are finer instead (`WideInput`).
+class WellWeights {
+ public:
+  std::size_t rows() const noexcept { return rows_; }
+  std::size_t columns() const noexcept { return columns_; }
+  std::size_t size_bytes() const noexcept {
+    return bytes_.size_bytes() + advances_.size_bytes() + sums_.size_bytes() + scales_.size_bytes() +
+           bundles_.size() * sizeof(std::size_t);
+  }
+
+  /// `nibbles`: values of 4 bits, in -7 ... 7. Otherwise 8, with gaps of 2 or of 4 bits, whichever takes less memory.
+  /// Errors: memory.
+  static WellWeights pack(const WeightRows& source, bool nibbles) {
+    if (nibbles) return pack_as<detail::WellNibbles>(source, Form::nibbles);
+    constexpr double narrow_share = 0.44;  // from there on 2-bit gaps take less memory, in spite of more filled slots
+    return nonzero_share(source) > narrow_share ? pack_as<detail::WellNarrow>(source, Form::narrow)
+                                                : pack_as<detail::WellWide>(source, Form::wide);
+  }
+
+  void unpack_row(std::size_t row, float* out) const noexcept {
+    std::fill_n(out, columns_, 0.0f);
+    with_form([&]<class Layout>(Layout) {
+      for (std::size_t span = 0; span < spans(); ++span) {
+        const std::size_t piece = row / panel_rows * spans() + span;
+        detail::for_each_well_value<Layout>(
+            bytes_.data() + bundles_[piece] * Layout::bundle_bytes, bundles_[piece + 1] - bundles_[piece],
+            [&](std::size_t of, std::size_t column, std::int8_t value) {
+              if (of == row % panel_rows) out[span * detail::span_columns + column] = scales_[row] * static_cast<float>(value);
+            });
+      }
+    });
+  }
+
+  template <class Isa>
+  void multiply(const WideInput& input, MatrixView<float> y, RowRange range) const noexcept {
+    if (range.begin >= range.end) return;  // a worker without a share; its range may begin inside a panel
+    with_instruction_set<Isa>([&]<class Tag>(Tag) {
+      with_form([&]<class Layout>(Layout) {
+        const detail::WellLoop<Layout, Tag> loop{bytes_.data(), advances_.data(), bundles_.data(), columns_, spans(),
+                                                 sums_.data(),  scales_.data(),   input,           y,        range};
+        if constexpr (Tag::value == InstructionSet::avx2) {
+          if (input.many()) return loop.run_many();
+        }
+        // A few inputs stay in the first cache while a block of panels, which stays in the second, passes by.
+        constexpr std::size_t block_panels = 16;
+        const std::size_t end = round_up(range.end, panel_rows) / panel_rows;
+        for (std::size_t begin = range.begin / panel_rows; begin < end; begin += block_panels) {
+          const auto run = [&]<std::size_t Inputs>(std::size_t& first) {
+            for (; first + Inputs <= input.inputs(); first += Inputs) {
+              for (std::size_t panel = begin; panel < std::min(begin + block_panels, end); ++panel) {
+                loop.template run<Inputs>(panel, first);
+              }
+            }
+          };
+          std::size_t first = 0;
+          run.template operator()<8>(first);
+          run.template operator()<4>(first);
+          run.template operator()<2>(first);
+          run.template operator()<1>(first);
+        }
+      });
+    });
+  }
+
+ private:
+  enum class Form : std::uint8_t { narrow, wide, nibbles };
+
+  std::size_t spans() const noexcept { return round_up(columns_, detail::span_columns) / detail::span_columns; }
+
+  template <class Run>
+  void with_form(Run&& run) const noexcept {
+    switch (form_) {
+      case Form::narrow: return run(detail::WellNarrow{});
+      case Form::wide: return run(detail::WellWide{});
+      case Form::nibbles: return run(detail::WellNibbles{});
+    }
+  }
+
+  /// Calls visit(first row, codes [16][columns], scales [16]) for every panel; padding is zeros.
+  template <class Visitor>
+  static void for_each_panel(const WeightRows& source, Visitor&& visit) {
+    I8Rows rows(source, I8Rows::Scales::one_per_row);
+    std::vector<std::int8_t> codes(panel_rows * rows.columns());
+    std::vector<float> scales(panel_rows);
+    for (std::size_t first = 0; first < rows.rows(); first += panel_rows) {
+      std::fill(codes.begin(), codes.end(), std::int8_t{0});
+      std::fill(scales.begin(), scales.end(), 0.0f);
+      for (std::size_t row = 0; row < std::min(panel_rows, rows.rows() - first); ++row) {
+        rows.read(first + row, &codes[row * rows.columns()], &scales[row]);
+      }
+      visit(first, codes, scales);
+    }
+  }
+
+  /// Of the first rows: pruning leaves no part of a matrix out.
+  static double nonzero_share(const WeightRows& source) {
+    constexpr std::size_t rows_seen = 256;
+    I8Rows rows(source, I8Rows::Scales::one_per_row);
+    std::vector<std::int8_t> codes(rows.columns());
+    const std::size_t count = std::min(rows_seen, rows.rows());
+    std::size_t nonzeros = 0;
+    for (std::size_t row = 0; row < count; ++row) {
+      float scale;
+      rows.read(row, codes.data(), &scale);
+      nonzeros += codes.size() - static_cast<std::size_t>(std::count(codes.begin(), codes.end(), std::int8_t{0}));
+    }
+    return static_cast<double>(nonzeros) / static_cast<double>(std::max<std::size_t>(count * rows.columns(), 1));
+  }
+
+  /// Codes of 8 bits and their scale become codes of 4.
+  static void narrow_row(std::span<std::int8_t> codes, float& scale) noexcept {
+    int largest = 0;
+    for (const std::int8_t code : codes) largest = std::max(largest, std::abs(int{code}));
+    if (largest == 0) return;
+    for (std::int8_t& code : codes) {
+      code = static_cast<std::int8_t>(std::nearbyint(7.0f * static_cast<float>(code) / static_cast<float>(largest)));
+    }
+    scale *= static_cast<float>(largest) / 7.0f;
+  }
+
+  template <class Layout>
+  static WellWeights pack_as(const WeightRows& source, Form form) {
+    WellWeights weights;
+    weights.form_ = form;
+    weights.rows_ = source.rows();
+    weights.columns_ = source.columns();
+    const std::size_t padded = round_up(source.rows(), panel_rows);
+    weights.sums_ = AlignedBuffer<std::int32_t>(padded * weights.spans());
+    weights.scales_ = AlignedBuffer<float>(padded);
+    weights.bundles_.push_back(0);
+    std::vector<detail::WellPanel> panels;
+    for_each_panel(source, [&](std::size_t first, std::vector<std::int8_t>& codes, std::vector<float>& scales) {
+      for (std::size_t row = 0; row < panel_rows; ++row) {
+        if constexpr (Layout::nibbles) narrow_row({&codes[row * source.columns()], source.columns()}, scales[row]);
+        weights.scales_[first + row] = Layout::nibbles ? scales[row] / 16 : scales[row];
+      }
+      for (std::size_t span = 0; span < weights.spans(); ++span) {
+        const std::size_t begin = span * detail::span_columns, end = std::min(begin + detail::span_columns, source.columns());
+        for (std::size_t row = 0; row < panel_rows; ++row) {
+          const std::int8_t* line = &codes[row * source.columns()];
+          const std::int32_t sum = std::accumulate(line + begin, line + end, std::int32_t{0});
+          weights.sums_[(weights.bundles_.size() - 1) * panel_rows + row] = Layout::nibbles ? 16 * sum : sum;
+        }
+        panels.push_back(detail::encode_well<Layout>(&codes[begin], source.columns(), end - begin));
+        weights.bundles_.push_back(weights.bundles_.back() + panels.back().bytes.size() / Layout::bundle_bytes);
+      }
+    });
+    weights.bytes_ = AlignedBuffer<std::uint8_t>(weights.bundles_.back() * Layout::bundle_bytes);
+    weights.advances_ = AlignedBuffer<std::uint8_t>(weights.bundles_.back() * Layout::steps);
+    std::uint8_t *bytes = weights.bytes_.data(), *advances = weights.advances_.data();
+    for (detail::WellPanel& panel : panels) {
+      bytes = std::copy(panel.bytes.begin(), panel.bytes.end(), bytes);
+      advances = std::copy(panel.advances.begin(), panel.advances.end(), advances);
+      panel = {};
+    }
+    return weights;
+  }
+
+  std::size_t rows_ = 0, columns_ = 0;
+  Form form_ = Form::wide;
+  AlignedBuffer<std::uint8_t> bytes_, advances_;
+  std::vector<std::size_t> bundles_;  ///< [panels * spans + 1] where each one's bundles begin
+  AlignedBuffer<std::int32_t> sums_;  ///< [panels * spans][16] of a row's values
+  AlignedBuffer<float> scales_;       ///< [rows padded]
+};
+
+namespace detail {
+
+template <class Isa, bool Nibbles>
+struct WellKernel {
+  using Weights = WellWeights;
+  using Input = WideInput;
+
+  static Weights pack(const WeightRows& source, const PackOptions& = {}) { return Weights::pack(source, Nibbles); }
+  static void start(const Weights& weights, std::size_t inputs, Input& input) noexcept {
+    input.start<Isa>(inputs, weights.columns());
+  }
+  static void prepare(const Weights&, MatrixView<const float> x, Input& input, RowRange range) noexcept {
+    input.quantize<Isa>(x, range);
+  }
+  static bool shares_input(const Weights& a, const Weights& b) noexcept { return a.columns() == b.columns(); }
+  static void multiply(const Weights& weights, const Input& input, MatrixView<float> y, RowRange range) noexcept {
+    weights.multiply<Isa>(input, y, range);
+  }
+  static void unpack_row(const Weights& weights, std::size_t row, float* out) noexcept { weights.unpack_row(row, out); }
+};
+
+}  // namespace detail
+
+/// int8 values with a scale per row; rows of I8 are kept, others quantized.
+template <class Isa>
+struct BasicWellI8 : detail::WellKernel<Isa, false> {
+  static constexpr std::string_view name = "well_i8";
+  static constexpr bool keeps_values(DType dtype, const PackOptions&) noexcept { return dtype == DType::i8; }
+};
+using WellI8 = BasicWellI8<isa::Active>;
+
+/// Values of 4 bits with a scale per row.
+template <class Isa>
+struct BasicWellI4 : detail::WellKernel<Isa, true> {
+  static constexpr std::string_view name = "well_i4";
+  static constexpr bool keeps_values(DType, const PackOptions&) noexcept { return false; }
+};
+using WellI4 = BasicWellI4<isa::Active>;
+
+static_assert(LinearKernel<WellI8>);
+static_assert(LinearKernel<WellI4>);
+
+}  // namespace tulle

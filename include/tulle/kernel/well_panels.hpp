@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file Windowed ELL: where the nonzeros of unstructured sparse weights lie in memory (L2).
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include <tulle/kernel/linear_kernel.hpp>
+
+namespace tulle::detail {
+
+/// A panel of 16 rows is a sequence of steps. A step is 64 slots, 4 of each row, and all its columns lie in one window that
+/// begins at a multiple of 16: so the activations it needs are one or a few registers, and a slot finds its own by a byte
+/// shuffle. A slot is a value and the gap from the column of the row's slot before. A row whose next nonzero lies beyond
+/// the window, or further away than a gap can say, fills its slots with zeros (gap 0, or the largest gap).
+/// Windows move on by a number of 16 columns that is stored for each step.
+///
+/// Bytes [bundle]: 64 gap codes [16 rows][4], those of step s in the bits from s * gap_bits on, then for each of its steps
+/// 64 values [16 rows][4]. With 4-bit values a slot is one byte, value above and gap below, and a bundle one such step.
+template <unsigned GapBits, std::size_t Window, bool Nibbles>
+struct WellForm {
+  static constexpr unsigned gap_bits = GapBits;
+  static constexpr unsigned most_gap = (1u << GapBits) - 1;
+  static constexpr std::size_t window = Window;
+  static constexpr bool nibbles = Nibbles;
+  static constexpr std::size_t steps = Nibbles ? 1 : 8 / GapBits;  ///< of a bundle
+  static constexpr std::size_t bundle_bytes = Nibbles ? 64 : 64 * (1 + steps);
+};
+
+using WellNarrow = WellForm<2, 32, false>;  ///< for about half of the weights: few bits for gaps that are short
+using WellWide = WellForm<4, 64, false>;    ///< for few weights
+using WellNibbles = WellForm<4, 64, true>;  ///< values of 4 bits
+
+inline constexpr std::size_t window_step = 16;
+/// Columns that are encoded together: the sum of their products with 14-bit activations fits an int32.
+inline constexpr std::size_t span_columns = 2048;
+inline constexpr std::size_t row_slots = 4;
+
+/// What `encode_well` makes of a panel, or of a span of its columns.
+struct WellPanel {
+  std::vector<std::uint8_t> bytes;     ///< whole bundles
+  std::vector<std::uint8_t> advances;  ///< of the window before each step, in 16 columns
+};
+
+/// `columns` codes of 16 rows that lie `stride` apart. With nibbles, codes lie in -8 ... 7.
+template <class Form>
+WellPanel encode_well(const std::int8_t* codes, std::size_t stride, std::size_t columns) {
+  WellPanel panel;
+  std::array<std::size_t, panel_rows> next, position{};  // of each row: the next nonzero, and the column of the slot before
+  const auto find = [&](std::size_t row, std::size_t from) {
+    while (from < columns && codes[row * stride + from] == 0) ++from;
+    next[row] = from;
+  };
+  for (std::size_t row = 0; row < panel_rows; ++row) find(row, 0);
+  std::size_t window = 0;
+  for (std::size_t step = 0;; ++step) {
+    const std::size_t least = *std::min_element(next.begin(), next.end());
+    if (least == columns && step % Form::steps == 0) return panel;  // what is left of a bundle stays filled with zeros
+    if (step % Form::steps == 0) panel.bytes.resize(panel.bytes.size() + Form::bundle_bytes);
+    const std::size_t advance = least == columns ? 0 : std::min<std::size_t>((least - window) / window_step, 255);
+    panel.advances.push_back(static_cast<std::uint8_t>(advance));
+    window += advance * window_step;
+    std::uint8_t* bundle = &panel.bytes[panel.bytes.size() - Form::bundle_bytes];
+    for (std::size_t row = 0; row < panel_rows; ++row) {
+      for (std::size_t slot = row * row_slots; slot < (row + 1) * row_slots && next[row] < columns; ++slot) {
+        const std::size_t gap = next[row] - position[row];
+        const bool in_reach = gap <= Form::most_gap;
+        if (in_reach && next[row] >= window + Form::window) break;
+        const std::size_t code = in_reach ? gap : Form::most_gap;
+        const auto value = in_reach ? static_cast<unsigned>(codes[row * stride + next[row]]) : 0u;
+        if constexpr (Form::nibbles) {
+          bundle[slot] = static_cast<std::uint8_t>(value << 4 | code);
+        } else {
+          bundle[slot] = static_cast<std::uint8_t>(bundle[slot] | code << step % Form::steps * Form::gap_bits);
+          bundle[64 * (1 + step % Form::steps) + slot] = static_cast<std::uint8_t>(value);
+        }
+        position[row] += code;
+        if (in_reach) find(row, next[row] + 1);
+      }
+    }
+  }
+}
+
+/// Calls visit(row, column, value) for every slot that holds a value. With nibbles, values are 16 times their codes.
+template <class Form, class Visitor>
+void for_each_well_value(const std::uint8_t* bytes, std::size_t bundles, Visitor&& visit) {
+  std::array<std::size_t, panel_rows> position{};
+  for (std::size_t bundle = 0; bundle < bundles; ++bundle, bytes += Form::bundle_bytes) {
+    for (std::size_t step = 0; step < Form::steps; ++step) {
+      for (std::size_t slot = 0; slot < panel_rows * row_slots; ++slot) {
+        std::size_t& column = position[slot / row_slots];
+        column += bytes[slot] >> step * Form::gap_bits & Form::most_gap;
+        const auto value = Form::nibbles ? static_cast<std::int8_t>(bytes[slot] & 0xF0)
+                                         : static_cast<std::int8_t>(bytes[64 * (1 + step) + slot]);
+        if (value != 0) visit(slot / row_slots, column, value);
+      }
+    }
+  }
+}
+
+}  // namespace tulle::detail
