@@ -106,7 +106,7 @@ class BenchmarkTest(CommandTest):
     def test_zeros_reach_the_sparse_kernels(self):
         # By instruction set: bitmasks want AVX-512, and there also serve 8:16.
         machine = self.benchmark(Q8_0, "--no-baselines")["machine"]
-        by_bitmask = {"avx512": "bitmask_i8"}.get(machine["instruction_set"], "dense_i8")
+        half = {"avx512": "bitmask_i8", "avx2": "well_i8"}.get(machine["instruction_set"])
         by_gaps = {"avx512": "bitmask_i8", "avx2": "8:16_i8"}.get(machine["instruction_set"])
         for model in [MODELS / "llama-tiny-tied", MODELS / "codegen-tiny", MODELS / "llama-tiny-int8", Q8_0]:
             for flags, kernel, sparsity in [
@@ -114,8 +114,8 @@ class BenchmarkTest(CommandTest):
                 (["--structure", "4:16"], "4:16_i8", 0.75),
                 (["--structure", "1:4", "--sparsity", 0.75], "4:16_i8", 0.75),
                 (["--structure", "8:16-gap4", "--sparsity", 0.5], by_gaps, 0.5),
-                (["--sparsity", 0.8], by_bitmask, 0.8),
-                (["--sparsity", 0.8, "--structure", "unstructured"], by_bitmask, 0.8),
+                (["--sparsity", 0.5], half, 0.5),
+                (["--sparsity", 0.8, "--structure", "unstructured"], "well_i8", 0.8),
             ]:
                 report = self.benchmark(model, *flags, "--baselines", "dense_i8")
                 result, dense = report["results"]
@@ -137,6 +137,8 @@ class BenchmarkTest(CommandTest):
         self.assertEqual(self.model(MODELS / "llama-tiny-gqa")["kernel"], "dense_f32")
         self.assertEqual(self.model(MODELS / "llama-tiny-gqa", "--values", "i8")["kernel"], "dense_i8")
         self.assertEqual(self.model(MODELS / "llama-tiny-gqa", "--values", "i4")["values"], "i4")
+        few = self.model(MODELS / "llama-tiny-gqa", "--values", "i4", "--sparsity", 0.8)
+        self.assertEqual((few["kernel"], few["values"], few["sparsity"]), ("well_i4", "i4", 0.8))
         forced = self.model(MODELS / "llama-tiny-gqa", "--sparsity", 0.5, "--kernel", "bitmask_i8", "--isa", "scalar")
         self.assertEqual((forced["kernel"], forced["isa"]), ("bitmask_i8", "scalar"))
 
@@ -171,8 +173,6 @@ class BenchmarkTest(CommandTest):
 
     def test_errors(self):
         refuse = lambda status, *flags, saying: self.refuse(status, "benchmark", *flags, *SHORT, saying=saying)
-        refuse(1, Q8_0, "--values", "i4", "--sparsity", 0.5, saying="4-bit")
-        refuse(1, Q8_0, "--values", "i4", "--structure", "2:4", saying="4-bit")
         refuse(1, Q8_0, "--pin", "core", saying="pinning")
         refuse(1, self.folder / "none", saying="none")
         refuse(1, Q8_0, "-x", self.folder / "no" / "x.json", saying="cannot create")

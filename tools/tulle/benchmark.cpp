@@ -65,17 +65,13 @@ Pruning wanted_pruning(const Flags& flags) {
   return pruning;
 }
 
-/// The kernel of the model itself. Errors: UsageError; unsupported.
+/// The kernel of the model itself. Errors: UsageError.
 std::string wanted_kernel(const Flags& flags, const Pruning& pruning) {
-  if (flags.values == "i4" && pruning.prunes()) {
-    tulle::fail(tulle::ErrorCode::unsupported,
-                "there is no sparse kernel for 4-bit values; use --values i8, or leave --sparsity and --structure out");
-  }
   if (flags.model.kernel != "auto") {
     if (!flags.values.empty()) throw UsageError("--values excludes --kernel");
     return flags.model.kernel;
   }
-  if (flags.values == "i4") return "dense_i4";
+  if (flags.values == "i4") return pruning.prunes() ? "well_i4" : "dense_i4";
   const bool quantizes = !flags.values.empty() || !flags.shape.empty() || pruning.prunes();
   return quantizes ? "i8" : "auto";
 }
