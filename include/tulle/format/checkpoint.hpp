@@ -41,6 +41,9 @@ class Checkpoint final : public TensorSource {
   /// A GGUF file that is already in memory. `where` names it in messages.
   static std::shared_ptr<const Checkpoint> from_gguf_bytes(std::vector<std::byte> bytes, const std::string& where);
 
+  /// The same over bytes that the caller keeps for as long as the checkpoint lives.
+  static std::shared_ptr<const Checkpoint> over_gguf_bytes(std::span<const std::byte> bytes, const std::string& where);
+
   const std::string& path() const noexcept { return path_; }
   std::string_view format_name() const noexcept { return gguf_ ? "gguf" : "safetensors"; }
   const Json& config() const noexcept { return config_; }
@@ -92,6 +95,13 @@ inline std::shared_ptr<const Checkpoint> Checkpoint::from_gguf_bytes(std::vector
   std::shared_ptr<Checkpoint> checkpoint(new Checkpoint(where));
   checkpoint->memory_ = std::move(bytes);
   checkpoint->open_gguf(checkpoint->memory_);
+  return checkpoint;
+}
+
+inline std::shared_ptr<const Checkpoint> Checkpoint::over_gguf_bytes(std::span<const std::byte> bytes,
+                                                                     const std::string& where) {
+  std::shared_ptr<Checkpoint> checkpoint(new Checkpoint(where));
+  checkpoint->open_gguf(bytes);
   return checkpoint;
 }
 

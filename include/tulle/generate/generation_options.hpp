@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -39,6 +40,9 @@ struct GenerationOptions {
   bool return_logits = false;             ///< keep the raw logits of every position
   bool include_prompt_logits = true;      ///< with `return_logits`: also of the prompt, not of what was generated alone
   std::function<bool(const TextPiece&)> callback = {};  ///< sees every piece; false ends its generation
+  /// Sees the raw logits [vocabulary] that follow the token at a position, of the last token of a prompt and of every
+  /// generated one: observe_logits(generation, position, logits).
+  std::function<void(std::size_t, Position, std::span<const float>)> observe_logits = {};
   const std::atomic<bool>* cancel = nullptr;       ///< set from any thread, ends everything
 };
 

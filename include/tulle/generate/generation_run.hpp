@@ -53,6 +53,7 @@ class GenerationRun {
     session_ = session;
     add_generation(tokens.size());
     prompts_.push_back(std::move(tokens));
+    admit();  // what is wrong with the tokens is said here
   }
 
   GenerationRun(GenerationRun&&) = delete;
@@ -125,9 +126,12 @@ class GenerationRun {
     const auto begin = Clock::now();
     if (!started_) started_ = begin;
     std::vector<Emission> emissions;
+    const bool observes = options_.return_logits || options_.observe_logits;
     const LogitsObserver observer =
-        options_.return_logits ? LogitsObserver([this](SequenceId id, Position position, std::span<const float> logits) {
+        observes ? LogitsObserver([this](SequenceId id, Position position, std::span<const float> logits) {
           if (!sequence_of_[id]) return;
+          if (options_.observe_logits) options_.observe_logits(*sequence_of_[id], position, logits);
+          if (!options_.return_logits) return;
           Generation& generation = generations_[*sequence_of_[id]];
           if (generation.logits.empty()) generation.first_position = position;
           // The row that forks begin with was seen before they parted.

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -39,12 +40,32 @@ class Session {
 
   /// Appends text and generates. Special tokens are added at the very beginning only.
   GeneratedText generate(std::string_view text, const GenerationOptions& options = {}) {
+    return append(encode(text, options), options);
+  }
+
+  /// The tokens that appending this text appends.
+  std::vector<Token> encode(std::string_view text, const GenerationOptions& options = {}) const {
     const bool first = history().empty();
-    return append(tokenizer_->encode(text, {.add_special_tokens = first && options.add_special_tokens}), options);
+    return tokenizer_->encode(text, {.add_special_tokens = first && options.add_special_tokens});
   }
 
   /// Appends tokens and generates. A first call that fails leaves the session empty.
   GeneratedText append(std::vector<Token> tokens, const GenerationOptions& options = {}) {
+    const bool first = !id_;
+    try {
+      const auto run = start(std::move(tokens), options);
+      while (run->next()) {
+      }
+      return std::move(run->take_results().front());
+    } catch (...) {
+      if (first) clear();
+      throw;
+    }
+  }
+
+  /// Appends tokens; what is returned generates as its pieces are asked for. Errors: those of `GenerationRun`.
+  /// Lifetime: the session must outlive the run, and be left alone until it is gone.
+  std::unique_ptr<GenerationRun> start(std::vector<Token> tokens, const GenerationOptions& options = {}) {
     const bool first = !id_;
     if (first) {
       if (tokens.empty()) fail(ErrorCode::invalid_argument, "the prompt is empty; give at least one token");
@@ -56,10 +77,7 @@ class Session {
       tokens.erase(tokens.begin());
     }
     try {
-      GenerationRun run(*engine_, *tokenizer_, *id_, std::move(tokens), options);
-      while (run.next()) {
-      }
-      return std::move(run.take_results().front());
+      return std::make_unique<GenerationRun>(*engine_, *tokenizer_, *id_, std::move(tokens), options);
     } catch (...) {
       if (first) clear();
       throw;

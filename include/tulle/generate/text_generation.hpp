@@ -124,10 +124,7 @@ class TextGeneration {
   /// The prompt that the model's own chat template makes of messages. Errors: unsupported when the model has none,
   /// malformed for a template that cannot be read, invalid_argument for messages it refuses.
   std::string apply_chat_template(std::span<const ChatMessage> messages, bool add_generation_prompt = true) const {
-    if (chat_template_.empty()) fail(ErrorCode::unsupported, "this model has no chat template; use plain prompts");
-    const auto content = [&](std::optional<Token> token) { return token ? tokenizer_->piece(*token) : std::string(); };
-    return ChatTemplate(chat_template_)
-        .render(messages, add_generation_prompt, content(tokenizer_->bos_token()), content(tokenizer_->eos_token()));
+    return render_chat(chat_template_, *tokenizer_, messages, add_generation_prompt);
   }
 
  private:

@@ -4,6 +4,7 @@
 
 #include <concepts>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -14,6 +15,7 @@
 #include <tulle/text/jinja/context.hpp>
 #include <tulle/text/jinja/parser.hpp>
 #include <tulle/text/jinja/renderer.hpp>
+#include <tulle/text/tokenizer.hpp>
 
 namespace tulle {
 
@@ -84,5 +86,15 @@ class ChatTemplate {
   std::shared_ptr<const jinja::Body> body_;
   jinja::Clock clock_;
 };
+
+/// The prompt that a model's chat template `source` makes of messages, with its tokenizer's special tokens.
+/// Errors: unsupported for an empty template, malformed for one that cannot be read, invalid_argument for messages it refuses.
+inline std::string render_chat(const std::string& source, const Tokenizer& tokenizer, std::span<const ChatMessage> messages,
+                               bool add_generation_prompt) {
+  if (source.empty()) fail(ErrorCode::unsupported, "this model has no chat template; use plain prompts");
+  const auto content = [&](std::optional<Token> token) { return token ? tokenizer.piece(*token) : std::string(); };
+  return ChatTemplate(source).render(messages, add_generation_prompt, content(tokenizer.bos_token()),
+                                     content(tokenizer.eos_token()));
+}
 
 }  // namespace tulle

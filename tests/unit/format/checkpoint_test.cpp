@@ -113,6 +113,10 @@ TEST_CASE("a GGUF file opens from memory", "[format][checkpoint]") {
   CHECK(checkpoint->path() == "memory");
   CHECK(checkpoint->gguf()->metadata["tokenizer.ggml.model"] == "gpt2");
   CHECK(checkpoint->find("model.embed_tokens.weight")->shape == std::vector<std::size_t>{6, 4});
+  const auto bytes = tiny_llama_gguf().build();
+  const auto over = Checkpoint::over_gguf_bytes(bytes, "kept");
+  const std::byte* first = over->find("model.embed_tokens.weight")->bytes.data();
+  CHECK((first >= bytes.data() && first < bytes.data() + bytes.size()));
   CHECK(error_of([] { Checkpoint::from_gguf_bytes(to_bytes("GGUF"), "memory"); }) == ErrorCode::malformed);
   const GgufBuilder twice = tiny_llama_gguf().tensor("model.norm.weight", {4}, 0, float_bytes(4));
   CHECK(error_of([&] { Checkpoint::from_gguf_bytes(twice.build(), "memory"); }) == ErrorCode::malformed);

@@ -153,6 +153,22 @@ TEST_CASE("returned logits are those of every position but the last token", "[ge
   }
 }
 
+TEST_CASE("an observer sees the logits that every token is chosen from", "[generate][generation_run]") {
+  const auto engine = tiny_engine(name, small_engine());
+  GenerationOptions options = sampled(9);
+  options.return_logits = true;
+  options.include_prompt_logits = false;
+  std::vector<float> seen;
+  options.observe_logits = [&](std::size_t generation, Position position, std::span<const float> logits) {
+    CHECK(generation == 0);
+    CHECK(position == 9 + seen.size() / 288);
+    seen.insert(seen.end(), logits.begin(), logits.end());
+  };
+  const auto outcome = run(*engine, {prompt()}, options);
+  const auto& kept = outcome.results.front().logits;
+  CHECK(testing::same_bits(seen, {kept.data(), kept.size()}));
+}
+
 TEST_CASE("without those of the prompt there is one row of logits a token", "[generate][generation_run]") {
   for (const std::size_t copies : {1, 2}) {
     const auto engine = tiny_engine(name, small_engine());

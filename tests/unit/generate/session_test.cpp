@@ -183,6 +183,22 @@ TEST_CASE("saved bytes that are cut off or changed are malformed and leave the s
   CHECK(elsewhere.generate("the", at_most(3)).tokens.size() == 3);
 }
 
+TEST_CASE("a session that streams gives what it gives at once", "[generate][session]") {
+  const auto engine = tiny_engine(name, small_engine());
+  Session session(*engine, *tiny_tokenizer());
+  std::vector<Token> tokens;
+  {
+    const auto run = session.start(session.encode("the answer"), at_most(6));
+    while (const auto piece = run->next()) tokens.push_back(piece->token);
+  }
+  CHECK(tokens == from_scratch(tiny_tokenizer()->encode("the answer"), 6));
+  // Left early: what was generated so far is the history.
+  const std::size_t length = session.history().size();
+  { CHECK(session.start({5, 6}, at_most(6))->next()); }
+  CHECK(session.history().size() == length + 3);
+  CHECK(error_of([&] { (void)session.start({5, 300}, at_most(3)); }) == ErrorCode::invalid_argument);
+}
+
 TEST_CASE("a call that fails leaves the session as it was", "[generate][session]") {
   const auto engine = tiny_engine(name, small_engine());
   Session session(*engine, *tiny_tokenizer());

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <span>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <tulle/core/progress.hpp>
+#include <tulle/format/gguf_tokenizer.hpp>
+#include <tulle/format/tokenizer_files.hpp>
+#include <tulle/text/no_tokenizer.hpp>
+
+#include "arguments.hpp"
+#include "guard.hpp"
+
+namespace tulle::capi {
+
+ModelTable& models() {
+  static auto* table = new ModelTable;  // never destroyed: threads may outlive the end of main
+  return *table;
+}
+
+std::shared_ptr<const LoadedModel> model_of(const tulle_model* handle) {
+  auto model = models().find(reinterpret_cast<std::uintptr_t>(handle));
+  if (model == nullptr) fail(invalid_handle, handle == nullptr ? "the model is NULL" : "this is no model, or it was freed");
+  return model;
+}
+
+namespace {
+
+constexpr tulle_load_options load_defaults{sizeof(tulle_load_options), 0, {nullptr, 0}, nullptr, nullptr};
+
+/// What one call of a load function asked for.
+class Loading {
+ public:
+  explicit Loading(const tulle_load_options* given) : options_(read_struct(given, load_defaults, "tulle_load_options")) {
+    if (options_.reserved != 0) fail(ErrorCode::invalid_argument, "tulle_load_options.reserved must be 0");
+    assembly_ = parse_assembly(read_text(options_.assembly, "the assembly"));
+  }
+
+  /// Errors: cancelled when the caller's function says so.
+  void progress(std::string_view what, double fraction) const {
+    if (options_.progress == nullptr) return;
+    if (options_.progress(options_.progress_context, what.data(), what.size(), fraction) != 0) {
+      fail(ErrorCode::cancelled, "loading was ended by the progress function");
+    }
+  }
+
+  tulle_model* load(const Checkpoint& checkpoint, std::shared_ptr<const Tokenizer> tokenizer, std::string chat_template) {
+    PackOptions pack;
+    pack.kernel = kernel_choice(assembly_.kernel);
+    const Progress report = [this](std::string_view what, double fraction) { progress(what, fraction); };
+    auto loaded = std::make_shared<LoadedModel>();
+    loaded->model = Model<AnyKernel>::load(checkpoint, pack, report);
+    loaded->tokenizer = std::move(tokenizer);
+    loaded->chat_template = std::move(chat_template);
+    loaded->assembly = std::move(assembly_);
+    return reinterpret_cast<tulle_model*>(models().add(std::move(loaded)));
+  }
+
+  tulle_model* load_gguf(const Checkpoint& checkpoint) {
+    const bool has_tokens = checkpoint.gguf()->metadata.contains("tokenizer.ggml.tokens");
+    return load(checkpoint, has_tokens ? tokenizer_from_gguf(*checkpoint.gguf()) : std::make_shared<const NoTokenizer>(),
+                chat_template_from_gguf(*checkpoint.gguf()));
+  }
+
+ private:
+  tulle_load_options options_;
+  Assembly assembly_;
+};
+
+/// A model of token ids alone is no error; a tokenizer that cannot be read is one.
+std::shared_ptr<const Tokenizer> tokenizer_beside(const std::string& path) {
+  try {
+    return load_tokenizer(path);
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::not_found) throw;
+    return std::make_shared<const NoTokenizer>();
+  }
+}
+
+std::vector<std::byte> read_all(tulle_read read, void* context, std::uint64_t size, const Loading& loading) {
+  constexpr std::size_t piece = std::size_t{1} << 20;
+  if (read == nullptr) fail(ErrorCode::invalid_argument, "the read function is NULL");
+  std::vector<std::byte> bytes;
+  if (size > bytes.max_size()) fail(ErrorCode::memory, "a file of ", size, " bytes does not fit into memory");
+  bytes.resize(static_cast<std::size_t>(size));
+  for (std::size_t at = 0; at < bytes.size(); at += piece) {
+    const std::size_t count = std::min(piece, bytes.size() - at);
+    if (const std::int32_t status = read(context, at, bytes.data() + at, count); status != 0) {
+      fail(ErrorCode::io, "the read function returned ", status, " for ", count, " bytes at ", at);
+    }
+    loading.progress("reading", static_cast<double>(at + count) / static_cast<double>(bytes.size()));
+  }
+  return bytes;
+}
+
+/// The frame of the three load functions: `load` makes the handle.
+template <class Load>
+std::int32_t load_into(tulle_model** model, const tulle_load_options* options, tulle_error* error, Load&& load) noexcept {
+  if (model != nullptr) *model = nullptr;
+  return guarded(error, [&] {
+    check_output(model, "model");
+    Loading loading(options);
+    *model = load(loading);
+    return TULLE_OK;
+  });
+}
+
+}  // namespace
+
+}  // namespace tulle::capi
+
+using namespace tulle;
+using namespace tulle::capi;
+
+extern "C" {
+
+int32_t tulle_load_options_init(tulle_load_options* options, uint32_t struct_size) {
+  return guarded(nullptr, [&] { return init_struct(options, struct_size, load_defaults, "tulle_load_options"); });
+}
+
+int32_t tulle_model_load(const char* path, size_t path_size, const tulle_load_options* options, tulle_model** model,
+                         tulle_error* error) {
+  return load_into(model, options, error, [&](Loading& loading) {
+    const std::string text(read_text(path, path_size, "the path"));
+    if (text.empty() || text.find('\0') != std::string::npos) {
+      fail(ErrorCode::invalid_argument, "the path of the model is empty or holds a 0");
+    }
+    const auto checkpoint = Checkpoint::open(text);
+    return loading.load(*checkpoint, tokenizer_beside(text), load_chat_template(text));
+  });
+}
+
+int32_t tulle_model_load_memory(const void* data, size_t size, const tulle_load_options* options, tulle_model** model,
+                                tulle_error* error) {
+  return load_into(model, options, error, [&](Loading& loading) {
+    const auto bytes = read_array(static_cast<const std::byte*>(data), size, "the data");
+    return loading.load_gguf(*Checkpoint::over_gguf_bytes(bytes, "memory"));
+  });
+}
+
+int32_t tulle_model_load_reader(tulle_read read, void* context, uint64_t size, const tulle_load_options* options,
+                                tulle_model** model, tulle_error* error) {
+  return load_into(model, options, error, [&](Loading& loading) {
+    return loading.load_gguf(*Checkpoint::from_gguf_bytes(read_all(read, context, size, loading), "the caller's file"));
+  });
+}
+
+int32_t tulle_model_free(tulle_model* model) {
+  if (model == nullptr) return TULLE_OK;
+  return guarded(nullptr, [&] {
+    return models().remove(reinterpret_cast<std::uintptr_t>(model)) == nullptr ? TULLE_INVALID_HANDLE : TULLE_OK;
+  });
+}
+
+int32_t tulle_model_describe(const tulle_model* model, tulle_model_info* info, tulle_error* error) {
+  return guarded(error, [&] {
+    const auto loaded = model_of(model);
+    const Architecture& architecture = loaded->model->architecture();
+    const std::optional<Token> bos = loaded->tokenizer->bos_token() ? loaded->tokenizer->bos_token() : architecture.bos;
+    tulle_model_info facts{};
+    facts.flags = (loaded->tokenizer->vocabulary_size() > 0 ? TULLE_HAS_TOKENIZER : 0) |
+                  (loaded->chat_template.empty() ? 0 : TULLE_HAS_CHAT_TEMPLATE);
+    facts.weight_bytes = loaded->model->weights().size_bytes();
+    facts.vocabulary = static_cast<std::uint32_t>(architecture.vocabulary);
+    facts.tokens = static_cast<std::uint32_t>(loaded->tokenizer->vocabulary_size());
+    facts.context_length = static_cast<std::uint32_t>(architecture.context_length);
+    facts.layers = static_cast<std::uint32_t>(architecture.layers);
+    facts.hidden = static_cast<std::uint32_t>(architecture.hidden);
+    facts.bos = bos.value_or(-1);
+    facts.eos = architecture.eos.empty() ? loaded->tokenizer->eos_token().value_or(-1) : architecture.eos.front();
+    write_struct(info, facts, "tulle_model_info");
+    return TULLE_OK;
+  });
+}
+
+}  // extern "C"

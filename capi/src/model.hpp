@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file What a tulle_model stands for.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include <tulle/format/checkpoint.hpp>
+#include <tulle/text/chat_template.hpp>
+#include <tulle/text/tokenizer.hpp>
+
+#include "assembly.hpp"
+#include "compiled/engine.hpp"
+#include "handle_table.hpp"
+#include "tulle.h"
+
+namespace tulle::capi {
+
+/// Threads: immutable.
+struct LoadedModel {
+  std::shared_ptr<const Model<AnyKernel>> model;
+  std::shared_ptr<const Tokenizer> tokenizer;  // a NoTokenizer where there is none
+  std::string chat_template;                   // "" where there is none
+  Assembly assembly;
+};
+
+using ModelTable = HandleTable<const LoadedModel, 1>;
+ModelTable& models();
+
+/// Errors: invalid_handle.
+std::shared_ptr<const LoadedModel> model_of(const tulle_model* handle);
+
+}  // namespace tulle::capi

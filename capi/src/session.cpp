@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "session.hpp"
+
+#include <span>
+#include <utility>
+
+#include "guard.hpp"
+
+namespace tulle::capi {
+
+static_assert(TULLE_FINISH_NONE == static_cast<int>(FinishReason::none));
+static_assert(TULLE_FINISH_STOP == static_cast<int>(FinishReason::stop));
+static_assert(TULLE_FINISH_LENGTH == static_cast<int>(FinishReason::length));
+static_assert(TULLE_FINISH_CAPACITY == static_cast<int>(FinishReason::capacity));
+static_assert(TULLE_FINISH_CANCELLED == static_cast<int>(FinishReason::cancelled));
+
+SessionTable& sessions() {
+  static auto* table = new SessionTable;  // never destroyed: threads may outlive the end of main
+  return *table;
+}
+
+std::shared_ptr<OpenSession> session_of(const tulle_session* handle) {
+  auto session = sessions().find(reinterpret_cast<std::uintptr_t>(handle));
+  if (session == nullptr) {
+    fail(invalid_handle, handle == nullptr ? "the session is NULL" : "this is no session, or it was freed");
+  }
+  return session;
+}
+
+Use::Use(tulle_session* handle) : session_(session_of(handle)) {
+  if (session_->used_.exchange(true, std::memory_order_acquire)) {
+    fail(busy, "another thread is using this session; give every thread its own");
+  }
+}
+
+OpenSession::OpenSession(std::shared_ptr<const LoadedModel> model, const EngineOptions& options)
+    : model_(std::move(model)),
+      options_(options),
+      engine_(make_engine(model_->model, options, model_->tokenizer->vocabulary_size())),
+      session_(*engine_, *model_->tokenizer) {}
+
+std::shared_ptr<OpenSession> OpenSession::fork() {
+  auto copy = std::make_shared<OpenSession>(model_, options_);
+  copy->session_.restore(resting().save());
+  return copy;
+}
+
+Session& OpenSession::resting() noexcept {
+  run_.reset();
+  return session_;
+}
+
+void OpenSession::generate(std::vector<Token> tokens, GenerationOptions options, bool keep_logits) {
+  run_.reset();
+  logits_.clear();
+  timings_ = {};
+  cancel_.store(false, std::memory_order_relaxed);
+  options.cancel = &cancel_;
+  if (keep_logits) {
+    options.observe_logits = [this](std::size_t, Position, std::span<const float> logits) {
+      logits_.assign(logits.begin(), logits.end());
+    };
+  }
+  run_ = session_.start(std::move(tokens), options);
+}
+
+bool OpenSession::next(tulle_token& token) {
+  if (run_ == nullptr) return false;
+  auto piece = run_->next();
+  if (!piece) return false;
+  timings_ = run_->timings();
+  bytes_ = piece->token < 0 ? std::string() : model_->tokenizer->piece(piece->token);
+  text_ = std::move(piece->text);
+  token.id = piece->token;
+  token.log_probability = piece->log_probability;
+  token.finish_reason = static_cast<std::int32_t>(piece->finish_reason);
+  token.bytes = {bytes_.data(), bytes_.size()};
+  token.text = {text_.data(), text_.size()};
+  return true;
+}
+
+const std::vector<float>& OpenSession::logits() const {
+  if (logits_.empty()) {
+    fail(ErrorCode::state, "this session keeps no logits; generate with TULLE_KEEP_LOGITS and read a token first");
+  }
+  return logits_;
+}
+
+}  // namespace tulle::capi

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file What a tulle_session stands for.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <tulle/generate/generation_options.hpp>
+#include <tulle/generate/generation_run.hpp>
+#include <tulle/generate/session.hpp>
+
+#include "handle_table.hpp"
+#include "model.hpp"
+#include "tulle.h"
+
+namespace tulle::capi {
+
+/// A session with an engine for it alone, so that sessions on one model run beside each other.
+/// Threads: one at a time, which `Use` sees to; `cancel` is for all.
+class OpenSession {
+ public:
+  OpenSession(std::shared_ptr<const LoadedModel> model, const EngineOptions& options);
+
+  /// The same history, keys and values, in an engine of its own. Errors: memory.
+  std::shared_ptr<OpenSession> fork();
+
+  const LoadedModel& model() const noexcept { return *model_; }
+  /// No generation is under way afterwards.
+  Session& resting() noexcept;
+  const Session& session() const noexcept { return session_; }
+
+  void generate(std::vector<Token> tokens, GenerationOptions options, bool keep_logits);
+  /// False when nothing more comes.
+  bool next(tulle_token& token);
+  void cancel() noexcept { cancel_.store(true, std::memory_order_relaxed); }
+  /// Errors: state when the generation does not keep them.
+  const std::vector<float>& logits() const;
+  const Timings& timings() const noexcept { return timings_; }
+
+ private:
+  friend class Use;
+
+  std::shared_ptr<const LoadedModel> model_;
+  EngineOptions options_;
+  std::unique_ptr<Engine> engine_;
+  Session session_;
+  std::vector<float> logits_;
+  std::unique_ptr<GenerationRun> run_;
+  Timings timings_;
+  std::string bytes_, text_;  // of the last token
+  std::atomic<bool> cancel_ = false;
+  std::atomic<bool> used_ = false;
+};
+
+using SessionTable = HandleTable<OpenSession, 2>;
+SessionTable& sessions();
+
+/// One call's hold on a session. Errors: invalid_handle, and busy while another call holds it.
+class Use {
+ public:
+  explicit Use(tulle_session* handle);
+  Use(const Use&) = delete;
+  Use& operator=(const Use&) = delete;
+  ~Use() { session_->used_.store(false, std::memory_order_release); }
+  OpenSession* operator->() const noexcept { return session_.get(); }
+
+ private:
+  std::shared_ptr<OpenSession> session_;
+};
+
+/// Errors: invalid_handle.
+std::shared_ptr<OpenSession> session_of(const tulle_session* handle);
+
+}  // namespace tulle::capi

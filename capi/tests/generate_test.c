@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the C ABI is for: the golden tokens, text, logits, sessions that are saved, cut and copied.
+ *   usage: generate_test FOLDER      FOLDER is tests/golden */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "golden.h"
+#include "tulle_experimental.h"
+
+static tulle_error error = TULLE_ERROR_INIT;
+
+static tulle_session* open_session(const tulle_model* model) {
+  tulle_session_options options;
+  tulle_session* session = NULL;
+  CHECK(tulle_session_options_init(&options, sizeof options) == TULLE_OK);
+  options.threads = 1;
+  options.sequence_length = 128;
+  CHECK_OK(tulle_session_new(model, &options, &session, &error));
+  return session;
+}
+
+static void golden_tokens(const char* folder) {
+  golden facts;
+  int line = 0;
+  for (; read_golden(folder, line, &facts); ++line) {
+    tulle_model* model = load_golden(&facts);
+    tulle_session* session = open_session(model);
+    check_greedy(session, &facts);
+    CHECK(tulle_session_truncate(session, 0, NULL) == TULLE_OK);
+    check_greedy(session, &facts);
+    CHECK(tulle_model_free(model) == TULLE_OK);
+    CHECK(tulle_session_truncate(session, 0, NULL) == TULLE_OK);
+    check_greedy(session, &facts); /* the session keeps its model */
+    CHECK(tulle_session_free(session) == TULLE_OK);
+  }
+  CHECK(line > 5);
+}
+
+static void text_and_tokens(const tulle_model* model) {
+  const char* text = "the answer is \xE2\x82\xAC 42";
+  int32_t tokens[64];
+  char decoded[128];
+  size_t count = 0, size = 0, asked = 0;
+  CHECK_OK(tulle_encode(model, text, strlen(text), 0, NULL, 0, &asked, &error));
+  CHECK_OK(tulle_encode(model, text, strlen(text), 0, tokens, 64, &count, &error));
+  CHECK(count == asked && count > 3);
+  CHECK(tulle_encode(model, text, strlen(text), 0, tokens, count - 1, &count, &error) == TULLE_BUFFER_TOO_SMALL);
+  CHECK(count == asked);
+  CHECK_OK(tulle_decode(model, tokens, count, 0, decoded, sizeof decoded, &size, &error));
+  CHECK(size == strlen(text) && memcmp(decoded, text, size) == 0);
+  /* Half of the euro sign is U+FFFD. */
+  CHECK_OK(tulle_decode(model, tokens, count, 0, NULL, 0, &size, &error));
+  CHECK_OK(tulle_encode(model, "", 0, 0, NULL, 0, &count, &error));
+  CHECK(count == 0);
+}
+
+static void chat(const tulle_model* model) {
+  const tulle_message messages[] = {{{"user", 4}, {"hello", 5}}, {{"assistant", 9}, {"hi", 2}}, {{"user", 4}, {"?", 1}}};
+  char prompt[512];
+  size_t size = 0, without = 0;
+  CHECK_OK(tulle_chat_prompt(model, messages, 3, TULLE_ADD_GENERATION_PROMPT, prompt, sizeof prompt - 1, &size, &error));
+  prompt[size] = '\0';
+  CHECK(strstr(prompt, "hello") != NULL && strstr(prompt, "hi") != NULL);
+  CHECK_OK(tulle_chat_prompt(model, messages, 3, 0, NULL, 0, &without, &error));
+  CHECK(without < size);
+}
+
+/* Streams text with log probabilities and logits: each says what the others say. */
+static void streamed_text(const tulle_model* model, const tulle_model_info* info) {
+  tulle_session* session = open_session(model);
+  tulle_token token = TULLE_TOKEN_INIT;
+  tulle_generate_options options;
+  float* logits = malloc(info->vocabulary * sizeof *logits);
+  int32_t history[128];
+  char text[1024] = "", decoded[1024];
+  size_t size = 0, length = 0, at = 0, tokens = 0, prompt = 0;
+  CHECK(logits != NULL && tulle_generate_options_init(&options, sizeof options) == TULLE_OK);
+  options.max_new_tokens = 24;
+  options.flags = TULLE_IGNORE_EOS | TULLE_LOG_PROBABILITIES | TULLE_KEEP_LOGITS | TULLE_SHOW_SPECIAL_TOKENS;
+  CHECK(tulle_session_logits(session, logits, info->vocabulary, &size, &error) == TULLE_STATE);
+  CHECK_OK(tulle_session_generate(session, "the answer", 10, &options, &error));
+  CHECK_OK(tulle_session_history(session, NULL, 0, &prompt, &error));
+  while (tulle_session_next(session, &token, &error) == TULLE_OK) {
+    double sum = 0;
+    size_t best = 0, i;
+    ++tokens;
+    CHECK_OK(tulle_session_logits(session, logits, info->vocabulary, &size, &error));
+    CHECK(size == info->vocabulary);
+    for (i = 0; i < info->tokens; ++i) best = logits[i] > logits[best] ? i : best;
+    CHECK((int32_t)best == token.id);
+    for (i = 0; i < size; ++i) sum += exp((double)logits[i] - (double)logits[best]);
+    CHECK(fabs(token.log_probability + log(sum)) < 1e-4);
+    CHECK(at + token.text.size < sizeof text);
+    memcpy(text + at, token.text.data, token.text.size);
+    at += token.text.size;
+  }
+  CHECK(tokens == 24 && token.finish_reason == TULLE_FINISH_LENGTH);
+  CHECK_OK(tulle_session_history(session, history, 128, &length, &error));
+  CHECK(length == prompt + 24);
+  CHECK_OK(tulle_decode(model, history + prompt, 24, 0, decoded, sizeof decoded, &size, &error));
+  CHECK(size == at && memcmp(text, decoded, at) == 0);
+  free(logits);
+  CHECK(tulle_session_free(session) == TULLE_OK);
+}
+
+/* Reads a generation to its end. */
+static size_t collect(tulle_session* session, size_t most, int32_t* ids) {
+  tulle_token token = TULLE_TOKEN_INIT;
+  tulle_generate_options options;
+  size_t count = 0;
+  CHECK(tulle_generate_options_init(&options, sizeof options) == TULLE_OK);
+  options.max_new_tokens = most;
+  options.flags = TULLE_IGNORE_EOS;
+  options.sampler.data = "hugging_face";
+  options.sampler.size = 12;
+  options.seed = 5;
+  CHECK_OK(tulle_session_generate_tokens(session, NULL, 0, &options, &error));
+  while (tulle_session_next(session, &token, &error) == TULLE_OK) ids[count++] = token.id;
+  CHECK(count == most);
+  return count;
+}
+
+static void copies(const tulle_model* model) {
+  tulle_session *session = open_session(model), *copy = NULL, *restored = open_session(model);
+  tulle_generate_options options;
+  tulle_token token = TULLE_TOKEN_INIT;
+  int32_t first[20], second[20];
+  size_t size = 0, written = 0;
+  char* saved;
+  CHECK(tulle_generate_options_init(&options, sizeof options) == TULLE_OK);
+  CHECK_OK(tulle_session_generate(session, "once upon a time", 16, &options, &error));
+  CHECK_OK(tulle_session_next(session, &token, &error)); /* left early */
+  CHECK_OK(tulle_session_fork(session, &copy, &error));
+  CHECK_OK(tulle_session_save(session, NULL, 0, &size, &error));
+  saved = malloc(size);
+  CHECK(saved != NULL && tulle_session_save(session, saved, size - 1, &written, &error) == TULLE_BUFFER_TOO_SMALL);
+  CHECK_OK(tulle_session_save(session, saved, size, &written, &error));
+  CHECK_OK(tulle_session_restore(restored, saved, size, &error));
+  collect(session, 20, first);
+  collect(copy, 20, second);
+  CHECK(memcmp(first, second, sizeof first) == 0);
+  collect(restored, 20, second);
+  CHECK(memcmp(first, second, sizeof first) == 0);
+  /* Rolled back, the same text is drawn again. */
+  CHECK_OK(tulle_session_history(session, NULL, 0, &size, &error));
+  CHECK_OK(tulle_session_truncate(session, size - 20, &error));
+  collect(session, 20, second);
+  CHECK(memcmp(first, second, sizeof first) == 0);
+  CHECK(tulle_session_restore(restored, saved, 11, &error) == TULLE_MALFORMED);
+  CHECK_OK(tulle_session_history(restored, NULL, 0, &size, &error));
+  CHECK(size == 0);
+  free(saved);
+  CHECK(tulle_session_free(session) == TULLE_OK && tulle_session_free(copy) == TULLE_OK);
+  CHECK(tulle_session_free(restored) == TULLE_OK);
+}
+
+typedef struct memory_file {
+  const char* bytes;
+  size_t size;
+  int fails;
+} memory_file;
+
+static int32_t read_memory(void* context, uint64_t offset, void* buffer, size_t size) {
+  const memory_file* file = context;
+  if (file->fails || offset + size > file->size) return 7;
+  memcpy(buffer, file->bytes + offset, size);
+  return 0;
+}
+
+static int32_t stop_half_way(void* context, const char* what, size_t what_size, double fraction) {
+  int* calls = context;
+  ++*calls;
+  return what_size > 0 && what[0] != '\0' && fraction > 0.4;
+}
+
+static void ways_to_load(const golden* facts) {
+  size_t size = 0;
+  char* bytes = read_file(facts->path, &size);
+  memory_file file;
+  tulle_model *from_memory = NULL, *from_reader = NULL, *none;
+  tulle_load_options options;
+  int calls = 0;
+  file.bytes = bytes;
+  file.size = size;
+  file.fails = 0;
+  CHECK_OK(tulle_model_load_memory(bytes, size, NULL, &from_memory, &error));
+  CHECK_OK(tulle_model_load_reader(read_memory, &file, size, NULL, &from_reader, &error));
+  file.fails = 1;
+  none = from_memory;
+  CHECK(tulle_model_load_reader(read_memory, &file, size, NULL, &none, &error) == TULLE_IO && none == NULL);
+  CHECK(tulle_load_options_init(&options, sizeof options) == TULLE_OK);
+  options.progress = stop_half_way;
+  options.progress_context = &calls;
+  CHECK(tulle_model_load(facts->path, strlen(facts->path), &options, &none, &error) == TULLE_CANCELLED);
+  CHECK(calls > 0);
+  memset(bytes, 0, size); /* not needed after the call */
+  free(bytes);
+  {
+    tulle_session *a = open_session(from_memory), *b = open_session(from_reader);
+    check_greedy(a, facts);
+    check_greedy(b, facts);
+    CHECK(tulle_session_free(a) == TULLE_OK && tulle_session_free(b) == TULLE_OK);
+  }
+  CHECK(tulle_model_free(from_memory) == TULLE_OK && tulle_model_free(from_reader) == TULLE_OK);
+}
+
+static void choices(void) {
+  static const struct {
+    int32_t kind;
+    const char* has;
+  } wanted[] = {{TULLE_KERNELS, "auto"}, {TULLE_CACHES, "paged_i8"}, {TULLE_SAMPLERS, "greedy"},
+                {TULLE_INSTRUCTION_SETS, "scalar"}};
+  size_t i;
+  for (i = 0; i < sizeof wanted / sizeof *wanted; ++i) {
+    tulle_choice choice = {sizeof choice, 0, {NULL, 0}};
+    uint32_t index = 0, found = 0;
+    for (; tulle_choice_at(wanted[i].kind, index, &choice, &error) == TULLE_OK; ++index) {
+      if (choice.name.size == strlen(wanted[i].has) && memcmp(choice.name.data, wanted[i].has, choice.name.size) == 0) {
+        found = choice.runs;
+      }
+    }
+    CHECK(found == 1 && index >= 3);
+  }
+}
+
+int main(int count, char** arguments) {
+  golden facts;
+  tulle_model* model;
+  tulle_model_info info = {sizeof info, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
+  tulle_timings timings = {sizeof timings, 0, 0, 0, 0, 0};
+  tulle_session* session;
+  int line = 0;
+  CHECK(count == 2 && tulle_abi_version() == TULLE_ABI_VERSION && strlen(tulle_version()) > 4);
+  golden_tokens(arguments[1]);
+  do CHECK(read_golden(arguments[1], line++, &facts));
+  while (strstr(facts.path, "f32.gguf") == NULL);
+  model = load_golden(&facts);
+  CHECK_OK(tulle_model_describe(model, &info, &error));
+  CHECK(info.flags == (TULLE_HAS_TOKENIZER | TULLE_HAS_CHAT_TEMPLATE) && info.vocabulary == 288 && info.eos == 2);
+  text_and_tokens(model);
+  chat(model);
+  streamed_text(model, &info);
+  copies(model);
+  session = open_session(model);
+  check_greedy(session, &facts);
+  CHECK_OK(tulle_session_timings(session, &timings, &error));
+  CHECK(timings.generated_tokens == facts.greedy_size && timings.decode_seconds > 0);
+  CHECK(tulle_session_free(session) == TULLE_OK && tulle_model_free(model) == TULLE_OK);
+  ways_to_load(&facts);
+  choices();
+  CHECK(tulle_live_handles() == 0);
+  return 0;
+}
