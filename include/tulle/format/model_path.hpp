@@ -2,6 +2,7 @@
 /// \file From the path that a user gave to the files of a model (L3).
 #pragma once
 
+#include <cerrno>
 #include <cstdio>
 #include <filesystem>
 #include <string>
@@ -44,10 +45,10 @@ inline bool is_plain_file_name(std::string_view name) {
   return !name.empty() && name != "." && name != ".." && name.find_first_of("/\\:\0"sv) == std::string_view::npos;
 }
 
-/// Known by the first bytes, not by the name. Errors: not_found when the file cannot be opened.
+/// Known by the first bytes, not by the name. Errors: not_found when the file cannot be opened, memory.
 inline bool is_gguf_file(const std::string& path) {
   std::FILE* file = std::fopen(path.c_str(), "rb");
-  if (file == nullptr) fail(ErrorCode::not_found, "cannot open ", path);
+  if (file == nullptr) fail(errno == ENOMEM ? ErrorCode::memory : ErrorCode::not_found, "cannot open ", path);
   char magic[4] = {};
   const std::size_t count = std::fread(magic, 1, sizeof magic, file);
   std::fclose(file);
