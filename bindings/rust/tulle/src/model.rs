@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+use std::io::Read;
+use std::path::Path;
+use std::sync::Arc;
+
+use tulle_sys as sys;
+
+use crate::raw;
+use crate::{Error, LoadOptions, Result, Session, SessionOptions};
+
+/// A loaded model with its tokenizer and chat template: immutable, shared between threads, cheap to clone.
+///
+/// ```
+/// fn shared<T: Send + Sync + Clone>() {}
+/// shared::<tulle::Model>();
+/// ```
+#[derive(Clone)]
+pub struct Model {
+    pub(crate) handle: Arc<raw::ModelHandle>,
+}
+
+/// What a model is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ModelInfo {
+    /// Of all matrices, as they are packed in memory.
+    pub weight_bytes: u64,
+    /// Logits of a position: ids below it go in.
+    pub vocabulary: u32,
+    /// The tokenizer's: ids below it come out; 0 without a tokenizer.
+    pub tokens: u32,
+    /// Positions the model was trained for.
+    pub context_length: u32,
+    /// Layers of the decoder.
+    pub layers: u32,
+    /// Width of the decoder.
+    pub hidden: u32,
+    /// The token that begins a text.
+    pub bos: Option<i32>,
+    /// The first of the tokens that end one.
+    pub eos: Option<i32>,
+    /// Whether [`Model::chat_prompt`] works.
+    pub has_chat_template: bool,
+}
+
+/// One turn of a conversation.
+#[derive(Clone, Copy, Debug)]
+pub struct Message<'a> {
+    /// `system`, `user`, `assistant`, or what else the model's template knows.
+    pub role: &'a str,
+    /// What was said.
+    pub content: &'a str,
+}
+
+/// What can be chosen by name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ChoiceKind {
+    /// How weight matrices are stored and multiplied.
+    Kernels,
+    /// Where keys and values live.
+    Caches,
+    /// How logits become a token.
+    Samplers,
+    /// What the inner loops are written in.
+    InstructionSets,
+}
+
+/// One thing that is built in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Choice {
+    /// As it is given to options.
+    pub name: String,
+    /// Whether this machine can run it.
+    pub runs: bool,
+}
+
+/// All that is built in, of one kind.
+pub fn choices(kind: ChoiceKind) -> Result<Vec<Choice>> {
+    raw::choices(match kind {
+        ChoiceKind::Kernels => sys::TULLE_KERNELS,
+        ChoiceKind::Caches => sys::TULLE_CACHES,
+        ChoiceKind::Samplers => sys::TULLE_SAMPLERS,
+        ChoiceKind::InstructionSets => sys::TULLE_INSTRUCTION_SETS,
+    })
+}
+
+/// Makes the whole process run on an instruction set other than the machine's best: call it before a model is loaded.
+pub fn use_instruction_set(name: &str) -> Result<()> {
+    raw::use_instruction_set(name)
+}
+
+impl Model {
+    /// From a Hugging Face directory (safetensors) or a GGUF file.
+    pub fn load(path: impl AsRef<Path>) -> Result<Self> {
+        Self::load_with(path, LoadOptions::new())
+    }
+
+    /// From a path, as the options say.
+    pub fn load_with(path: impl AsRef<Path>, options: LoadOptions<'_>) -> Result<Self> {
+        let path = path.as_ref();
+        let text = path.to_str().ok_or_else(|| Error::InvalidArgument(format!("the path {path:?} is not UTF-8")))?;
+        Self::of(raw::load_path(text, options)?)
+    }
+
+    /// From the bytes of a GGUF file.
+    pub fn from_bytes(bytes: &[u8], options: LoadOptions<'_>) -> Result<Self> {
+        Self::of(raw::load_bytes(bytes, options)?)
+    }
+
+    /// From a GGUF file of `size` bytes that `reader` gives.
+    pub fn from_reader<'a>(reader: &'a mut dyn Read, size: u64, options: LoadOptions<'a>) -> Result<Self> {
+        Self::of(raw::load_reader(reader, size, options)?)
+    }
+
+    fn of(handle: raw::ModelHandle) -> Result<Self> {
+        Ok(Self { handle: Arc::new(handle) })
+    }
+
+    /// What the model is.
+    pub fn info(&self) -> Result<ModelInfo> {
+        let info = raw::describe(&self.handle)?;
+        Ok(ModelInfo {
+            weight_bytes: info.weight_bytes,
+            vocabulary: info.vocabulary,
+            tokens: info.tokens,
+            context_length: info.context_length,
+            layers: info.layers,
+            hidden: info.hidden,
+            bos: (info.bos >= 0).then_some(info.bos),
+            eos: (info.eos >= 0).then_some(info.eos),
+            has_chat_template: info.flags & sys::TULLE_HAS_CHAT_TEMPLATE != 0,
+        })
+    }
+
+    /// The ids of a text, without special tokens around it.
+    pub fn encode(&self, text: &str) -> Result<Vec<i32>> {
+        raw::encode(&self.handle, text, 0)
+    }
+
+    /// The ids of a text with what the tokenizer puts around it (`<s>` and the like).
+    pub fn encode_with_special_tokens(&self, text: &str) -> Result<Vec<i32>> {
+        raw::encode(&self.handle, text, sys::TULLE_ADD_SPECIAL_TOKENS)
+    }
+
+    /// The text of ids, with U+FFFD where their bytes are not UTF-8.
+    pub fn decode(&self, tokens: &[i32], skip_special_tokens: bool) -> Result<String> {
+        raw::decode(&self.handle, tokens, if skip_special_tokens { sys::TULLE_SKIP_SPECIAL_TOKENS } else { 0 })
+    }
+
+    /// The prompt that the model's own chat template makes of messages, ending with what opens the answer. Its special tokens
+    /// are in the text: generate from it with [`no_special_tokens`](crate::GenerateOptions::no_special_tokens).
+    pub fn chat_prompt(&self, messages: &[Message<'_>]) -> Result<String> {
+        raw::chat_prompt(&self.handle, messages, sys::TULLE_ADD_GENERATION_PROMPT)
+    }
+
+    /// An empty text with all defaults.
+    pub fn session(&self) -> Result<Session> {
+        self.session_with(&SessionOptions::new())
+    }
+
+    /// An empty text.
+    pub fn session_with(&self, options: &SessionOptions) -> Result<Session> {
+        Ok(Session { handle: raw::open_session(&self.handle, options)? })
+    }
+}
