@@ -1,0 +1,3 @@
+module tulle
+
+go 1.25

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package tulle generates text with sparse, quantized language models.
+//
+// A Model is immutable and safe for concurrent use; a Session is one growing text, for one goroutine at a time.
+package tulle
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"runtime"
+
+	"tulle/internal/capi"
+)
+
+// LoadOptions: the zero value is all defaults.
+type LoadOptions struct {
+	Assembly string                              // KERNEL[/CACHE[/SAMPLER]] such as "auto/paged_i8"
+	Progress func(what string, fraction float64) // is told what is done
+}
+
+// Model is a loaded model with its tokenizer and chat template.
+type Model struct{ handle capi.Model }
+
+// ModelInfo is what a model is.
+type ModelInfo struct {
+	WeightBytes     uint64 // of all matrices, as they are packed in memory
+	Vocabulary      int    // logits of a position: ids below it go in
+	Tokens          int    // the tokenizer's: ids below it come out; 0 without a tokenizer
+	ContextLength   int    // positions the model was trained for
+	Layers, Hidden  int
+	Bos, Eos        int32 // -1 where there is none
+	HasChatTemplate bool
+}
+
+// Message is one turn of a conversation.
+type Message struct{ Role, Content string }
+
+// Load reads a Hugging Face directory (safetensors) or a GGUF file. A context that is done ends it with the context's error.
+func Load(ctx context.Context, path string, options LoadOptions) (*Model, error) {
+	return load(ctx, options, func(progress func(string, float64) bool) (capi.Model, *capi.Failure) {
+		return capi.LoadPath(path, options.Assembly, progress)
+	})
+}
+
+// LoadReader reads a GGUF file of size bytes: of an archive, an embedded file, bytes.NewReader.
+func LoadReader(ctx context.Context, reader io.ReaderAt, size int64, options LoadOptions) (*Model, error) {
+	return load(ctx, options, func(progress func(string, float64) bool) (capi.Model, *capi.Failure) {
+		return capi.LoadReader(reader, size, options.Assembly, progress)
+	})
+}
+
+func load(ctx context.Context, options LoadOptions, call func(func(string, float64) bool) (capi.Model, *capi.Failure)) (*Model, error) {
+	if version := capi.AbiVersion(); version != capi.HeaderAbiVersion {
+		return nil, &Error{ErrUnsupported, fmt.Sprintf("libtulle speaks version %d of the C ABI and this package %d; install the one that belongs to it",
+			version, capi.HeaderAbiVersion)}
+	}
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	handle, failure := call(func(what string, fraction float64) bool {
+		if options.Progress != nil {
+			options.Progress(what, fraction)
+		}
+		return ctx.Err() == nil
+	})
+	if failure != nil {
+		if failure.Status == capi.Cancelled {
+			return nil, context.Cause(ctx)
+		}
+		return nil, wrap(failure)
+	}
+	model := &Model{handle}
+	runtime.AddCleanup(model, capi.Model.Free, handle) // for one that nobody closed; a second free does nothing
+	return model, nil
+}
+
+// Close gives the model up; its sessions go on. A second call does nothing.
+func (m *Model) Close() error {
+	m.handle.Free()
+	return nil
+}
+
+// Info says what the model is.
+func (m *Model) Info() (ModelInfo, error) {
+	defer runtime.KeepAlive(m)
+	info, failure := m.handle.Describe()
+	return ModelInfo{info.WeightBytes, info.Vocabulary, info.Tokens, info.ContextLength, info.Layers, info.Hidden, info.Bos, info.Eos,
+		info.Flags&capi.HasChatTemplate != 0}, wrap(failure)
+}
+
+// Encode gives the ids of a text, with what the tokenizer puts around it (<s> and the like) where addSpecialTokens says so.
+func (m *Model) Encode(text string, addSpecialTokens bool) ([]int32, error) {
+	defer runtime.KeepAlive(m)
+	tokens, failure := m.handle.Encode(text, flag(addSpecialTokens, capi.AddSpecialTokens))
+	return tokens, wrap(failure)
+}
+
+// Decode gives the text of ids, with U+FFFD where their bytes are not UTF-8.
+func (m *Model) Decode(tokens []int32, skipSpecialTokens bool) (string, error) {
+	defer runtime.KeepAlive(m)
+	text, failure := m.handle.Decode(tokens, flag(skipSpecialTokens, capi.SkipSpecialTokens))
+	return text, wrap(failure)
+}
+
+// ChatPrompt renders messages with the model's own chat template, ending with what opens the answer. Its special tokens are in
+// the text: generate from it with Options.NoSpecialTokens.
+func (m *Model) ChatPrompt(messages ...Message) (string, error) {
+	defer runtime.KeepAlive(m)
+	var roles, contents []string
+	for _, each := range messages {
+		roles, contents = append(roles, each.Role), append(contents, each.Content)
+	}
+	prompt, failure := m.handle.ChatPrompt(roles, contents, capi.AddGenerationPrompt)
+	return prompt, wrap(failure)
+}
+
+// Choice is one thing that is built in, by the name that options take, and whether this machine runs it.
+type Choice struct {
+	Name string
+	Runs bool
+}
+
+// ChoiceKind is what is chosen by name.
+type ChoiceKind int32
+
+const (
+	Kernels         = ChoiceKind(capi.Kernels)
+	Caches          = ChoiceKind(capi.Caches)
+	Samplers        = ChoiceKind(capi.Samplers)
+	InstructionSets = ChoiceKind(capi.InstructionSets)
+)
+
+// Choices lists all that is built in of a kind.
+func Choices(kind ChoiceKind) ([]Choice, error) {
+	names, runs, failure := capi.Choices(int32(kind))
+	choices := make([]Choice, len(names))
+	for i := range names {
+		choices[i] = Choice{names[i], runs[i]}
+	}
+	return choices, wrap(failure)
+}
+
+// UseInstructionSet makes the whole process run on an instruction set other than the machine's best; call it before Load.
+func UseInstructionSet(name string) error { return wrap(capi.UseInstructionSet(name)) }
+
+// Version is that of the library which is linked.
+func Version() string { return capi.Version() }
+
+func flag(on bool, value uint32) uint32 {
+	if on {
+		return value
+	}
+	return 0
+}

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package tulle
+
+import "tulle/internal/capi"
+
+// Options of one generation: the zero value is all defaults, greedy and 100 tokens.
+type Options struct {
+	MaxNewTokens int  // 0: 100
+	PrefillOnly  bool // only put the text into the cache
+
+	Sampler           string // "greedy", or "hugging_face" or "llama_cpp" to draw; "": that of the model's assembly
+	Seed              uint64 // the same seed draws the same text
+	Temperature       float32
+	TopK              int
+	TopP              float32
+	MinP              float32
+	TypicalP          float32
+	RepetitionPenalty float32
+	PresencePenalty   float32
+	FrequencyPenalty  float32
+	NoRepeatNgram     int
+	MinNewTokens      int
+
+	Eos  []int32  // ids that end the text, in place of the model's own
+	Stop []string // the text ends before the first of these
+
+	IgnoreEos         bool // end at MaxNewTokens, not at an eos token
+	NoSpecialTokens   bool // put nothing around the first text
+	ShowSpecialTokens bool // special tokens have text too
+	LogProbabilities  bool // of every token, under the raw logits
+	KeepLogits        bool // for Session.Logits
+}
+
+func (o Options) raw() capi.GenerateOptions {
+	raw := capi.GenerateOptions{
+		Flags: flag(o.IgnoreEos, capi.IgnoreEos) | flag(o.NoSpecialTokens, capi.NoSpecialTokens) |
+			flag(o.ShowSpecialTokens, capi.ShowSpecialTokens) | flag(o.LogProbabilities, capi.LogProbabilities) |
+			flag(o.KeepLogits, capi.KeepLogits),
+		Sampler: o.Sampler, Seed: o.Seed, Temperature: o.Temperature, TopP: o.TopP, MinP: o.MinP, TypicalP: o.TypicalP,
+		RepetitionPenalty: o.RepetitionPenalty, PresencePenalty: o.PresencePenalty, FrequencyPenalty: o.FrequencyPenalty,
+		TopK: int32(o.TopK), NoRepeatNgram: int32(o.NoRepeatNgram), MinNewTokens: int32(o.MinNewTokens),
+		Eos: o.Eos, Stop: o.Stop,
+	}
+	if o.MaxNewTokens > 0 || o.PrefillOnly {
+		count := uint64(o.MaxNewTokens)
+		if o.PrefillOnly {
+			count = 0
+		}
+		raw.MaxNewTokens = &count
+	}
+	return raw
+}
+
+// FinishReason is why a generation ended.
+type FinishReason int32
+
+const (
+	FinishNone      = FinishReason(capi.FinishNone)      // it has not
+	FinishStop      = FinishReason(capi.FinishStop)      // an eos token or a stop string
+	FinishLength    = FinishReason(capi.FinishLength)    // MaxNewTokens
+	FinishCapacity  = FinishReason(capi.FinishCapacity)  // the session is full
+	FinishCancelled = FinishReason(capi.FinishCancelled) // the session was closed
+)
+
+// Token is one generated token.
+type Token struct {
+	ID             int32   // -1 when the generation ended without one
+	Bytes          []byte  // what the token stands for: perhaps a part of a character
+	Text           string  // whole characters; may be empty. All texts put together are the text
+	LogProbability float32 // 0 unless asked for
+	FinishReason   FinishReason
+}

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package tulle
+
+import (
+	"context"
+	"iter"
+	"runtime"
+	"strings"
+
+	"tulle/internal/capi"
+)
+
+// SessionOptions: the zero value is all defaults.
+type SessionOptions struct {
+	Cache                string // "contiguous", "sliding" or "paged", perhaps with an element: "paged_i8"
+	Threads              int    // 0: one per core
+	SequenceLength       int    // tokens it can hold; 0: the model's own, at most 4096
+	PromptSequenceLength int    // prompt tokens in one pass
+	Window, Sinks        int    // of a sliding cache
+}
+
+// Session is one growing text: a history of tokens, its keys and values, and threads of its own. It keeps its model alive.
+type Session struct{ handle capi.Session }
+
+// NewSession opens an empty text.
+func (m *Model) NewSession(options SessionOptions) (*Session, error) {
+	defer runtime.KeepAlive(m)
+	for _, number := range []int{options.Threads, options.SequenceLength, options.PromptSequenceLength, options.Window, options.Sinks} {
+		if number < 0 {
+			return nil, &Error{ErrInvalidArgument, "a session's options hold a negative number"}
+		}
+	}
+	return open(m.handle.NewSession(capi.SessionOptions{Cache: options.Cache, Threads: uint32(min(options.Threads, 1<<20)),
+		SequenceLength: uint64(options.SequenceLength), PromptSequenceLength: uint64(options.PromptSequenceLength),
+		Window: uint64(options.Window), Sinks: uint64(options.Sinks)}))
+}
+
+func open(handle capi.Session, failure *capi.Failure) (*Session, error) {
+	if failure != nil {
+		return nil, wrap(failure)
+	}
+	session := &Session{handle}
+	runtime.AddCleanup(session, capi.Session.Free, handle) // for one that nobody closed; a second free does nothing
+	return session, nil
+}
+
+// Close gives the session up and ends what still runs on it. A second call does nothing.
+func (s *Session) Close() error {
+	s.handle.Free()
+	return nil
+}
+
+// Generate appends a text and generates as the loop reads. Leaving the loop early is fine: what was generated stays. When the
+// context is done, also while the prompt is read, the loop gets the context's error and ends.
+func (s *Session) Generate(ctx context.Context, prompt string, options Options) iter.Seq2[Token, error] {
+	return s.run(ctx, options, func(raw capi.GenerateOptions) *capi.Failure { return s.handle.Generate(prompt, raw) })
+}
+
+// GenerateTokens appends tokens and generates; without tokens it goes on after the last one.
+func (s *Session) GenerateTokens(ctx context.Context, tokens []int32, options Options) iter.Seq2[Token, error] {
+	return s.run(ctx, options, func(raw capi.GenerateOptions) *capi.Failure { return s.handle.GenerateTokens(tokens, raw) })
+}
+
+// Complete is Generate to its end: the text, or what there is of it beside an error.
+func (s *Session) Complete(ctx context.Context, prompt string, options Options) (string, error) {
+	var text strings.Builder
+	for token, err := range s.Generate(ctx, prompt, options) {
+		if err != nil {
+			return text.String(), err
+		}
+		text.WriteString(token.Text)
+	}
+	return text.String(), nil
+}
+
+func (s *Session) run(ctx context.Context, options Options, begin func(capi.GenerateOptions) *capi.Failure) iter.Seq2[Token, error] {
+	return func(yield func(Token, error) bool) {
+		defer runtime.KeepAlive(s)
+		if ctx.Err() != nil {
+			yield(Token{}, context.Cause(ctx))
+			return
+		}
+		if failure := begin(options.raw()); failure != nil {
+			yield(Token{}, wrap(failure))
+			return
+		}
+		defer context.AfterFunc(ctx, s.handle.Cancel)()
+		for {
+			token, more, failure := s.handle.Next()
+			switch {
+			case failure != nil:
+				yield(Token{}, wrap(failure))
+				return
+			case !more:
+				return
+			case token.FinishReason == capi.FinishCancelled && ctx.Err() != nil:
+				yield(Token{}, context.Cause(ctx))
+				return
+			case !yield(Token{token.ID, token.Bytes, token.Text, token.LogProbability, FinishReason(token.FinishReason)}, nil):
+				return
+			}
+		}
+	}
+}
+
+// Logits gives the raw logits [vocabulary] from which the last token was chosen, where Options.KeepLogits asked for them.
+func (s *Session) Logits() ([]float32, error) {
+	defer runtime.KeepAlive(s)
+	logits, failure := s.handle.Logits()
+	return logits, wrap(failure)
+}
+
+// History is every token so far, prompts and answers.
+func (s *Session) History() ([]int32, error) {
+	defer runtime.KeepAlive(s)
+	tokens, failure := s.handle.History()
+	return tokens, wrap(failure)
+}
+
+// Truncate forgets all but the first length tokens; 0 forgets everything.
+func (s *Session) Truncate(length int) error {
+	defer runtime.KeepAlive(s)
+	if length < 0 {
+		return &Error{ErrInvalidArgument, "a negative length"}
+	}
+	return wrap(s.handle.Truncate(length))
+}
+
+// Fork gives a copy that goes its own way; nothing is computed again.
+func (s *Session) Fork() (*Session, error) {
+	defer runtime.KeepAlive(s)
+	return open(s.handle.Fork())
+}
+
+// Save gives history, keys and values as bytes, for a session with the same model and options.
+func (s *Session) Save() ([]byte, error) {
+	defer runtime.KeepAlive(s)
+	saved, failure := s.handle.Save()
+	return saved, wrap(failure)
+}
+
+// Restore replaces what the session holds by what Save gave.
+func (s *Session) Restore(saved []byte) error {
+	defer runtime.KeepAlive(s)
+	return wrap(s.handle.Restore(saved))
+}
+
+// Timings is what a generation took: the prompt until the first token, and the rest.
+type Timings struct {
+	PromptTokens, GeneratedTokens int
+	PrefillSeconds, DecodeSeconds float64
+}
+
+// Timings of the last generation so far.
+func (s *Session) Timings() (Timings, error) {
+	defer runtime.KeepAlive(s)
+	prompt, generated, prefill, decode, failure := s.handle.Timings()
+	return Timings{prompt, generated, prefill, decode}, wrap(failure)
+}

@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package tulle_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"tulle"
+)
+
+const tiny = "gguf/f32.gguf auto"
+
+func TestModelsLoadFromReaders(t *testing.T) {
+	facts := readGolden(t, tiny)
+	file, err := os.ReadFile(facts.path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	calls := 0
+	options := tulle.LoadOptions{Progress: func(string, float64) { calls++ }}
+	model, err := tulle.LoadReader(context.Background(), bytes.NewReader(file), int64(len(file)), options)
+	if err != nil || calls == 0 {
+		t.Fatal(err, calls)
+	}
+	defer model.Close()
+	ids, _ := collect(t, newSession(t, model), facts.prompt(), tulle.Options{MaxNewTokens: 8, IgnoreEos: true})
+	if !slices.Equal(ids, facts.Greedy[:8]) {
+		t.Error(ids)
+	}
+	_, err = tulle.LoadReader(context.Background(), bytes.NewReader(file[:99]), int64(len(file)), tulle.LoadOptions{})
+	if !errors.Is(err, tulle.ErrIO) {
+		t.Error(err)
+	}
+	cancelled, cancel := context.WithCancel(context.Background())
+	options = tulle.LoadOptions{Progress: func(string, float64) { cancel() }}
+	if _, err = tulle.Load(cancelled, facts.path, options); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+}
+
+func TestErrorsAreTyped(t *testing.T) {
+	model := readGolden(t, tiny).load(t)
+	session := newSession(t, model)
+	ctx := context.Background()
+	_, missing := tulle.Load(ctx, "/nowhere", tulle.LoadOptions{})
+	_, kernel := tulle.Load(ctx, "/nowhere", tulle.LoadOptions{Assembly: "fast"})
+	_, cache := model.NewSession(tulle.SessionOptions{Cache: "paged_i9"})
+	_, text := session.Complete(ctx, "\xff", tulle.Options{})
+	_, noLogits := session.Logits()
+	_, long := session.Complete(ctx, strings.Repeat("the ", 500), tulle.Options{})
+	closed := newSession(t, model)
+	closed.Close()
+	_, afterClose := closed.Complete(ctx, "a", tulle.Options{})
+	for _, each := range []struct {
+		err    error
+		target tulle.Code
+	}{{missing, tulle.ErrNotFound}, {kernel, tulle.ErrInvalidArgument}, {cache, tulle.ErrInvalidArgument},
+		{text, tulle.ErrInvalidArgument}, {noLogits, tulle.ErrState}, {long, tulle.ErrCapacity},
+		{session.Restore([]byte("short")), tulle.ErrMalformed}, {afterClose, tulle.ErrClosed}} {
+		var typed *tulle.Error
+		if !errors.Is(each.err, each.target) || !errors.As(each.err, &typed) || typed.Message == "" {
+			t.Errorf("%v is not %v", each.err, each.target)
+		}
+	}
+	if closed.Close() != nil {
+		t.Error("a second Close fails")
+	}
+}
+
+func TestTextIsMadeOfTokens(t *testing.T) {
+	model := readGolden(t, tiny).load(t)
+	tokens, err := model.Encode("the answer is € 42", false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text, err := model.Decode(tokens, false); text != "the answer is € 42" || err != nil {
+		t.Error(text, err)
+	}
+	prompt, err := model.ChatPrompt(tulle.Message{Role: "user", Content: "hello"})
+	if err != nil || !strings.Contains(prompt, "hello") {
+		t.Error(prompt, err)
+	}
+	session := newSession(t, model)
+	options := tulle.Options{MaxNewTokens: 12, IgnoreEos: true, LogProbabilities: true, KeepLogits: true, ShowSpecialTokens: true}
+	for token, err := range session.Generate(context.Background(), "the answer", options) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		logits, err := session.Logits()
+		if err != nil || logits[token.ID] != slices.Max(logits) || token.LogProbability >= 0 {
+			t.Error(token, err)
+		}
+	}
+	timings, err := session.Timings()
+	if err != nil || timings.GeneratedTokens != 12 {
+		t.Error(timings, err)
+	}
+	info, err := model.Info()
+	if err != nil || info.Vocabulary != 288 || info.Eos != 2 || !info.HasChatTemplate {
+		t.Error(info, err)
+	}
+}
+
+func TestCopiesOfASessionGoOnAlike(t *testing.T) {
+	model := readGolden(t, tiny).load(t)
+	session, restored := newSession(t, model), newSession(t, model)
+	draw := tulle.Options{MaxNewTokens: 10, IgnoreEos: true, Sampler: "hugging_face", Temperature: 1.5, Seed: 3}
+	for range session.Generate(context.Background(), "once upon", draw) {
+		break
+	}
+	forked, err := session.Fork()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer forked.Close()
+	saved, err := session.Save()
+	if err != nil || restored.Restore(saved) != nil {
+		t.Fatal(err)
+	}
+	ids, text := collect(t, session, nil, draw)
+	for _, other := range []*tulle.Session{forked, restored} {
+		if again, _ := collect(t, other, nil, draw); !slices.Equal(ids, again) {
+			t.Error(ids, again)
+		}
+	}
+	history, err := session.History()
+	if err != nil || session.Truncate(len(history)-10) != nil {
+		t.Fatal(err)
+	}
+	stop := text[3:5]
+	draw.Stop = []string{stop}
+	if _, cut := collect(t, session, nil, draw); cut != text[:strings.Index(text, stop)] {
+		t.Errorf("%q was not cut from %q: %q", stop, text, cut)
+	}
+}
+
+func TestAContextEndsALongPrompt(t *testing.T) {
+	model := readGolden(t, tiny).load(t)
+	session, err := model.NewSession(tulle.SessionOptions{Threads: 1, SequenceLength: 20000, PromptSequenceLength: 64})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer session.Close()
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Millisecond)
+	defer cancel()
+	tokens := slices.Repeat([]int32{7}, 19000)
+	for _, err := range session.GenerateTokens(ctx, tokens, tulle.Options{IgnoreEos: true}) {
+		if err != nil && !errors.Is(err, context.DeadlineExceeded) {
+			t.Error(err)
+		}
+	}
+	if ctx.Err() == nil {
+		t.Error("the prompt was read in less than the deadline")
+	}
+	if err := session.Truncate(0); err != nil {
+		t.Error(err)
+	}
+	if ids, _ := collect(t, session, []int32{5}, tulle.Options{MaxNewTokens: 3, IgnoreEos: true}); len(ids) != 3 {
+		t.Error(ids)
+	}
+}
+
+func TestSessionsOfOneModelRunBesideEachOther(t *testing.T) {
+	facts := readGolden(t, tiny)
+	model := facts.load(t)
+	var wait sync.WaitGroup
+	for range 4 {
+		session := newSession(t, model)
+		wait.Go(func() {
+			ids, _ := collect(t, session, facts.prompt(), tulle.Options{MaxNewTokens: len(facts.Greedy), IgnoreEos: true})
+			if !slices.Equal(ids, facts.Greedy) {
+				t.Error(ids)
+			}
+		})
+	}
+	wait.Wait()
+}
+
+func TestWhatIsBuiltInHasAName(t *testing.T) {
+	for kind, name := range map[tulle.ChoiceKind]string{tulle.Kernels: "auto", tulle.Caches: "paged_i8", tulle.Samplers: "greedy",
+		tulle.InstructionSets: "scalar"} {
+		choices, err := tulle.Choices(kind)
+		if err != nil || !slices.Contains(choices, tulle.Choice{Name: name, Runs: true}) {
+			t.Error(kind, choices, err)
+		}
+	}
+	if tulle.Version() == "" || tulle.UseInstructionSet("mmx") == nil {
+		t.Error("version or instruction sets")
+	}
+}
