@@ -66,12 +66,22 @@ class GenerationRun {
   /// The next piece, or nothing when all generations are finished.
   std::optional<TextPiece> next() {
     while (ready_.empty()) {
-      if (!advance()) return std::nullopt;
+      if (!step()) return std::nullopt;
     }
     TextPiece piece = std::move(ready_.front());
     ready_.pop_front();
     return piece;
   }
+
+  /// One forward pass over all that runs; false when nothing does. For callers that look after something else between the
+  /// passes over a long prompt: `next` does it by itself.
+  bool step() {
+    admit();
+    if (!engine_->running()) return false;
+    advance();
+    return true;
+  }
+  bool has_piece() const noexcept { return !ready_.empty(); }
 
   /// Ends everything that still runs.
   void stop() noexcept {
@@ -120,9 +130,7 @@ class GenerationRun {
     sequence_of_[id].reset();
   }
 
-  bool advance() {
-    admit();
-    if (!engine_->running()) return false;
+  void advance() {
     const auto begin = Clock::now();
     if (!started_) started_ = begin;
     std::vector<Emission> emissions;
@@ -144,7 +152,6 @@ class GenerationRun {
       if (emission.sequence < sequence_of_.size() && sequence_of_[emission.sequence]) handle(emission);
     }
     measure();
-    return true;
   }
 
   void measure() {

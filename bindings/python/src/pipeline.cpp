@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/unique_ptr.h>
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/vector.h>
+
+#include <utility>
+
+#include <tulle/core/json.hpp>
+#include <tulle/text/no_tokenizer.hpp>
+
+#include "core.hpp"
+
+namespace tulle::python {
+
+namespace {
+
+/// A model of token ids alone is no error; a tokenizer that cannot be read is one.
+std::shared_ptr<const Tokenizer> tokenizer_beside(const std::string& path) {
+  try {
+    return load_tokenizer(path);
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::not_found) throw;
+    return std::make_shared<const NoTokenizer>();
+  }
+}
+
+Json parse(const std::string& arguments) { return parse_json(arguments, "the arguments"); }
+
+}  // namespace
+
+Pipeline::Pipeline(const std::string& arguments) {
+  DeepSparseConstruction construction;
+  apply_construction_arguments(parse(arguments), construction);
+  if (construction.model_path.empty()) fail(ErrorCode::invalid_argument, "no model was named; give model_path=...");
+  const std::string& path = construction.model_path;
+  PackOptions pack;
+  pack.kernel = kernel_choice(construction.options.kernel);
+  const nb::gil_scoped_release release;
+  const Progress progress = [](std::string_view, double) { check_signals(); };
+  auto model = Model<AnyKernel>::load(path, pack, progress);
+  tokenizer_ = tokenizer_beside(path);
+  chat_template_ = load_chat_template(path);
+  defaults_ = construction.defaults;
+  generate_ = std::make_unique<TextGeneration>(std::move(model), tokenizer_, chat_template_, construction.options.engine);
+}
+
+std::unique_ptr<Run> Pipeline::start(const std::string& arguments, std::vector<std::vector<Token>> tokens, nb::object callback) {
+  DeepSparseCall call;
+  call.options = defaults_;
+  apply_call_arguments(parse(arguments), call);
+  if (!callback.is_none()) {
+    call.options.callback = [callback = std::move(callback)](const TextPiece& piece) {
+      const nb::gil_scoped_acquire acquire;
+      return piece.token < 0 || nb::cast<bool>(nb::bool_(callback(piece.token)));
+    };
+  }
+  std::deque<Run::Start> parts;
+  for (std::size_t i = 0; i < call.session_ids.size(); ++i) {
+    Session& session = sessions_.try_emplace(call.session_ids[i], generate_->session()).first->second;
+    parts.push_back([&session, prompt = call.prompts.at(i), options = call.options] {
+      return session.start(session.encode(prompt, options), options);
+    });
+  }
+  if (parts.empty()) {
+    for (const std::string& prompt : call.prompts) {
+      tokens.push_back(tokenizer_->encode(prompt, {.add_special_tokens = call.options.add_special_tokens}));
+    }
+    if (tokens.empty()) fail(ErrorCode::invalid_argument, "there is no prompt; give sequences=...");
+    parts.push_back([this, tokens = std::move(tokens), options = std::move(call.options)] {
+      return std::make_unique<GenerationRun>(generate_->engine(), *tokenizer_, tokens, options);
+    });
+  }
+  return std::make_unique<Run>(std::move(parts));
+}
+
+void bind_pipeline(nb::module_& module) {
+  nb::class_<Pipeline>(module, "Pipeline")
+      .def(nb::init<const std::string&>(), nb::arg("arguments"))
+      .def("start", &Pipeline::start, nb::arg("arguments"), nb::arg("tokens"), nb::arg("callback").none(),
+           nb::keep_alive<0, 1>())
+      .def_prop_ro("tokenizer", &Pipeline::tokenizer)
+      .def_prop_ro("chat_template", &Pipeline::chat_template)
+      .def_prop_ro("vocabulary_size", [](const Pipeline& pipeline) { return pipeline.architecture().vocabulary; })
+      .def_prop_ro("sequence_length", &Pipeline::sequence_length);
+}
+
+}  // namespace tulle::python

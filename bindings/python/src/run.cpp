@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "core.hpp"
+
+namespace tulle::python {
+
+std::optional<TextPiece> Run::next() {
+  for (;;) {
+    if (run_ == nullptr) {
+      if (parts_.empty()) return std::nullopt;
+      run_ = parts_.front()();
+      parts_.pop_front();
+    }
+    if (run_->has_piece()) break;
+    bool runs = false;
+    {
+      const nb::gil_scoped_release release;
+      runs = run_->step();
+    }
+    check_signals();
+    if (!runs && !run_->has_piece()) end_part();
+  }
+  std::optional<TextPiece> piece = run_->next();
+  piece->generation += results_.size();
+  return piece;
+}
+
+void Run::end_part() {
+  std::vector<GeneratedText> part = run_->take_results();
+  std::move(part.begin(), part.end(), std::back_inserter(results_));
+  const Timings& timings = run_->timings();
+  timings_.prompt_tokens += timings.prompt_tokens;
+  timings_.generated_tokens += timings.generated_tokens;
+  timings_.prefill_seconds += timings.prefill_seconds;
+  timings_.decode_seconds += timings.decode_seconds;
+  run_.reset();
+}
+
+namespace {
+
+/// The matrix as a numpy array that owns it; None where there is none.
+nb::object take_logits(GeneratedText& text) {
+  if (text.logits.size() == 0) return nb::none();
+  auto matrix = std::make_unique<FloatMatrix>(std::move(text.logits));
+  const std::size_t shape[] = {matrix->shape(0), matrix->shape(1)};
+  float* values = matrix->data();
+  const nb::capsule owner(matrix.release(), [](void* owned) noexcept { delete static_cast<FloatMatrix*>(owned); });
+  return nb::cast(nb::ndarray<nb::numpy, float, nb::ndim<2>, nb::c_contig>(values, 2, shape, owner));
+}
+
+nb::list take_results(Run& run) {
+  nb::list all;
+  for (GeneratedText& text : run.take_results()) {
+    nb::dict facts;
+    facts["text"] = text.text;
+    facts["tokens"] = text.tokens;
+    facts["log_probabilities"] = text.log_probabilities;
+    facts["finish_reason"] = std::string(finish_reason_name(text.finish_reason));
+    facts["logits"] = take_logits(text);
+    facts["prompt_tokens"] = text.prompt_tokens;
+    all.append(facts);
+  }
+  return all;
+}
+
+nb::dict timings(const Run& run) {
+  nb::dict facts;
+  facts["prompt_tokens"] = run.timings().prompt_tokens;
+  facts["generated_tokens"] = run.timings().generated_tokens;
+  facts["prefill_seconds"] = run.timings().prefill_seconds;
+  facts["decode_seconds"] = run.timings().decode_seconds;
+  return facts;
+}
+
+}  // namespace
+
+void bind_run(nb::module_& module) {
+  nb::class_<TextPiece>(module, "Piece")
+      .def_ro("generation", &TextPiece::generation)
+      .def_ro("token", &TextPiece::token)
+      .def_ro("text", &TextPiece::text)
+      .def_ro("log_probability", &TextPiece::log_probability)
+      .def_prop_ro("finish_reason", [](const TextPiece& piece) { return std::string(finish_reason_name(piece.finish_reason)); });
+  nb::class_<Run>(module, "Run")
+      .def("next", &Run::next)
+      .def("finish", &Run::finish)
+      .def("take_results", &take_results)
+      .def("timings", &timings);
+}
+
+}  // namespace tulle::python

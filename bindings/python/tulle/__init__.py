@@ -1,0 +1,15 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Text generation with sparse, quantized language models.
+
+    from tulle import TextGeneration
+    generate = TextGeneration("SmolLM2-135M-Instruct.Q4_1.gguf")
+    print(generate("The capital of France is", max_new_tokens=16).generations[0].text)
+
+Programs that were written for DeepSparse run as they are, but for the import: both generations of its argument names work.
+"""
+from .output import GeneratedText, TextGenerationOutput
+from .pipeline import Pipeline, TextGeneration
+from .tokenizer import Tokenizer
+
+__all__ = ["GeneratedText", "Pipeline", "TextGeneration", "TextGenerationOutput", "Tokenizer"]
+__version__ = "0.1.0"

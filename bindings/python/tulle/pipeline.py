@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Pipelines as DeepSparse had them. Arguments go to the C++ library as JSON, which knows their names (COMPATIBILITY.md) and
+says what is wrong with them; what JSON cannot hold (streamers, callbacks, config objects) is handled here."""
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from . import _core
+from .output import GeneratedText, TextGenerationOutput
+from .tokenizer import Tokenizer
+
+
+def plain(value: Any) -> Any:
+    """What JSON takes of paths, numpy's numbers and objects such as transformers' GenerationConfig."""
+    if hasattr(value, "to_diff_dict"):
+        return value.to_diff_dict()
+    if isinstance(value, (np.ndarray, np.generic)):
+        return value.tolist()
+    if hasattr(value, "__fspath__"):
+        return str(value)
+    raise TypeError(f"{type(value).__name__} is no argument of a pipeline")
+
+
+def is_ids(prompt: Any) -> bool:
+    return isinstance(prompt, np.ndarray) or (isinstance(prompt, list) and bool(prompt) and
+                                              all(isinstance(each, (int, np.integer)) for each in prompt))
+
+
+class TextGeneration:
+    """A model, its tokenizer and an engine: generate = TextGeneration("MODEL"); generate("a prompt").generations[0].text
+
+    Threads: calls from several threads wait for each other; the GIL is free while the library works, and Ctrl-C ends it.
+    """
+
+    def __init__(self, model: Any = None, *, model_path: Any = None, **arguments: Any) -> None:
+        path = model if model_path is None else model_path
+        if path is not None:
+            arguments["model_path"] = path
+        self._core = _core.Pipeline(json.dumps(arguments, default=plain))
+        self._turn = threading.Lock()
+        self._owner: int | None = None  # the thread that has the turn
+        self.tokenizer = Tokenizer(self._core.tokenizer, self._core.chat_template)
+        self.sequence_length: int = self._core.sequence_length
+
+    def __call__(self, sequences: Any = None, *, prompt: Any = None, streamer: Any = None, callback: Any = None,
+                 streaming: bool = False, return_input_tokens: bool = False, generation_config: Any = None,
+                 **arguments: Any) -> Any:
+        """Generates. `sequences` (or `prompt`): a text or a list of texts; a list of ids, or a list of such, goes past the
+        tokenizer. `streamer`: an object with put(ids) and end(), such as transformers' TextStreamer. `callback(id)`: False
+        ends a text. `streaming`: a generator of outputs that hold one piece each. All other names: COMPATIBILITY.md."""
+        if (sequences is None) == (prompt is None):
+            raise ValueError("give the prompts as sequences or as prompt, one of the two")
+        prompts = sequences if prompt is None else prompt
+        ids = [np.asarray(each).tolist() for each in prompts] if isinstance(prompts, list) and all(map(is_ids, prompts)) else (
+            [np.asarray(prompts).tolist()] if is_ids(prompts) else [])
+        if not ids:
+            arguments["sequences"] = prompts
+        if generation_config is not None:
+            arguments["generation_config"] = read_config(generation_config)
+        run = self._core.start(json.dumps(arguments, default=plain), ids, callback)
+        if streaming:
+            return self._stream(run, prompts)
+        with self._my_turn():
+            if streamer is None:
+                run.finish()
+            else:
+                self._feed(run, streamer, ids or [self.tokenizer.encode(each) for each in as_list(prompts)])
+        results = [GeneratedText(facts["text"], facts["logits"], True, facts["finish_reason"], facts["tokens"],
+                                 facts["log_probabilities"], number) for number, facts in enumerate(run.take_results())]
+        inputs = self.tokenizer(as_list(prompts)) if return_input_tokens and not ids else None
+        return TextGenerationOutput(prompts, grouped(results, 1 if ids and is_ids(prompts) else len(as_list(prompts))),
+                                    logits=any(text.score is not None for text in results), input_tokens=inputs,
+                                    session_ids=arguments.get("session_ids", arguments.get("session_id")),
+                                    timings=run.timings())
+
+    def _my_turn(self) -> "Turn":
+        return Turn(self)
+
+    def _stream(self, run: Any, prompts: Any) -> Iterator[TextGenerationOutput]:
+        with self._my_turn():
+            while (piece := run.next()) is not None:
+                reason = None if piece.finish_reason == "none" else piece.finish_reason
+                text = GeneratedText(piece.text, None, reason is not None, reason, [piece.token] if piece.token >= 0 else [],
+                                     [piece.log_probability], piece.generation)
+                yield TextGenerationOutput(prompts, [text])
+
+    def _feed(self, run: Any, streamer: Any, ids: list[list[int]]) -> None:
+        """Texts one after the other, as streamers know one at a time: each prompt with its first new token, then token by
+        token, then the end. What comes meanwhile for later texts waits."""
+        waiting: dict[int, list[int]] = {number: list(prompt) for number, prompt in enumerate(ids)}
+        begun: set[int] = set()
+        ended: set[int] = set()
+        shown = 0
+        while (piece := run.next()) is not None:
+            number = piece.generation
+            if piece.token >= 0:
+                waiting.setdefault(number, []).append(piece.token)
+                begun.add(number)
+            if piece.finish_reason != "none":
+                ended.add(number)
+            while True:
+                if shown in begun and waiting.get(shown):
+                    streamer.put(np.array(waiting.pop(shown)))
+                if shown not in ended:
+                    break
+                streamer.end()
+                shown += 1
+
+
+class Turn:
+    """Holds a pipeline for one call. A second call of the same thread would wait for ever, so it is an error."""
+
+    def __init__(self, pipeline: TextGeneration) -> None:
+        self._pipeline = pipeline
+
+    def __enter__(self) -> None:
+        if self._pipeline._owner == threading.get_ident():
+            raise RuntimeError("a stream of this pipeline is still being read; read it to its end or close() it first")
+        self._pipeline._turn.acquire()
+        self._pipeline._owner = threading.get_ident()
+
+    def __exit__(self, *_: Any) -> None:
+        self._pipeline._owner = None
+        self._pipeline._turn.release()
+
+
+class Pipeline:
+    """DeepSparse's entry: Pipeline.create(task="text-generation", model_path=...)."""
+
+    @staticmethod
+    def create(task: str, **arguments: Any) -> TextGeneration:
+        return TextGeneration(task=task, **arguments)
+
+
+def as_list(prompts: Any) -> list[Any]:
+    return list(prompts) if isinstance(prompts, (list, tuple)) else [prompts]
+
+
+def grouped(results: list[GeneratedText], prompts: int) -> list[Any]:
+    """One text for every prompt; a list of texts for each where several were asked for."""
+    each = len(results) // max(prompts, 1)
+    return results if each <= 1 else [results[i:i + each] for i in range(0, len(results), each)]
+
+
+def read_config(config: Any) -> Any:
+    """The path of a generation config (its file or folder) is read; all else stays what it is."""
+    if not isinstance(config, (str, Path)):
+        return config
+    path = Path(config)
+    return json.loads((path / "generation_config.json" if path.is_dir() else path).read_text(encoding="utf-8"))
