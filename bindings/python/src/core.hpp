@@ -6,6 +6,7 @@
 #include <nanobind/nanobind.h>
 
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -15,11 +16,10 @@
 #include <tulle/generate/deepsparse_names.hpp>
 #include <tulle/generate/text_generation.hpp>
 
+#include "bindings.hpp"
 #include "compiled/engine.hpp"
 
 namespace tulle::python {
-
-namespace nb = nanobind;
 
 /// Runs Python's signal handlers; a KeyboardInterrupt comes out as an exception. Requires the GIL or takes it.
 inline void check_signals() {
@@ -78,9 +78,5 @@ class Pipeline {
   std::unique_ptr<TextGeneration> generate_;
   std::map<std::string, Session> sessions_;
 };
-
-void bind_tokenizer(nb::module_& module);
-void bind_pipeline(nb::module_& module);
-void bind_run(nb::module_& module);
 
 }  // namespace tulle::python

@@ -2,7 +2,9 @@
 /// \file The extension's entry, and the library's errors as Python's exceptions.
 #include <exception>
 
-#include "core.hpp"
+#include <tulle/core/error.hpp>
+
+#include "bindings.hpp"
 
 namespace tulle::python {
 

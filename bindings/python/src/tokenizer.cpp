@@ -10,7 +10,7 @@
 #include <tulle/text/chat_template.hpp>
 #include <tulle/text/tokenizer.hpp>
 
-#include "core.hpp"
+#include "bindings.hpp"
 
 namespace tulle::python {
 

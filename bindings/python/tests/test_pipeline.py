@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tokenizers, numpy arrays, threads, interrupts."""
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import numpy as np
+import pytest
+
+from tulle import TextGeneration
+
+
+@pytest.fixture(scope="module")
+def generate(tiny):
+    return TextGeneration(tiny, sequence_length=128, num_cores=1)
+
+
+def test_the_tokenizer_has_the_calls_of_hugging_face(generate):
+    tokenizer = generate.tokenizer
+    text = "the answer is € 42"
+    ids = tokenizer.encode(text, add_special_tokens=False)
+    assert tokenizer.decode(ids) == text and tokenizer.decode(np.array(ids), skip_special_tokens=True) == text
+    assert tokenizer(text, add_special_tokens=False) == {"input_ids": ids, "attention_mask": [1] * len(ids)}
+    assert tokenizer.batch_decode([ids, ids]) == [text, text]
+    assert len(tokenizer) == 288 and tokenizer.eos_token_id == 2
+    messages = [{"role": "user", "content": "hello"}]
+    prompt = tokenizer.apply_chat_template(messages, add_generation_prompt=True, tokenize=False)
+    assert "hello" in prompt
+    assert tokenizer.decode(tokenizer.apply_chat_template(messages, add_generation_prompt=True)) == prompt
+
+
+def test_logits_belong_to_the_array_and_outlive_the_pipeline(tiny):
+    generate = TextGeneration(tiny, num_cores=1)
+    score = generate("the", max_new_tokens=3, output_scores=True, force_max_tokens=True).generations[0].score
+    kept, copy = score[1], score[1].copy()
+    assert not score.flags.owndata and score.flags.c_contiguous and score.flags.writeable
+    del generate, score
+    np.testing.assert_array_equal(kept, copy)
+
+
+def test_a_callback_ends_a_text(generate):
+    seen = []
+
+    def callback(token):
+        seen.append(token)
+        return len(seen) < 4
+
+    output = generate("the", callback=callback, max_new_tokens=20, force_max_tokens=True)
+    assert output.generations[0].tokens == seen and len(seen) == 4 and output.generations[0].finished_reason == "callback"
+
+    def fails(token):
+        raise LookupError("mine")
+
+    with pytest.raises(LookupError, match="mine"):
+        generate("the", callback=fails)
+    assert len(generate("the", max_new_tokens=3, force_max_tokens=True).generations[0].tokens) == 3
+
+
+def test_stop_texts_and_input_tokens(generate):
+    whole = generate("the", max_new_tokens=20, force_max_tokens=True).sequences[0]
+    stop = whole[3:6]
+    output = generate("the", max_new_tokens=20, force_max_tokens=True, stop=stop, return_input_tokens=True)
+    assert output.sequences[0] == whole[:whole.index(stop)] and output.generations[0].finished_reason == "stop"
+    assert output.input_tokens["input_ids"] == [generate.tokenizer.encode("the")]
+
+
+def test_threads_take_turns_and_a_stream_is_not_nested(generate):
+    wanted = generate("the", max_new_tokens=20, force_max_tokens=True).sequences
+    texts = []
+    threads = [threading.Thread(target=lambda: texts.append(generate("the", max_new_tokens=20, force_max_tokens=True).sequences))
+               for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert texts == [wanted] * 4
+    for _ in generate("the", streaming=True, max_new_tokens=3):
+        with pytest.raises(RuntimeError, match="stream"):
+            generate("the")
+    stream = generate("the", streaming=True, max_new_tokens=30)
+    next(stream)
+    stream.close()  # left early
+    assert generate("the", max_new_tokens=20, force_max_tokens=True).sequences == wanted
+
+
+def test_the_gil_is_free_meanwhile(codegen):
+    generate = TextGeneration(codegen, sequence_length=2048, num_cores=1)
+    done = threading.Event()
+    thread = threading.Thread(target=lambda: (generate("def", max_new_tokens=200, force_max_tokens=True), done.set()))
+    thread.start()
+    longest, last = 0.0, time.monotonic()
+    while not done.is_set():
+        time.sleep(0.001)
+        now = time.monotonic()
+        longest, last = max(longest, now - last), now
+    thread.join()
+    assert longest < 1
+
+
+def test_an_interrupt_ends_a_generation(codegen):
+    program = ("import sys; from tulle import TextGeneration; generate = TextGeneration(sys.argv[1], sequence_length=2000)\n"
+               "print('ready', flush=True)\n"
+               "try: generate('def', max_new_tokens=1000000, force_max_tokens=True); generate('def'*600, max_new_tokens=1000000)\n"
+               "except KeyboardInterrupt: print(len(generate('def', max_new_tokens=3, force_max_tokens=True).generations[0].tokens))\n")
+    child = subprocess.Popen([sys.executable, "-c", program, codegen], stdout=subprocess.PIPE, text=True)
+    assert child.stdout.readline() == "ready\n"
+    time.sleep(0.1)
+    os.kill(child.pid, signal.SIGINT)
+    assert child.communicate(timeout=60)[0] == "3\n" and child.returncode == 0
