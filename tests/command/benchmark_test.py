@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """tulle benchmark on tiny models and a synthetic one: what it reports, not how fast this machine is."""
 
+import html.parser
 import json
 import unittest
 
@@ -43,6 +44,52 @@ RESULT_KEYS = {
 }
 
 
+class Page(html.parser.HTMLParser):
+    """What a page is made of: its tags, its text, and the elements of every chart."""
+
+    def __init__(self, source):
+        super().__init__()
+        self.source, self.tags, self.text, self.open, self.charts = source, [], "", [], []
+        self.feed(source)
+        self.close()
+        assert self.open == [], f"never closed: {self.open}"
+
+    def ids(self, tag):
+        """How many elements of that name there are, each described by elements of the page."""
+        ids = {each["id"] for each in self.identified}
+        for chart in self.charts:
+            assert set(chart["labels"]) <= ids, chart
+        return self.tags.count(tag)
+
+    identified = ()
+
+    def handle_starttag(self, tag, attributes):
+        attributes = dict(attributes)
+        self.tags.append(tag)
+        if "id" in attributes:
+            assert attributes["id"] not in {each["id"] for each in self.identified}, attributes
+            self.identified = (*self.identified, attributes)
+        if tag == "svg":
+            assert attributes["role"] == "img"
+            self.charts.append({"labels": attributes["aria-labelledby"].split(), "rect": [], "desc": ""})
+        if tag == "rect":
+            self.charts[-1]["rect"].append(attributes)
+        if tag not in {"meta"}:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attributes):
+        self.handle_starttag(tag, attributes)
+        self.open.pop()
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag, tag
+
+    def handle_data(self, data):
+        if self.open and self.open[-1] == "desc":
+            self.charts[-1]["desc"] += data
+        self.text += data
+
+
 class BenchmarkTest(CommandTest):
     def benchmark(self, *flags):
         return json.loads(self.succeed("benchmark", *flags, *SHORT, "--json"))
@@ -61,7 +108,7 @@ class BenchmarkTest(CommandTest):
             rf"Throughput \(items/sec\): {number}\nLatency Mean \(ms/batch\): {number}\n"
             rf"Latency Median \(ms/batch\): {number}\nLatency Std \(ms/batch\): {number}\nIterations: \d+\n\n",
         )
-        for words in ["KV fill: 128 tokens", "read bandwidth", "against dense_i8: decode", "against dense_f32: decode"]:
+        for words in ["KV fill: 128 tokens", "Read bandwidth", "Against dense_i8: decode", "Against dense_f32: decode"]:
             self.assertIn(words, text)
         self.assertNotIn("worthless", text)
 
@@ -69,8 +116,14 @@ class BenchmarkTest(CommandTest):
         path = self.folder / "result.json"
         printed = self.benchmark("--model", Q8_0, "-x", path, "--threads", 2, "--num-kv-cache-tokens", 7)
         self.assertEqual(printed, json.loads(path.read_text()))
-        self.assertLessEqual(DEEPSPARSE_KEYS | {"machine", "commit", "settings", "results", "ratios"}, printed.keys())
+        self.assertLessEqual(DEEPSPARSE_KEYS | {"machine", "commit", "flags", "settings", "results", "ratios"}, printed.keys())
         self.assertEqual((printed["engine"], printed["num_cores"], printed["scenario"]), ("tulle", 2, "sync"))
+        self.assertLessEqual({"processor", "cores", "instruction_set", "instruction_sets"}, printed["machine"].keys())
+        self.assertIn(printed["machine"]["instruction_set"], printed["machine"]["instruction_sets"])
+        self.assertEqual(printed["flags"]["--threads"], "2")
+        self.assertEqual(printed["flags"]["--num-kv-cache-tokens"], "7")
+        self.assertIs(printed["flags"]["--json"], True)
+        self.assertNotIn("--batch-size", printed["flags"])
         timing = printed["benchmark_result"]
         quantiles = [timing[key] for key in QUANTILES]
         self.assertEqual(quantiles, sorted(quantiles))
@@ -83,6 +136,43 @@ class BenchmarkTest(CommandTest):
             self.assertLessEqual(RESULT_KEYS, result.keys())
             self.assertGreater(min(result["decode_tokens_per_second"], result["prefill_tokens_per_second"]), 0)
         self.assertEqual([result["values"] for result in printed["results"]][1:], ["i8", "f32"])
+
+    def test_markdown(self):
+        text = self.succeed("benchmark", Q8_0, *SHORT, "--markdown", "--values", "i8").decode()
+        self.assertTrue(text.startswith(f"### {Q8_0}\n\n* Machine: "), text)
+        self.assertIn("\n* Flags: --values i8 ", text)
+        tables = [lines.splitlines() for lines in text.split("\n\n") if lines.startswith("|")]
+        self.assertEqual(len(tables), 2)
+        for table in tables:
+            self.assertEqual(len({line.count("|") for line in table}), 1, table)
+            self.assertRegex(table[1], r"\A\|(---\|)+\Z")
+            names = [line.split("|")[1].strip() for line in table[2:]]
+            self.assertEqual(names, ["model", "dense_i8", "dense_f32"])
+        self.assertRegex(tables[0][2], r"\| [\d.]+ \([\d.]+-[\d.]+\) \| [\d.]+ \([\d.]+-[\d.]+\) \|")
+
+    def test_page(self):
+        path = self.folder / "result.html"
+        name = self.folder / "<a> & b.gguf"
+        name.symlink_to(Q8_0)
+        report = self.benchmark(name, "--html", path, "--structure", "2:4")
+        page = Page(path.read_text())
+        self.assertEqual(page.ids("svg"), 4)
+        self.assertLessEqual({"svg", "title", "desc", "table", "caption", "style"}, set(page.tags))
+        self.assertFalse({"script", "link", "img", "iframe", "a"} & set(page.tags), "only what is in the page")
+        self.assertNotIn("://", page.source)
+        self.assertIn("prefers-color-scheme: dark", page.source)
+        for each in [str(name), report["commit"], report["machine"]["processor"], "--structure 2:4", "worthless"]:
+            self.assertIn(each, page.text)
+        # A bar is as long as its figure: the same share of the longest bar or spread.
+        for chart, key in zip(page.charts[:2], ["decode_spread", "prefill_spread"]):
+            spreads = [result[key] for result in report["results"]]
+            longest = max(spread["most"] for spread in spreads)
+            lengths = [float(rect["width"]) for rect in chart["rect"]]
+            self.assertEqual(len(lengths), 3)
+            for length, spread in zip(lengths, spreads):
+                self.assertAlmostEqual(length, 360 * spread["median"] / longest, delta=0.1)
+            for result in report["results"]:
+                self.assertIn(result["name"], chart["desc"])
 
     def test_baselines_are_chosen(self):
         names = lambda *flags: [result["name"] for result in self.benchmark(Q8_0, *flags)["results"]]
@@ -152,6 +242,26 @@ class BenchmarkTest(CommandTest):
             report = self.benchmark(Q8_0, *flags, "--no-baselines")
             self.assertGreater(report["results"][0]["decode_tokens_per_second"], 0, flags)
 
+    def test_passes_over_several_rows(self):
+        report = self.benchmark(Q8_0, "--verify-rows", 3, "--prompt-sequence-length", 2, "-b", 2)
+        self.assertEqual(report["settings"]["verify_rows"], 3)
+        for result in report["results"]:
+            self.assertEqual([each["rows"] for each in result["verification"]], [2, 3])
+            for each in result["verification"]:
+                cost = each["cost"]
+                self.assertGreater(min(each["ms"], cost["least"]), 0)
+                self.assertLessEqual(cost["least"], cost["median"])
+                self.assertLessEqual(cost["median"], cost["most"])
+        text = self.succeed("benchmark", Q8_0, *SHORT, "--verify-rows", 3).decode()
+        lines = text.split("in passes over one row:\n\n")[1].splitlines()
+        self.assertEqual(lines[0].split(), ["kernel", "2", "rows", "3", "rows"])
+        self.assertEqual([line.split()[:2] for line in lines[1:]],
+                         [["model", "dense_i8"], ["dense_i8", "dense_i8"], ["dense_f32", "dense_f32"]])
+        for line in lines[1:]:
+            self.assertEqual(len(line.split()), 4)
+        self.assertEqual(self.model(Q8_0, "--verify-rows", 1)["verification"], [])
+        self.assertNotIn("one row", self.succeed("benchmark", Q8_0, *SHORT, "--verify-rows", 1).decode())
+
     def test_a_synthetic_shape(self):
         text = self.succeed(
             "benchmark", "--shape", "smollm2-135m", "--structure", "2:4", "--no-baselines", *SHORT
@@ -187,9 +297,12 @@ class BenchmarkTest(CommandTest):
         refuse(2, "--model", Q8_0, Q8_0, saying="--model")
         refuse(2, "--shape", "gpt-5", saying="--shape")
         refuse(2, Q8_0, "--kernel", "dense_i8", "--values", "i8", saying="--kernel")
-        refuse(2, Q8_0, "--sequence-length", 100, saying="130")
-        refuse(2, Q8_0, "--cache", "sliding", "--window", 64, saying="130")
+        refuse(2, Q8_0, "--sequence-length", 100, saying="137")
+        refuse(2, Q8_0, "--cache", "sliding", "--window", 64, saying="137")
         refuse(2, Q8_0, "--batch-size", 0, saying="--batch-size")
+        refuse(1, Q8_0, "--html", self.folder / "no" / "x.html", saying="cannot create")
+        refuse(2, Q8_0, "--markdown", "--json", saying="--markdown")
+        refuse(2, Q8_0, "--verify-rows", 0, saying="--verify-rows")
         refuse(2, Q8_0, "--scenario", "bursts", saying="--scenario")
 
     def test_the_environment_names_the_model(self):

@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file tulle benchmark: how fast a model is, beside its own dense forms.
 #include <algorithm>
-#include <cerrno>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <memory>
 #include <string>
 #include <thread>
 #include <tulle/core/error.hpp>
-#include <utility>
 #include <vector>
 
+#include "benchmark_html.hpp"
 #include "benchmark_report.hpp"
 #include "benchmark_subject.hpp"
+#include "benchmark_text.hpp"
 #include "command_line.hpp"
 #include "model_flags.hpp"
 #include "model_path.hpp"
+#include "new_file.hpp"
 #include "pipeline.hpp"
 #include "progress_bar.hpp"
 #include "streams.hpp"
@@ -25,11 +25,14 @@
 
 namespace {
 
+using OrderedJson = nlohmann::ordered_json;
+
 constexpr const char* footer =
     R"(The first lines are DeepSparse's: an item is one step, which takes --input-ids-length tokens of every sequence
 while the cache holds --num-kv-cache-tokens of them. The table then shows the model and its baselines (the same weights
 as dense int8 and dense f32), which run in turns; figures are medians. The bandwidth is the share of what the threads
-read from memory in the same run. Prefill is the prompt's tokens per second of the time to the first token.
+read from memory in the same run. Prefill is the prompt's tokens per second of the time to the first token. The last
+table tells what a pass over several rows of one sequence costs, in passes over one row: what speculative decoding pays.
 
 --shape runs weights that mean nothing. --sparsity prunes every linear layer by magnitude, the head too, in memory:
 that is for speed only. 2:4, 8:16 and the like imply their sparsity; in 8:16-gap4 no kept column is more than 4 after
@@ -38,14 +41,15 @@ the one before, which is what the 8:16 kernel reads.
 Examples:
   tulle benchmark model.gguf
   tulle benchmark --shape codegen-350m --sparsity 0.5 --structure unstructured --threads 2
-  tulle benchmark models/llama-8b --structure 8:16 --no-baselines -x result.json)";
+  tulle benchmark models/llama-8b --structure 8:16 --no-baselines -x result.json --html result.html)";
 
 struct Flags {
   ModelFlags model;
-  std::string path, shape, structure, values, scenario = "sync", pinning = "none", baselines = "both", export_path;
+  std::string path, shape, structure, values, scenario = "sync", pinning = "none", baselines = "both", export_path,
+                                              html_path;
   double sparsity = 0;
   BenchmarkPlan plan;
-  bool no_baselines = false, quiet = false, json = false;
+  bool no_baselines = false, quiet = false, json = false, markdown = false;
   CLI::Option* sparsity_flag = nullptr;
 };
 
@@ -89,7 +93,7 @@ void check(const Flags& flags) {
   const tulle::EngineOptions& engine = flags.model.engine;
   if (engine.sequence_length != 0 && engine.sequence_length < needed) {
     throw UsageError("--sequence-length must be at least " + std::to_string(needed) +
-                     " for these --num-kv-cache-tokens, --input-ids-length and --prompt-tokens");
+                     " for these --num-kv-cache-tokens, --input-ids-length, --prompt-tokens and --verify-rows");
   }
   if (engine.window != 0 && engine.window < needed) {
     throw UsageError("--window must be at least " + std::to_string(needed) +
@@ -109,24 +113,22 @@ std::vector<Contestant> contestants(const Flags& flags, const BenchmarkSubject& 
   return all;
 }
 
-struct CloseFile {
-  void operator()(std::FILE* file) const { std::fclose(file); }
-};
-using File = std::unique_ptr<std::FILE, CloseFile>;
-
-File create(const std::string& path) {
-  File file(path.empty() ? nullptr : std::fopen(path.c_str(), "wb"));
-  if (!path.empty() && !file) tulle::fail(tulle::ErrorCode::io, "cannot create ", path, ": ", std::strerror(errno));
-  return file;
+/// The flags that were given, with their values; true for one that takes none.
+OrderedJson given_flags(const CLI::App& app) {
+  OrderedJson given = OrderedJson::object();
+  for (const CLI::Option* option : app.get_options()) {
+    if (option->count() == 0 || option->get_positional()) continue;
+    OrderedJson& value = given[option->get_name()];
+    if (option->get_items_expected_max() == 0) {
+      value = true;
+    } else {
+      value = option->as<std::string>();
+    }
+  }
+  return given;
 }
 
-void write(File file, const std::string& text, const std::string& path) {
-  const bool written = std::fwrite(text.data(), 1, text.size(), file.get()) == text.size();
-  if (std::fclose(file.release()) != 0 || !written)
-    tulle::fail(tulle::ErrorCode::io, "cannot write ", path, ": ", std::strerror(errno));
-}
-
-int benchmark(const Flags& flags) {
+int benchmark(const Flags& flags, const CLI::App& app) {
   check(flags);
   const Pruning pruning = wanted_pruning(flags);
   const std::string kernel = wanted_kernel(flags, pruning);
@@ -143,19 +145,21 @@ int benchmark(const Flags& flags) {
                          .caveat = subject.caveat(),
                          .structure = subject.structure(),
                          .sparsity = subject.sparsity(),
+                         .flags = given_flags(app),
                          .plan = flags.plan,
                          .threads = flags.model.engine.threads == 0 ? cores : flags.model.engine.threads,
                          .contestants = contestants(flags, subject, kernel)};
-  File file = create(flags.export_path);
+  NewFile json_file(flags.export_path), html_file(flags.html_path);
   {
     ProgressBar bar;
     run_in_turns(result.contestants, flags.plan, result.threads, flags.quiet ? tulle::Progress() : bar.progress());
   }
   const auto report = benchmark_report(result);
-  const std::string dump = report.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
-  if (file) write(std::move(file), dump, flags.export_path);
+  const std::string dump = report.dump(2, ' ', false, OrderedJson::error_handler_t::replace) + "\n";
+  json_file.write(dump);
+  html_file.write(benchmark_html(report));
   Output output;
-  output.write(flags.json ? dump : benchmark_text(report));
+  output.write(flags.json ? dump : flags.markdown ? benchmark_markdown(report) : benchmark_text(report));
   output.flush();
   return 0;
 }
@@ -195,13 +199,18 @@ void add_flags(CLI::App& app, Flags& flags) {
       ->check(range(std::size_t{0}, most));
   add("--prompt-tokens", plan.prompt_tokens, "N", "Length of the prompt whose prefill is measured")
       ->check(range(std::size_t{1}, most));
+  add("--verify-rows", plan.verify_rows, "N",
+      "Time passes over 2 to N tokens of one sequence, as speculative decoding verifies guesses; 1: none")
+      ->check(range(std::size_t{1}, std::size_t{64}));
   add("-t,--time", plan.seconds, "S", "Seconds of measured steps of each model")->check(range(1e-3, 1e6));
   add("-w,--warmup-time", plan.warmup_seconds, "S", "Seconds of steps of each before that")->check(range(0.0, 1e6));
   add_name("-s,--scenario", flags.scenario, {"sync", "async", "elastic", "singlestream", "multistream"},
            "What DeepSparse knows; all run as sync", "sync|async|elastic");
   add_name("--thread-pinning,--pin", flags.pinning, {"none", "core", "numa"}, "Only none is built");
   add("-x,--export-path", flags.export_path, "FILE", "Also write the JSON object to this file");
-  app.add_flag("--json", flags.json, "Print one JSON object");
+  add("--html", flags.html_path, "FILE", "Also write a page with charts to this file");
+  CLI::Option* json = app.add_flag("--json", flags.json, "Print one JSON object");
+  app.add_flag("--markdown", flags.markdown, "Print facts and tables in markdown")->excludes(json);
   app.add_flag("-q,--quiet", flags.quiet, "No notes and no progress on stderr");
   flags.model.add_to(app);
   app.add_option("--ncores", flags.model.engine.threads)->check(range(std::size_t{0}, std::size_t{1024}))->group("");
@@ -217,5 +226,5 @@ Command benchmark_command(CLI::App& program) {
   app->footer(footer);
   const auto flags = std::make_shared<Flags>();
   add_flags(*app, *flags);
-  return {app, [flags] { return benchmark(*flags); }};
+  return {app, [flags, app] { return benchmark(*flags, *app); }};
 }

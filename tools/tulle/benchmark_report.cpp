@@ -4,11 +4,8 @@
 #include <algorithm>
 #include <bench/measure.hpp>
 #include <cmath>
-#include <cstdarg>
-#include <cstdio>
 #include <map>
 #include <numeric>
-#include <string_view>
 #include <thread>
 #include <tulle/tensor/isa.hpp>
 #include <utility>
@@ -30,7 +27,7 @@ double deviation(const std::vector<double>& values) {
 
 OrderedJson spread(const std::vector<double>& values) {
   const auto [least, most] = std::minmax_element(values.begin(), values.end());
-  return {{"median", median(values)}, {"least", *least}, {"most", *most}};
+  return {{"median", bench::median(values)}, {"least", *least}, {"most", *most}};
 }
 
 /// `amount` over every time: tokens a second.
@@ -54,7 +51,7 @@ OrderedJson step_statistics(const Contestant& contestant, std::size_t batch) {
                      {"items_per_sec", static_cast<double>(batch * steps.size()) / total},
                      {"seconds_ran", total},
                      {"iterations", steps.size()},
-                     {"median", 1e3 * median(steps)},
+                     {"median", 1e3 * bench::median(steps)},
                      {"mean", 1e3 * mean(steps)},
                      {"std", 1e3 * deviation(steps)}};
   for (const auto& [name, share] : std::initializer_list<std::pair<const char*, double>>{{"25.0%", 0.25},
@@ -64,9 +61,21 @@ OrderedJson step_statistics(const Contestant& contestant, std::size_t batch) {
                                                                                          {"95.0%", 0.95},
                                                                                          {"99.0%", 0.99},
                                                                                          {"99.9%", 0.999}}) {
-    result[name] = 1e3 * quantile(steps, share);
+    result[name] = 1e3 * bench::quantile(steps, share);
   }
   return result;
+}
+
+/// What passes over 2, 3, ... rows of one sequence take, also as a multiple of a pass over one row in the same round.
+OrderedJson verification(const Contestant& contestant) {
+  OrderedJson passes = OrderedJson::array();
+  const auto& seconds = contestant.verifications();
+  for (std::size_t rows = 2; rows <= seconds.size(); ++rows) {
+    passes.push_back({{"rows", rows},
+                      {"ms", 1e3 * bench::median(seconds[rows - 1])},
+                      {"cost", ratio(seconds[0], seconds[rows - 1])}});
+  }
+  return passes;
 }
 
 /// Bytes of the packed matrices by kernel.
@@ -100,10 +109,11 @@ OrderedJson describe(const Contestant& contestant, const BenchmarkResult& run) {
           {"decode_tokens_per_second", decode["median"]},
           {"prefill_tokens_per_second", prefill["median"]},
           {"bytes_per_token", bytes / static_cast<double>(plan.step_tokens())},
-          {"bandwidth_share", bytes * median(per_byte)},
-          {"time_to_first_token_ms", 1e3 * median(contestant.prefills())},
+          {"bandwidth_share", bytes * bench::median(per_byte)},
+          {"time_to_first_token_ms", 1e3 * bench::median(contestant.prefills())},
           {"decode_spread", decode},
           {"prefill_spread", prefill},
+          {"verification", verification(contestant)},
           {"kernel_bytes", kernels},
           {"weights_bytes", contestant.model().weights().size_bytes()},
           {"iterations", contestant.steps().size()},
@@ -116,43 +126,6 @@ OrderedJson instruction_sets() {
     if (tulle::machine_has(set)) names.push_back(tulle::instruction_set_name(set));
   }
   return names;
-}
-
-[[gnu::format(printf, 1, 2)]] std::string format(const char* form, ...) {
-  char text[512];
-  va_list arguments;
-  va_start(arguments, form);
-  std::vsnprintf(text, sizeof text, form, arguments);
-  va_end(arguments);
-  return text;
-}
-
-std::string table(const OrderedJson& report) {
-  std::string text =
-      format("%-10s %-22s %8s %28s %9s %11s %9s %10s %10s\n", "", "kernel", "MiB", "decode tokens/s (least-most)",
-             "bandwidth", "MB/token", "prefill/s", "TTFT ms", "prefills");
-  for (const OrderedJson& result : report["results"]) {
-    const OrderedJson& decode = result["decode_spread"];
-    const std::string spread = format("%.2f (%.2f-%.2f)", decode["median"].get<double>(), decode["least"].get<double>(),
-                                      decode["most"].get<double>());
-    std::string kernel = result["kernel"];
-    if (result["kernel_bytes"].size() > 1) kernel += format(" +%zu", result["kernel_bytes"].size() - 1);
-    text += format("%-10s %-22s %8.1f %28s %8.0f%% %11.3f %9.1f %10.1f %10zu\n",
-                   result["name"].get<std::string>().c_str(), kernel.c_str(),
-                   result["weights_bytes"].get<double>() / (1 << 20), spread.c_str(),
-                   100 * result["bandwidth_share"].get<double>(), result["bytes_per_token"].get<double>() / 1e6,
-                   result["prefill_tokens_per_second"].get<double>(), result["time_to_first_token_ms"].get<double>(),
-                   result["prefills"].get<std::size_t>());
-  }
-  for (const auto& [name, ratios] : report["ratios"].items()) {
-    text += format("The model against %s:", name.c_str());
-    for (const char* what : {"decode", "prefill"}) {
-      const OrderedJson& spread = ratios[what];
-      text += format(" %s %.2fx (%.2f-%.2f)%s", what, spread["median"].get<double>(), spread["least"].get<double>(),
-                     spread["most"].get<double>(), what == std::string_view("decode") ? "," : "\n");
-    }
-  }
-  return text;
 }
 
 }  // namespace
@@ -185,8 +158,10 @@ OrderedJson benchmark_report(const BenchmarkResult& run) {
                        {"instruction_set", tulle::instruction_set_name(tulle::active_instruction_set())},
                        {"read_bytes_per_second", spread(bandwidths)}};
   report["commit"] = TULLE_COMMIT;
+  report["flags"] = run.flags;
   report["settings"] = {{"num_kv_cache_tokens", plan.kv_tokens},
                         {"prompt_tokens", plan.prompt_tokens},
+                        {"verify_rows", plan.verify_rows},
                         {"warmup_time", plan.warmup_seconds},
                         {"caveat", run.caveat}};
   report["results"] = OrderedJson::array();
@@ -198,31 +173,4 @@ OrderedJson benchmark_report(const BenchmarkResult& run) {
                                            {"prefill", ratio(model.prefills(), contestant.prefills())}};
   }
   return report;
-}
-
-std::string benchmark_text(const OrderedJson& report) {
-  const OrderedJson& result = report["benchmark_result"];
-  const OrderedJson& machine = report["machine"];
-  const OrderedJson& settings = report["settings"];
-  const OrderedJson& bandwidth = machine["read_bytes_per_second"];
-  std::string text = "Original Model Path: " + report["orig_model_path"].get<std::string>() + "\n";
-  text += format("Batch Size: %zu\nSequence Length: %zu\nInput IDs Length: %zu\nScenario: sync\n",
-                 report["batch_size"].get<std::size_t>(), report["sequence_length"].get<std::size_t>(),
-                 report["input_ids_length"].get<std::size_t>());
-  text += format("Throughput (items/sec): %.4f\nLatency Mean (ms/batch): %.4f\nLatency Median (ms/batch): %.4f\n",
-                 result["items_per_sec"].get<double>(), result["mean"].get<double>(), result["median"].get<double>());
-  text += format("Latency Std (ms/batch): %.4f\nIterations: %zu\n\n", result["std"].get<double>(),
-                 result["iterations"].get<std::size_t>());
-  text += machine["processor"].get<std::string>() + ", " + machine["instruction_set"].get<std::string>();
-  text += format(", %zu of %zu threads; read bandwidth %.1f GB/s (%.1f-%.1f)\n", report["num_cores"].get<std::size_t>(),
-                 machine["cores"].get<std::size_t>(), bandwidth["median"].get<double>() / 1e9,
-                 bandwidth["least"].get<double>() / 1e9, bandwidth["most"].get<double>() / 1e9);
-  text += format("KV fill: %zu tokens; prompt: %zu tokens\n", settings["num_kv_cache_tokens"].get<std::size_t>(),
-                 settings["prompt_tokens"].get<std::size_t>());
-  const std::string caveat = settings["caveat"];
-  const OrderedJson& first = report["results"].front();
-  text += format("Zeros in linear layers: %.1f %% (%s)\n", 100 * first["sparsity"].get<double>(),
-                 first["structure"].get<std::string>().c_str());
-  if (!caveat.empty()) text += caveat + "\n";
-  return text + "\n" + table(report);
 }

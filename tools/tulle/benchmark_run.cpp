@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <bench/measure.hpp>
 #include <chrono>
-#include <cmath>
 #include <random>
 #include <utility>
 
@@ -53,12 +52,12 @@ std::size_t kv_row_bytes(const std::string& dtype, std::size_t head_dim) {
 
 Contestant::Contestant(std::string name, std::shared_ptr<const tulle::Model<tulle::AnyKernel>> model,
                        tulle::EngineOptions options, const BenchmarkPlan& plan)
-    : name_(std::move(name)), model_(std::move(model)), plan_(plan) {
+    : name_(std::move(name)), model_(std::move(model)), plan_(plan), verifications_(plan.verify_rows) {
   const tulle::Architecture& architecture = model_->architecture();
   if (options.cache_dtype == "auto") options.cache_dtype = is_float(*model_) ? "f32" : "f16";
   kv_row_bytes_ = kv_row_bytes(options.cache_dtype, architecture.head_dim);
   options.sequences = plan.batch + 1;
-  options.prompt_sequence_length = std::max(options.prompt_sequence_length, plan.step_tokens());
+  options.prompt_sequence_length = std::max({options.prompt_sequence_length, plan.step_tokens(), plan.verify_rows});
   engine_ = assemble_engine(model_, options);
 
   tulle::SequenceOptions fill;
@@ -70,7 +69,7 @@ Contestant::Contestant(std::string name, std::shared_ptr<const tulle::Model<tull
   }
   while (engine_->step(ignore)) {
   }
-  more_ = random_tokens(plan.input_ids - 1, architecture.vocabulary, 1000);
+  more_ = random_tokens(std::max(plan.input_ids, plan.verify_rows) - 1, architecture.vocabulary, 1000);
   prompt_ = random_tokens(plan.prompt_tokens, architecture.vocabulary, 1001);
   prompt_sequence_ = engine_->start(std::span(prompt_).first(1), tulle::SamplerChain(), fill);
   (void)engine_->step(ignore);
@@ -85,12 +84,12 @@ std::size_t Contestant::step_bytes() const noexcept {
   return bytes + plan_.batch * rows * kv_row_bytes_;
 }
 
-double Contestant::step() {
+double Contestant::step(std::span<const tulle::SequenceId> sequences, std::size_t tokens) {
   tulle::SequenceOptions options = one_token();
-  options.prompt_logits = plan_.input_ids > 1;
-  for (const tulle::SequenceId id : sequences_) {
+  options.prompt_logits = tokens > 1;
+  for (const tulle::SequenceId id : sequences) {
     engine_->truncate(id, plan_.kv_tokens + 1);
-    engine_->resume(id, more_, tulle::SamplerChain(), options);
+    engine_->resume(id, std::span(more_).first(tokens - 1), tulle::SamplerChain(), options);
   }
   const auto begin = Clock::now();
   (void)engine_->step(ignore);
@@ -99,28 +98,60 @@ double Contestant::step() {
 
 void Contestant::warm_up() {
   const auto begin = Clock::now();
-  while (seconds_since(begin) < plan_.warmup_seconds) (void)step();
+  while (seconds_since(begin) < plan_.warmup_seconds) (void)step(sequences_, plan_.input_ids);
 }
 
-void Contestant::run_prefill() {
+double Contestant::run_prefill() {
   engine_->truncate(prompt_sequence_, 0);
   const auto begin = Clock::now();
   engine_->resume(prompt_sequence_, prompt_, tulle::SamplerChain(), one_token());
   while (engine_->step(ignore)) {
   }
   prefills_.push_back(seconds_since(begin));
+  return prefills_.back();
+}
+
+double Contestant::run_verifications() {
+  const std::span<const tulle::SequenceId> one = std::span(sequences_).first(1);
+  double seconds = step(one, 1);
+  for (std::size_t rows = 1; rows <= verifications_.size(); ++rows) {
+    verifications_[rows - 1].push_back(step(one, rows));
+    seconds += verifications_[rows - 1].back();
+  }
+  return seconds;
 }
 
 void Contestant::run_steps(double seconds, double bandwidth) {
   const std::size_t first = steps_.size();
-  (void)step();
+  (void)step(sequences_, plan_.input_ids);
   const auto begin = Clock::now();
   do {
-    steps_.push_back(step());
+    steps_.push_back(step(sequences_, plan_.input_ids));
   } while (seconds_since(begin) < seconds);
   bandwidths_.push_back(bandwidth);
-  round_medians_.push_back(median({steps_.begin() + static_cast<std::ptrdiff_t>(first), steps_.end()}));
+  round_medians_.push_back(bench::median({steps_.begin() + static_cast<std::ptrdiff_t>(first), steps_.end()}));
 }
+
+namespace {
+
+/// Lets all contestants do something once a round, at least once, until it has taken the slowest of them that long.
+class Budget {
+ public:
+  explicit Budget(double seconds) : seconds_(seconds) {}
+
+  void spend(std::vector<Contestant>& contestants, double (Contestant::*run)()) {
+    if (rounds_ > 0 && spent_ * (rounds_ + 1) / rounds_ > seconds_) return;
+    double slowest = 0;
+    for (Contestant& contestant : contestants) slowest = std::max(slowest, (contestant.*run)());
+    spent_ += slowest;
+    ++rounds_;
+  }
+
+ private:
+  double seconds_, spent_ = 0, rounds_ = 0;
+};
+
+}  // namespace
 
 void run_in_turns(std::vector<Contestant>& contestants, const BenchmarkPlan& plan, std::size_t threads,
                   const tulle::Progress& progress) {
@@ -131,17 +162,10 @@ void run_in_turns(std::vector<Contestant>& contestants, const BenchmarkPlan& pla
 
   constexpr double least_rounds = 3, most_rounds = 40, seconds_of_round = 0.25;
   const auto rounds = static_cast<std::size_t>(std::clamp(plan.seconds / seconds_of_round, least_rounds, most_rounds));
-  double prefill_seconds = 0;  // of the slowest model
+  Budget prefills(plan.seconds), verifications(plan.seconds);
   for (std::size_t round = 0; round < rounds; ++round) {
-    const auto prefills = static_cast<double>(contestants.front().prefills().size());
-    if (prefills == 0 || prefill_seconds * (prefills + 1) / prefills <= plan.seconds) {
-      double slowest = 0;
-      for (Contestant& contestant : contestants) {
-        contestant.run_prefill();
-        slowest = std::max(slowest, contestant.prefills().back());
-      }
-      prefill_seconds += slowest;
-    }
+    prefills.spend(contestants, &Contestant::run_prefill);
+    if (plan.verify_rows > 1) verifications.spend(contestants, &Contestant::run_verifications);
     for (Contestant& contestant : contestants) {
       const double bandwidth = static_cast<double>(bench::BandwidthProbe::bytes) / bench::seconds_of([&] { probe(); });
       contestant.run_steps(plan.seconds / static_cast<double>(rounds), bandwidth);
@@ -149,13 +173,3 @@ void run_in_turns(std::vector<Contestant>& contestants, const BenchmarkPlan& pla
     if (progress) progress("measuring", static_cast<double>(round + 1) / static_cast<double>(rounds));
   }
 }
-
-double quantile(std::vector<double> values, double share) {
-  std::sort(values.begin(), values.end());
-  const double place = share * static_cast<double>(values.size() - 1);
-  const auto below = static_cast<std::size_t>(place);
-  const std::size_t above = std::min(below + 1, values.size() - 1);
-  return values[below] + (place - std::floor(place)) * (values[above] - values[below]);
-}
-
-double median(std::vector<double> values) { return quantile(std::move(values), 0.5); }

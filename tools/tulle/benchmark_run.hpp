@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <memory>
+#include <span>
 #include <string>
 #include <tulle/core/progress.hpp>
 #include <tulle/generate/engine.hpp>
@@ -12,15 +13,18 @@
 
 struct BenchmarkPlan {
   std::size_t batch = 1;
-  std::size_t input_ids = 1;      ///< tokens that a step takes from every sequence
-  std::size_t kv_tokens = 128;    ///< that the cache holds of every sequence before a step
+  std::size_t input_ids = 1;    ///< tokens that a step takes from every sequence
+  std::size_t kv_tokens = 128;  ///< that the cache holds of every sequence before a step
   std::size_t prompt_tokens = 512;
-  double seconds = 10;            ///< of measured steps of every model, and at most of prefills
+  std::size_t verify_rows = 8;  ///< passes over 1 to so many rows of one sequence are measured; 1: none
+  double seconds = 10;          ///< of measured steps of every model, and at most of prefills and of such passes
   double warmup_seconds = 2;
 
   std::size_t step_tokens() const noexcept { return batch * input_ids; }
   /// Positions that a sequence reaches.
-  std::size_t sequence_length() const noexcept { return std::max(kv_tokens + 1 + input_ids, prompt_tokens + 1); }
+  std::size_t sequence_length() const noexcept {
+    return std::max(kv_tokens + 1 + std::max(input_ids, verify_rows), prompt_tokens + 1);
+  }
 };
 
 /// One of the models that are compared. All times are seconds.
@@ -38,18 +42,23 @@ class Contestant {
   std::size_t step_bytes() const noexcept;
 
   void warm_up();
-  void run_prefill();
+  double run_prefill();  ///< seconds that it took
+  /// A pass over one row of one sequence, over two, ... as a verification of guessed tokens is. Seconds of all of them.
+  double run_verifications();
   /// Steps for so long, at least one; a first one, whose weights are not in any cache yet, does not count.
   /// `bandwidth`: bytes a second that were read just before.
   void run_steps(double seconds, double bandwidth);
 
   const std::vector<double>& steps() const noexcept { return steps_; }
   const std::vector<double>& round_medians() const noexcept { return round_medians_; }  ///< of steps, one a round
-  const std::vector<double>& bandwidths() const noexcept { return bandwidths_; }  ///< one a round
+  const std::vector<double>& bandwidths() const noexcept { return bandwidths_; }        ///< one a round
   const std::vector<double>& prefills() const noexcept { return prefills_; }  ///< from the prompt to its first token
+  /// [rows - 1]: of passes over so many rows, one a round that had them.
+  const std::vector<std::vector<double>>& verifications() const noexcept { return verifications_; }
 
  private:
-  double step();
+  /// The next `tokens` of every one of `sequences`.
+  double step(std::span<const tulle::SequenceId> sequences, std::size_t tokens);
 
   std::string name_;
   std::shared_ptr<const tulle::Model<tulle::AnyKernel>> model_;
@@ -60,13 +69,9 @@ class Contestant {
   tulle::SequenceId prompt_sequence_;
   std::vector<tulle::Token> more_, prompt_;
   std::vector<double> steps_, round_medians_, bandwidths_, prefills_;
+  std::vector<std::vector<double>> verifications_;
 };
 
 /// Runs the models in turns, each after a probe of the read bandwidth. Errors: memory.
 void run_in_turns(std::vector<Contestant>& contestants, const BenchmarkPlan& plan, std::size_t threads,
                   const tulle::Progress& progress);
-
-double median(std::vector<double> values);
-
-/// The value below which `share` of them lie, between neighbours in proportion.
-double quantile(std::vector<double> values, double share);

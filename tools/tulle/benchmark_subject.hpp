@@ -20,8 +20,8 @@ class BenchmarkSubject {
   static BenchmarkSubject of_model(const std::string& path, const Pruning& pruning);
 
   const std::string& name() const noexcept { return name_; }
-  const std::string& path() const noexcept { return path_; }      ///< empty for a shape
-  const std::string& caveat() const noexcept { return caveat_; }  ///< empty for a model as it is
+  const std::string& path() const noexcept { return path_; }         ///< empty for a shape
+  const std::string& caveat() const noexcept { return caveat_; }     ///< empty for a model as it is
   std::string structure() const { return std::string(structure_); }  ///< of the zeros in most of the linear weights
   double sparsity() const noexcept { return sparsity_; }
 

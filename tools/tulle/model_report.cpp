@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model_report.hpp"
 
-#include <algorithm>
-#include <cstdio>
 #include <map>
 #include <string_view>
 #include <tulle/tensor/sparsity.hpp>
 #include <utility>
 #include <vector>
 
+#include "formatted.hpp"
 #include "progress_bar.hpp"
+#include "text_table.hpp"
 
 namespace {
 
@@ -36,34 +36,11 @@ tulle::Sparsity measure(const tulle::EncodedTensor& tensor) {
 }
 
 std::string mebibytes(std::size_t bytes) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.1f MiB", static_cast<double>(bytes) / (1 << 20));
-  return text;
+  return formatted("%.1f MiB", static_cast<double>(bytes) / (1 << 20));
 }
 
 std::string percent(double share) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.2f %%", 100 * share);
-  return text;
-}
-
-/// An empty line, then columns as wide as their widest cell; the first row is the heading.
-std::string table(const std::vector<std::vector<std::string>>& rows) {
-  std::vector<std::size_t> widths(rows.front().size(), 0);
-  for (const auto& row : rows) {
-    for (std::size_t column = 0; column < row.size(); ++column)
-      widths[column] = std::max(widths[column], row[column].size());
-  }
-  std::string text = "\n";
-  for (const auto& row : rows) {
-    text += " ";
-    for (std::size_t column = 0; column < row.size(); ++column) {
-      text += " " + row[column];
-      if (column + 1 < row.size()) text.append(widths[column] - row[column].size() + 1, ' ');
-    }
-    text += "\n";
-  }
-  return text;
+  return formatted("%.2f %%", 100 * share);
 }
 
 std::string shape_text(const OrderedJson& shape) {
@@ -147,7 +124,7 @@ std::string as_text(const OrderedJson& report) {
     text += "  " + key + ": " + (value.is_string() ? value.get<std::string>() : value.dump()) + "\n";
   }
 
-  std::vector<std::vector<std::string>> rows{{"tensor", "shape", "type", "bytes", "zeros", "structure", "kernel"}};
+  TableRows rows{{"tensor", "shape", "type", "bytes", "zeros", "structure", "kernel"}};
   for (const auto& tensor : report["tensors"]) {
     rows.push_back({tensor["name"], shape_text(tensor["shape"]), tensor["type"], tensor["bytes"].dump()});
     if (!tensor.contains("kernel")) continue;
@@ -155,13 +132,13 @@ std::string as_text(const OrderedJson& report) {
     rows.back().push_back(tensor["structure"]);
     rows.back().push_back(tensor["kernel"]);
   }
-  text += table(rows);
+  text.append("\n").append(text_table(rows));
 
   rows = {{"type", "tensors", "elements", "size"}};
   for (const auto& [type, sum] : report["types"].items()) {
     rows.push_back({type, sum["tensors"].dump(), sum["elements"].dump(), mebibytes(sum["bytes"])});
   }
-  text += table(rows);
+  text.append("\n").append(text_table(rows));
 
   std::map<std::string, std::pair<std::size_t, std::size_t>> kernels;  // name -> matrices, packed bytes
   for (const auto& matrix : report["matrices"]) {
@@ -171,7 +148,7 @@ std::string as_text(const OrderedJson& report) {
   }
   rows = {{"kernel", "packed matrices", "size"}};
   for (const auto& [name, sum] : kernels) rows.push_back({name, std::to_string(sum.first), mebibytes(sum.second)});
-  text += table(rows);
+  text.append("\n").append(text_table(rows));
 
   const auto& memory = report["memory"];
   text += "\nzeros in linear matrices: " + percent(report["sparsity"]) +

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "benchmark_tables.hpp"
+
+#include <cstddef>
+
+#include "formatted.hpp"
+
+namespace {
+
+using OrderedJson = nlohmann::ordered_json;
+
+std::string joined(const OrderedJson& names, const char* joint) {
+  std::string text;
+  for (const std::string name : names) text += (text.empty() ? "" : joint) + name;
+  return text;
+}
+
+/// As a shell would read them again, but for quotes.
+std::string flags_text(const OrderedJson& flags) {
+  std::string text;
+  for (const auto& [name, value] : flags.items()) {
+    text += (text.empty() ? "" : " ") + name;
+    if (value.is_string()) text.append(" ").append(value.get<std::string>());
+  }
+  return text;
+}
+
+OrderedJson in_gigabytes(const OrderedJson& spread) {
+  OrderedJson scaled;
+  for (const auto& [name, bytes] : spread.items()) scaled[name] = bytes.get<double>() / 1e9;
+  return scaled;
+}
+
+}  // namespace
+
+std::string spread_text(const OrderedJson& spread, int digits) {
+  return formatted("%.*f (%.*f-%.*f)", digits, spread["median"].get<double>(), digits, spread["least"].get<double>(),
+                   digits, spread["most"].get<double>());
+}
+
+std::vector<Fact> benchmark_facts(const OrderedJson& report) {
+  const OrderedJson& machine = report["machine"];
+  const OrderedJson& settings = report["settings"];
+  const OrderedJson& model = report["results"].front();
+  std::vector<Fact> facts{
+      {"Machine", machine["processor"].get<std::string>() + ", " + machine["instruction_set"].get<std::string>() +
+                      " (has " + joined(machine["instruction_sets"], ", ") + "), " +
+                      formatted("%zu threads on %zu cores", report["num_cores"].get<std::size_t>(),
+                                machine["cores"].get<std::size_t>())},
+      {"Read bandwidth", spread_text(in_gigabytes(machine["read_bytes_per_second"]), 1) + " GB/s"},
+      {"Commit", report["version"].get<std::string>() + ", " + report["commit"].get<std::string>()},
+      {"Flags", flags_text(report["flags"])},
+      {"KV fill", formatted("%zu tokens; prompt: %zu tokens", settings["num_kv_cache_tokens"].get<std::size_t>(),
+                            settings["prompt_tokens"].get<std::size_t>())},
+      {"Zeros in linear layers", formatted("%.1f %% (%s)", 100 * model["sparsity"].get<double>(),
+                                           model["structure"].get<std::string>().c_str())}};
+  if (settings["caveat"] != "") facts.emplace_back("Caveat", settings["caveat"]);
+  for (const auto& [name, ratios] : report["ratios"].items()) {
+    facts.emplace_back("Against " + name,
+                       formatted("decode %s times as fast, prefill %s times", spread_text(ratios["decode"], 2).c_str(),
+                                 spread_text(ratios["prefill"], 2).c_str()));
+  }
+  return facts;
+}
+
+TableRows result_table(const OrderedJson& report) {
+  TableRows rows{{"", "kernel", "MiB", "decode tokens/s (least-most)", "prefill tokens/s (least-most)", "MB/token",
+                  "share of bandwidth", "TTFT ms"}};
+  for (const OrderedJson& result : report["results"]) {
+    std::string kernel = result["kernel"];
+    if (result["kernel_bytes"].size() > 1) kernel += formatted(" +%zu", result["kernel_bytes"].size() - 1);
+    rows.push_back({result["name"], kernel, formatted("%.1f", result["weights_bytes"].get<double>() / (1 << 20)),
+                    spread_text(result["decode_spread"], 2), spread_text(result["prefill_spread"], 1),
+                    formatted("%.3f", result["bytes_per_token"].get<double>() / 1e6),
+                    formatted("%.0f %%", 100 * result["bandwidth_share"].get<double>()),
+                    formatted("%.1f", result["time_to_first_token_ms"].get<double>())});
+  }
+  return rows;
+}
+
+TableRows verification_table(const OrderedJson& report) {
+  TableRows rows;
+  for (const OrderedJson& result : report["results"]) {
+    if (result["verification"].empty()) continue;
+    if (rows.empty()) rows.push_back({"", "kernel"});
+    const bool first = rows.size() == 1;
+    rows.push_back({result["name"], result["kernel"]});
+    for (const OrderedJson& pass : result["verification"]) {
+      if (first) rows.front().push_back(formatted("%zu rows", pass["rows"].get<std::size_t>()));
+      rows.back().push_back(formatted("%.2f", pass["cost"]["median"].get<double>()));
+    }
+  }
+  return rows;
+}

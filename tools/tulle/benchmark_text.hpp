@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file What `tulle benchmark` prints for people.
+#pragma once
+
+#include <string>
+#include <tulle/core/json.hpp>
+
+/// DeepSparse's lines, then facts and tables. `report`, here and below: from `benchmark_report`.
+std::string benchmark_text(const nlohmann::ordered_json& report);
+
+/// The same without DeepSparse's lines, to paste into a document.
+std::string benchmark_markdown(const nlohmann::ordered_json& report);
