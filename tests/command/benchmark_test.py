@@ -3,6 +3,7 @@
 
 import html.parser
 import json
+import sys
 import unittest
 
 from command import MODELS, Q8_0, CommandTest, environment, run
@@ -232,6 +233,13 @@ class BenchmarkTest(CommandTest):
         forced = self.model(MODELS / "llama-tiny-gqa", "--sparsity", 0.5, "--kernel", "bitmask_i8", "--isa", "scalar")
         self.assertEqual((forced["kernel"], forced["isa"]), ("bitmask_i8", "scalar"))
 
+    @unittest.skipUnless(sys.platform == "linux", "threads are bound to cores on Linux alone")
+    def test_pinned_threads(self):
+        for flags in [["--pin"], ["--thread-pinning", "core"]]:
+            self.assertIs(self.benchmark(Q8_0, "--no-baselines", *flags)["settings"]["pinned"], True)
+            self.assertIn(b" pinned threads on ", self.succeed("benchmark", Q8_0, *SHORT, *flags))
+        self.assertIs(self.benchmark(Q8_0, "--no-baselines")["settings"]["pinned"], False)
+
     def test_caches_batches_and_several_tokens_a_step(self):
         for flags in [
             ["--cache", "paged", "-b", 3],
@@ -283,7 +291,8 @@ class BenchmarkTest(CommandTest):
 
     def test_errors(self):
         refuse = lambda status, *flags, saying: self.refuse(status, "benchmark", *flags, *SHORT, saying=saying)
-        refuse(1, Q8_0, "--pin", "core", saying="pinning")
+        refuse(1, Q8_0, "--thread-pinning", "numa", saying="pinning")
+        refuse(1, Q8_0, "--pin", "--threads", 1000, saying="1000")
         refuse(1, self.folder / "none", saying="none")
         refuse(1, Q8_0, "-x", self.folder / "no" / "x.json", saying="cannot create")
         refuse(1, Q8_0, "-x", "/dev/full", saying=["/dev/full", "No space"])

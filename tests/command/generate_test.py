@@ -3,8 +3,10 @@
 
 import json
 import math
+import os
 import signal
 import subprocess
+import sys
 import time
 import unittest
 
@@ -54,6 +56,16 @@ class GenerateTest(CommandTest):
                 highest = max(row)
                 expected = row[token] - highest - math.log(sum(math.exp(x - highest) for x in row))
                 self.assertAlmostEqual(logprob, expected, places=4)
+
+    @unittest.skipUnless(sys.platform == "linux", "threads are bound to cores on Linux alone")
+    def test_pinned_threads_generate_the_same(self):
+        cores = len(os.sched_getaffinity(0))
+        self.assertEqual(
+            self.generate(*SHORT, "--pin", "--threads", cores)["tokens"], self.generate(*SHORT, "--threads", 1)["tokens"]
+        )
+        self.refuse(
+            1, "generate", *SHORT, "--pin", "--threads", 1000, saying=["1000 threads", f"the process may use {cores};"]
+        )
 
     def test_the_text_streams_to_stdout_as_it_stands(self):
         text = self.generate(*SHORT)["text"]

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file tulle benchmark: how fast a model is, beside its own dense forms.
-#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
 #include <string>
-#include <thread>
 #include <tulle/core/error.hpp>
+#include <tulle/core/thread_pool.hpp>
 #include <vector>
 
 #include "benchmark_html.hpp"
@@ -81,9 +80,9 @@ std::string wanted_kernel(const Flags& flags, const Pruning& pruning) {
 }
 
 void check(const Flags& flags) {
-  if (flags.pinning != "none") {
-    tulle::fail(tulle::ErrorCode::unsupported, "--thread-pinning ", flags.pinning,
-                " is not built; use none, or bind the whole command to cores from outside");
+  if (flags.pinning == "numa") {
+    tulle::fail(tulle::ErrorCode::unsupported,
+                "--thread-pinning numa is not built; use core, or bind the whole command to a node from outside");
   }
   const char* variable = std::getenv("TULLE_MODEL");
   const bool has_flag = !flags.model.path.empty() && (variable == nullptr || flags.model.path != variable);
@@ -101,8 +100,8 @@ void check(const Flags& flags) {
   }
 }
 
-std::vector<Contestant> contestants(const Flags& flags, const BenchmarkSubject& subject, const std::string& kernel) {
-  tulle::EngineOptions engine = flags.model.engine;
+std::vector<Contestant> contestants(const Flags& flags, tulle::EngineOptions engine, const BenchmarkSubject& subject,
+                                    const std::string& kernel) {
   if (engine.sequence_length == 0) engine.sequence_length = flags.plan.sequence_length();
   std::vector<Contestant> all;
   all.emplace_back("model", subject.load(kernel), engine, flags.plan);
@@ -139,7 +138,9 @@ int benchmark(const Flags& flags, const CLI::App& app) {
   const std::string& path = flags.path.empty() ? flags.model.path : flags.path;
   const BenchmarkSubject subject = flags.shape.empty() ? BenchmarkSubject::of_model(model_path(path), pruning)
                                                        : BenchmarkSubject::of_shape(flags.shape, pruning);
-  const std::size_t cores = std::max(1u, std::thread::hardware_concurrency());
+  tulle::EngineOptions engine = flags.model.engine;
+  engine.pin_threads = engine.pin_threads || flags.pinning == "core";
+  if (engine.threads == 0) engine.threads = tulle::usable_core_count();
   BenchmarkResult result{.model = subject.name(),
                          .path = subject.path(),
                          .caveat = subject.caveat(),
@@ -147,12 +148,15 @@ int benchmark(const Flags& flags, const CLI::App& app) {
                          .sparsity = subject.sparsity(),
                          .flags = given_flags(app),
                          .plan = flags.plan,
-                         .threads = flags.model.engine.threads == 0 ? cores : flags.model.engine.threads,
-                         .contestants = contestants(flags, subject, kernel)};
+                         .threads = engine.threads,
+                         .pinned = engine.pin_threads,
+                         .contestants = contestants(flags, engine, subject, kernel)};
   NewFile json_file(flags.export_path), html_file(flags.html_path);
   {
     ProgressBar bar;
-    run_in_turns(result.contestants, flags.plan, result.threads, flags.quiet ? tulle::Progress() : bar.progress());
+    tulle::ThreadPool pool(result.threads,
+                           engine.pin_threads ? tulle::ThreadPlacement::own_cores : tulle::ThreadPlacement::anywhere);
+    run_in_turns(result.contestants, flags.plan, pool, flags.quiet ? tulle::Progress() : bar.progress());
   }
   const auto report = benchmark_report(result);
   const std::string dump = report.dump(2, ' ', false, OrderedJson::error_handler_t::replace) + "\n";
@@ -206,7 +210,8 @@ void add_flags(CLI::App& app, Flags& flags) {
   add("-w,--warmup-time", plan.warmup_seconds, "S", "Seconds of steps of each before that")->check(range(0.0, 1e6));
   add_name("-s,--scenario", flags.scenario, {"sync", "async", "elastic", "singlestream", "multistream"},
            "What DeepSparse knows; all run as sync", "sync|async|elastic");
-  add_name("--thread-pinning,--pin", flags.pinning, {"none", "core", "numa"}, "Only none is built");
+  add_name("--thread-pinning", flags.pinning, {"none", "core", "numa"}, "As DeepSparse spells it: core is --pin",
+           "none|core");
   add("-x,--export-path", flags.export_path, "FILE", "Also write the JSON object to this file");
   add("--html", flags.html_path, "FILE", "Also write a page with charts to this file");
   CLI::Option* json = app.add_flag("--json", flags.json, "Print one JSON object");

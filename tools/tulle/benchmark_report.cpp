@@ -6,7 +6,7 @@
 #include <cmath>
 #include <map>
 #include <numeric>
-#include <thread>
+#include <tulle/core/processor_cores.hpp>
 #include <tulle/tensor/isa.hpp>
 #include <utility>
 
@@ -153,7 +153,7 @@ OrderedJson benchmark_report(const BenchmarkResult& run) {
     bandwidths.insert(bandwidths.end(), contestant.bandwidths().begin(), contestant.bandwidths().end());
   }
   report["machine"] = {{"processor", bench::processor_name()},
-                       {"cores", std::thread::hardware_concurrency()},
+                       {"cores", tulle::usable_core_count()},
                        {"instruction_sets", instruction_sets()},
                        {"instruction_set", tulle::instruction_set_name(tulle::active_instruction_set())},
                        {"read_bytes_per_second", spread(bandwidths)}};
@@ -163,6 +163,7 @@ OrderedJson benchmark_report(const BenchmarkResult& run) {
                         {"prompt_tokens", plan.prompt_tokens},
                         {"verify_rows", plan.verify_rows},
                         {"warmup_time", plan.warmup_seconds},
+                        {"pinned", run.pinned},
                         {"caveat", run.caveat}};
   report["results"] = OrderedJson::array();
   report["ratios"] = OrderedJson::object();

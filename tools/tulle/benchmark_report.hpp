@@ -19,6 +19,7 @@ struct BenchmarkResult {
   nlohmann::ordered_json flags;  ///< as they were given: name to value
   BenchmarkPlan plan;
   std::size_t threads;
+  bool pinned;  ///< the threads to cores
   std::vector<Contestant> contestants;
 };
 

@@ -153,9 +153,8 @@ class Budget {
 
 }  // namespace
 
-void run_in_turns(std::vector<Contestant>& contestants, const BenchmarkPlan& plan, std::size_t threads,
+void run_in_turns(std::vector<Contestant>& contestants, const BenchmarkPlan& plan, tulle::ThreadPool& pool,
                   const tulle::Progress& progress) {
-  tulle::ThreadPool pool(threads);
   bench::BandwidthProbe probe(pool);
   probe();
   for (Contestant& contestant : contestants) contestant.warm_up();

@@ -72,6 +72,6 @@ class Contestant {
   std::vector<std::vector<double>> verifications_;
 };
 
-/// Runs the models in turns, each after a probe of the read bandwidth. Errors: memory.
-void run_in_turns(std::vector<Contestant>& contestants, const BenchmarkPlan& plan, std::size_t threads,
+/// Runs the models in turns, each after a probe of the bandwidth with which the threads of `pool` read. Errors: memory.
+void run_in_turns(std::vector<Contestant>& contestants, const BenchmarkPlan& plan, tulle::ThreadPool& pool,
                   const tulle::Progress& progress);

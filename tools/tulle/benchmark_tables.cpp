@@ -45,8 +45,8 @@ std::vector<Fact> benchmark_facts(const OrderedJson& report) {
   std::vector<Fact> facts{
       {"Machine", machine["processor"].get<std::string>() + ", " + machine["instruction_set"].get<std::string>() +
                       " (has " + joined(machine["instruction_sets"], ", ") + "), " +
-                      formatted("%zu threads on %zu cores", report["num_cores"].get<std::size_t>(),
-                                machine["cores"].get<std::size_t>())},
+                      formatted("%zu %sthreads on %zu cores", report["num_cores"].get<std::size_t>(),
+                                settings["pinned"].get<bool>() ? "pinned " : "", machine["cores"].get<std::size_t>())},
       {"Read bandwidth", spread_text(in_gigabytes(machine["read_bytes_per_second"]), 1) + " GB/s"},
       {"Commit", report["version"].get<std::string>() + ", " + report["commit"].get<std::string>()},
       {"Flags", flags_text(report["flags"])},

@@ -37,7 +37,11 @@ void ModelFlags::add_to(CLI::App& flags) {
   add_name("--cache-dtype", engine.cache_dtype, to_strings(tulle::cache_dtype_names),
            "Their type; auto is f32 for float kernels, f16 for quantized ones");
   const auto threads = CLI::Range(std::size_t{0}, std::size_t{1024}).description("");
-  add("--threads,--num-cores", engine.threads, "Worker threads; 0: one per core")->check(threads)->type_name("N");
+  add("--threads,--num-cores", engine.threads, "Worker threads; 0: one per core that may be used")
+      ->check(threads)
+      ->type_name("N");
+  flags.add_flag("--pin", engine.pin_threads, "Bind worker threads to cores of their own; the first one stays free")
+      ->group("Model");
   const auto positive = CLI::Range(std::size_t{1}, std::size_t{1} << 20).description("");
   add("--prompt-sequence-length,--prompt-processing-sequence-length", engine.prompt_sequence_length,
       "Prompt tokens in one forward pass")

@@ -34,7 +34,8 @@ struct EngineOptions {
   std::size_t sequences = 16;              ///< at most so many at once; unused ones cost nothing
   std::size_t window = 0;                  ///< of the sliding cache; 0: sequence_length
   std::size_t sinks = 4;                   ///< first positions that the sliding cache keeps
-  std::size_t threads = 0;                 ///< 0: one per core
+  std::size_t threads = 0;                 ///< 0: one per core that the process may use
+  bool pin_threads = false;                ///< helper threads each keep to a core of their own; the caller's stays free
 };
 
 /// A `Generator` whose kernel, cache and sampler were chosen when it was made, with its own threads. The functions are
@@ -44,10 +45,10 @@ class Engine {
   using Policies = Generator<AnyKernel, AnyCache, SamplerChain>;
   using Emit = std::function<void(const Emission&)>;
 
-  Engine(std::shared_ptr<const Model<AnyKernel>> model, std::size_t threads, AnyCache cache, std::size_t chunk,
-         std::size_t vocabulary)
+  Engine(std::shared_ptr<const Model<AnyKernel>> model, std::size_t threads, ThreadPlacement placement, AnyCache cache,
+         std::size_t chunk, std::size_t vocabulary)
       : model_(std::move(model)),
-        pool_(threads),
+        pool_(threads, placement),
         generator_(model_->architecture(), model_->weights(), pool_, std::move(cache), chunk, vocabulary) {}
 
   const Architecture& architecture() const noexcept { return model_->architecture(); }
@@ -112,8 +113,9 @@ std::unique_ptr<Engine> engine_with(std::shared_ptr<const Model<AnyKernel>> mode
   const CacheShape shape{architecture.layers, architecture.kv_heads, architecture.head_dim};
   const auto length = static_cast<Position>(options.sequence_length);
   const std::size_t chunk = std::min(options.prompt_sequence_length, options.sequence_length);
+  const ThreadPlacement placement = options.pin_threads ? ThreadPlacement::own_cores : ThreadPlacement::anywhere;
   const auto make = [&](AnyCache cache) {
-    return std::make_unique<Engine>(std::move(model), options.threads, std::move(cache), chunk, vocabulary);
+    return std::make_unique<Engine>(std::move(model), options.threads, placement, std::move(cache), chunk, vocabulary);
   };
   if (options.cache == "paged") {
     // As many blocks as all sequences could need; memory is taken when a block is first written.
@@ -131,7 +133,7 @@ std::unique_ptr<Engine> engine_with(std::shared_ptr<const Model<AnyKernel>> mode
 }  // namespace detail
 
 /// An engine for `model` with the cache that the options name. `vocabulary`: ids at or above it are never sampled (0: all are).
-/// Errors: invalid_argument for names and sizes that make no sense, memory.
+/// Errors: invalid_argument for names and sizes that make no sense, memory, unsupported where threads cannot be pinned.
 inline std::unique_ptr<Engine> make_engine(std::shared_ptr<const Model<AnyKernel>> model, EngineOptions options,
                                            std::size_t vocabulary = 0) {
   detail::require_name(cache_names, options.cache, "cache");

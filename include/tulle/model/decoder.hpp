@@ -138,12 +138,15 @@ class Decoder {
     }
   }
 
-  /// y = x W^T + bias; every worker computes a share of the output rows. `then(begin, end)` runs on that share.
+  /// y = x W^T + bias; every part of the region computes a share of the output rows. `then(begin, end)` runs on that share.
   template <class Then>
   void multiply(const Linear<Kernel>& linear, const Input& input, MatrixView<float> y, Then&& then) noexcept {
-    pool_.run([&](std::size_t worker) noexcept {
+    // Sparse rows differ in what they cost, and a core may be busy with something else: threads take small shares in turn.
+    constexpr std::size_t shares_per_thread = 4;
+    const std::size_t shares = pool_.size() == 1 ? 1 : pool_.size() * shares_per_thread;
+    pool_.run(shares, [&](std::size_t index) noexcept {
       for (const auto& part : linear.parts) {
-        const Share share = share_of(part.weights.rows(), panel_rows, worker, pool_.size());
+        const Share share = share_of(part.weights.rows(), panel_rows, index, shares);
         if (share.begin == share.end) continue;
         const std::size_t first = part.first_row + share.begin, last = part.first_row + share.end;
         Kernel::multiply(part.weights, input, {y.data + part.first_row, y.rows, y.columns, y.stride}, {share.begin, share.end});

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 #include <ctime>
+#include <iterator>
 #include <memory>
 #include <numeric>
 #include <string>
@@ -32,9 +33,10 @@ void check_regions(ThreadPool& pool, int regions) {
   REQUIRE(all);
 }
 
-ErrorCode code_of_pool(std::size_t threads, std::string& message) {
+ErrorCode code_of_pool(std::size_t threads, std::string& message,
+                       ThreadPlacement placement = ThreadPlacement::anywhere) {
   try {
-    const ThreadPool pool(threads);
+    const ThreadPool pool(threads, placement);
   } catch (const Error& error) {
     message = error.what();
     return error.code();
@@ -70,9 +72,74 @@ TEST_CASE("a part that lasts is left to its thread while the caller takes the ot
   CHECK(apart);
 }
 
-TEST_CASE("0 threads means as many as the machine has", "[core][thread_pool]") {
-  CHECK(ThreadPool().size() == std::max(1u, std::thread::hardware_concurrency()));
+TEST_CASE("0 threads means one per core that may be used", "[core][thread_pool]") {
+  CHECK(ThreadPool().size() == usable_core_count());
 }
+
+TEST_CASE("a region may have more or fewer parts than there are threads", "[core][thread_pool]") {
+  for (std::size_t threads = 1; threads <= 4; ++threads) {
+    ThreadPool pool(threads);
+    for (int repeat = 0; repeat < 20; ++repeat) {
+      for (std::size_t parts = 1; parts <= 20; ++parts) {
+        std::vector<int> turns(parts);
+        pool.run(parts, [&](std::size_t part) noexcept { ++turns[part]; });
+        REQUIRE(turns == std::vector<int>(parts, 1));
+      }
+    }
+  }
+}
+
+TEST_CASE("threads that work through short parts leave more of them than a thread with a long one",
+          "[core][thread_pool]") {
+  ThreadPool pool(2);
+  bool evened_out = false;
+  for (int attempt = 0; attempt < 100 && !evened_out; ++attempt) {
+    std::vector<std::thread::id> ran(9);
+    pool.run(ran.size(), [&](std::size_t part) noexcept {
+      ran[part] = std::this_thread::get_id();
+      std::this_thread::sleep_for(part == 0 ? 20ms : 1ms);
+    });
+    evened_out = std::count(ran.begin(), ran.end(), ran[0]) <= 2;
+  }
+  CHECK(evened_out);
+}
+
+#if defined(__linux__)
+TEST_CASE("helpers bound to cores have one each, and the caller stays free", "[core][thread_pool]") {
+  const std::vector<unsigned> cores = usable_cores();
+  if (cores.size() < 2) SKIP("this machine has no second core");
+  const std::size_t threads = std::min<std::size_t>(cores.size(), 4);
+  ThreadPool pool(threads, ThreadPlacement::own_cores);
+  std::vector<std::vector<unsigned>> bound(threads);
+  const auto caller = std::this_thread::get_id();
+  std::vector<std::vector<unsigned>> helpers;
+  for (int attempt = 0; attempt < 100 && helpers.size() + 1 < threads; ++attempt) {
+    pool.run([&](std::size_t part) noexcept {
+      bound[part].clear();
+      if (std::this_thread::get_id() != caller) bound[part] = usable_cores();
+      std::this_thread::sleep_for(5ms);
+    });
+    helpers.clear();
+    std::copy_if(bound.begin(), bound.end(), std::back_inserter(helpers),
+                 [](const auto& each) { return !each.empty(); });
+  }
+  std::sort(helpers.begin(), helpers.end());
+  REQUIRE(helpers.size() + 1 == threads);
+  for (std::size_t i = 0; i + 1 < threads; ++i) CHECK(helpers[i] == std::vector<unsigned>{cores[i + 1]});
+  CHECK(usable_cores() == cores);
+  check_regions(pool, 50);
+
+  std::string message;
+  CHECK(code_of_pool(cores.size() + 1, message, ThreadPlacement::own_cores) == ErrorCode::invalid_argument);
+  CHECK(message.find("the process may use " + std::to_string(cores.size())) != std::string::npos);
+  CHECK(code_of_pool(1, message, ThreadPlacement::own_cores) == ErrorCode{});
+}
+#else
+TEST_CASE("binding helpers to cores is refused where the platform cannot", "[core][thread_pool]") {
+  std::string message;
+  CHECK(code_of_pool(2, message, ThreadPlacement::own_cores) == ErrorCode::unsupported);
+}
+#endif
 
 TEST_CASE("work may be any noexcept callable, and sees what the caller and the last region wrote",
           "[core][thread_pool]") {

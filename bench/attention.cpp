@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file What attention costs: of one token over caches of several lengths and types, and of a prompt.
+#include <cstdio>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+
+#include <tulle/cache/contiguous.hpp>
+#include <tulle/core/half.hpp>
+#include <tulle/model/attention.hpp>
+
+#include "measure.hpp"
+
+namespace {
+
+/// CodeGen-350M: every query head has its own keys and values.
+constexpr tulle::CacheShape shape{20, 16, 64};
+
+/// Attention of all layers, shared among the threads as the decoder shares it.
+class Attention {
+ public:
+  virtual ~Attention() = default;
+  /// Of `rows` rows that end a text of `length`.
+  virtual void run(std::size_t length, std::size_t rows) noexcept = 0;
+};
+
+template <class Element>
+class AttentionOver final : public Attention {
+ public:
+  AttentionOver(tulle::ThreadPool& pool, std::size_t longest, std::size_t most_rows)
+      : pool_(pool),
+        cache_(shape, 1, static_cast<tulle::Position>(longest)),
+        queries_(most_rows * shape.row_elements()),
+        out_(queries_.size()) {
+    std::mt19937 random(1);
+    std::normal_distribution<float> normal;
+    for (float& value : queries_) value = normal(random);
+    std::vector<float> values(64 * shape.row_elements());  // enough that rows differ
+    for (float& value : values) value = normal(random);
+    cache_.extend(0, cache_.capacity());
+    for (std::size_t layer = 0; layer < shape.layers; ++layer) {
+      for (tulle::Position position = 0; position < cache_.capacity(); ++position) {
+        const float* row = values.data() + (position * 7 + layer) % 64 * shape.row_elements();
+        cache_.append(layer, 0, position, row, row);
+      }
+    }
+  }
+
+  void run(std::size_t length, std::size_t rows) noexcept override {
+    for (std::size_t layer = 0; layer < shape.layers; ++layer) {
+      attend_rows(cache_, layer, 0, static_cast<tulle::Position>(length - rows), rows);
+    }
+  }
+
+ private:
+  void attend_rows(const tulle::ContiguousCache<Element>& cache, std::size_t layer, tulle::SequenceId sequence,
+                   tulle::Position first, std::size_t rows) noexcept {
+    pool_.run([&](std::size_t worker) noexcept {
+      for (std::size_t task = worker; task < rows * shape.kv_heads; task += pool_.size()) {
+        const std::size_t row = task / shape.kv_heads, head = task % shape.kv_heads;
+        const std::size_t at = row * shape.row_elements() + head * shape.head_dim;
+        tulle::attend(cache, layer, sequence, first + static_cast<tulle::Position>(row), head, queries_.data() + at, 1,
+                      out_.data() + at);
+      }
+    });
+  }
+
+  tulle::ThreadPool& pool_;
+  tulle::ContiguousCache<Element> cache_;
+  std::vector<float> queries_, out_;
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app("Attention of CodeGen-350M (20 layers, 16 heads of 64): one token, and a prompt");
+  std::size_t threads = tulle::usable_core_count(), repeats = 15, prompt = 512, longest = 4096;
+  app.add_option("--threads", threads, "Threads")->capture_default_str();
+  app.add_option("--repeats", repeats, "Runs of each measurement")->capture_default_str();
+  app.add_option("--longest", longest, "Length of the longest cache")->capture_default_str()->check(CLI::Range(128, 1 << 16));
+  app.add_option("--prompt", prompt, "Tokens of the prompt")->capture_default_str()->check(CLI::Range(1, 1 << 16));
+  app.footer("TULLE_ISA=avx2 forces an instruction set.\nExample: bench_attention --threads 1 --longest 1024");
+  CLI11_PARSE(app, argc, argv);
+
+  tulle::ThreadPool pool(threads);
+  const std::size_t capacity = std::max(longest, prompt);
+  const std::vector<std::string> names{"f32", "f16", "i8"};
+  std::vector<std::unique_ptr<Attention>> caches;
+  caches.push_back(std::make_unique<AttentionOver<float>>(pool, capacity, prompt));
+  caches.push_back(std::make_unique<AttentionOver<tulle::Half>>(pool, capacity, prompt));
+  caches.push_back(std::make_unique<AttentionOver<std::int8_t>>(pool, capacity, prompt));
+
+  std::vector<std::size_t> lengths;
+  for (std::size_t length = 128; length <= longest; length *= 2) lengths.push_back(length);
+  std::vector<std::function<void()>> tasks;
+  for (const auto& cache : caches) {
+    for (const std::size_t length : lengths) tasks.push_back([&cache, length] { cache->run(length, 1); });
+    tasks.push_back([&cache, prompt] { cache->run(prompt, prompt); });
+  }
+  const auto times = bench::interleaved(tasks, repeats);
+
+  const auto set = tulle::instruction_set_name(tulle::active_instruction_set());
+  std::printf("%s, %s; %zu thread(s), %zu runs\n\n| cache |", bench::processor_name().c_str(), std::string(set).c_str(), threads,
+              repeats);
+  for (const std::size_t length : lengths) std::printf(" %zu: us (ns a position) |", length);
+  std::printf(" prompt of %zu: ms (us a token) |\n|---|", prompt);
+  for (std::size_t i = 0; i <= lengths.size(); ++i) std::printf("---|");
+  for (std::size_t i = 0, task = 0; i < caches.size(); ++i) {
+    std::printf("\n| %s |", names[i].c_str());
+    for (const std::size_t length : lengths) {
+      const double seconds = times[task++].median();
+      std::printf(" %.0f (%.0f) |", 1e6 * seconds, 1e9 * seconds / static_cast<double>(length));
+    }
+    const double seconds = times[task++].median();
+    std::printf(" %.1f (%.1f) |", 1e3 * seconds, 1e6 * seconds / static_cast<double>(prompt));
+  }
+  std::puts("");
+}
