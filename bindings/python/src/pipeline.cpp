@@ -1,17 +1,49 @@
 // SPDX-License-Identifier: Apache-2.0
+/// \file Pipelines. Python's side (pipeline.py) hands arguments over as JSON, in DeepSparse's names, which
+/// generate/deepsparse_names.hpp reads.
 #include <nanobind/stl/string.h>
-#include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
 
+#include <map>
+#include <memory>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include <tulle/core/json.hpp>
+#include <tulle/generate/deepsparse_names.hpp>
+#include <tulle/generate/text_generation.hpp>
 #include <tulle/text/no_tokenizer.hpp>
 
-#include "core.hpp"
+#include "bindings.hpp"
+#include "compiled/engine.hpp"
+#include "run.hpp"
 
 namespace tulle::python {
+
+/// A model, its tokenizer, an engine and named sessions.
+class Pipeline {
+ public:
+  /// `arguments`: a JSON object. Errors: those of `apply_construction_arguments` and of loading.
+  explicit Pipeline(const std::string& arguments);
+
+  /// `tokens`: the prompts as ids, where `arguments` has none. `callback` (or None) sees every token's id; false ends its text.
+  std::unique_ptr<Run> start(const std::string& arguments, std::vector<std::vector<Token>> tokens, nb::object callback);
+
+  std::shared_ptr<const Tokenizer> tokenizer() const { return tokenizer_; }
+  const std::string& chat_template() const noexcept { return chat_template_; }
+  const Architecture& architecture() const noexcept { return generate_->model().architecture(); }
+  std::size_t sequence_length() const { return generate_->engine().capacity(); }
+
+ private:
+  std::shared_ptr<const Tokenizer> tokenizer_;
+  std::string chat_template_;
+  GenerationOptions defaults_;
+  std::unique_ptr<TextGeneration> generate_;
+  std::map<std::string, Session> sessions_;
+};
 
 namespace {
 

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "run.hpp"
+
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
@@ -9,7 +11,6 @@
 #include <string>
 #include <utility>
 
-#include "core.hpp"
 
 namespace tulle::python {
 

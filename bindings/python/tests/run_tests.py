@@ -26,7 +26,8 @@ def main():
             return 77
         (folder / "done").touch()
     subprocess.run([*pip, "--no-build-isolation", "--no-deps", f"--config-settings=build-dir={build / 'python'}",
-                    f"--config-settings=cmake.define.TULLE_BUILD_TREE={build}", HERE.parent], check=True)
+                    f"--config-settings=cmake.define.TULLE_BUILD_TREE={build}",
+                    "--config-settings=cmake.define.CMAKE_CXX_FLAGS_RELEASE=-O1", HERE.parent], check=True)
     types = subprocess.run([python, "-m", "mypy", "--no-error-summary", "-p", "tulle"], cwd=folder).returncode
     tests = subprocess.run([python, "-m", "pytest", "-q", "-p", "no:cacheprovider", HERE], cwd=folder).returncode
     return types or tests
