@@ -25,13 +25,14 @@ set(pc_folder "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
 file(RELATIVE_PATH pc_to_prefix "/${pc_folder}" "/")
 tulle_write_pc("${CMAKE_CURRENT_BINARY_DIR}/tulle_capi.pc" "\${prefix}/${CMAKE_INSTALL_INCLUDEDIR}"
   "\${prefix}/${CMAKE_INSTALL_LIBDIR}")
-install(FILES "${CMAKE_CURRENT_BINARY_DIR}/tulle_capi.pc" DESTINATION "${pc_folder}")
+install(FILES "${CMAKE_CURRENT_BINARY_DIR}/tulle_capi.pc" DESTINATION "${pc_folder}" COMPONENT capi)
 
 set(package "${CMAKE_INSTALL_LIBDIR}/cmake/tulle_capi")
-install(TARGETS tulle_capi tulle_capi_static EXPORT tulle_capi)
+install(TARGETS tulle_capi tulle_capi_static EXPORT tulle_capi
+  LIBRARY COMPONENT capi NAMELINK_COMPONENT capi ARCHIVE COMPONENT capi)
 install(FILES "${CMAKE_CURRENT_SOURCE_DIR}/include/tulle.h" "${CMAKE_CURRENT_SOURCE_DIR}/include/tulle_experimental.h"
-  DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
-install(EXPORT tulle_capi NAMESPACE tulle:: DESTINATION "${package}" FILE tulle_capi-targets.cmake)
+  DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" COMPONENT capi)
+install(EXPORT tulle_capi NAMESPACE tulle:: DESTINATION "${package}" FILE tulle_capi-targets.cmake COMPONENT capi)
 file(CONFIGURE OUTPUT tulle_capi-config.cmake @ONLY CONTENT [[
 include(CMakeFindDependencyMacro)
 find_dependency(Threads)
@@ -40,4 +41,4 @@ include("${CMAKE_CURRENT_LIST_DIR}/tulle_capi-targets.cmake")
 write_basic_package_version_file("${CMAKE_CURRENT_BINARY_DIR}/tulle_capi-config-version.cmake"
   COMPATIBILITY SameMinorVersion)
 install(FILES "${CMAKE_CURRENT_BINARY_DIR}/tulle_capi-config.cmake"
-  "${CMAKE_CURRENT_BINARY_DIR}/tulle_capi-config-version.cmake" DESTINATION "${package}")
+  "${CMAKE_CURRENT_BINARY_DIR}/tulle_capi-config-version.cmake" DESTINATION "${package}" COMPONENT capi)
