@@ -50,24 +50,21 @@ class AttentionOver final : public Attention {
   }
 
   void run(std::size_t length, std::size_t rows) noexcept override {
+    const std::size_t width = shape.row_elements(), blocks = (rows + tulle::attention_block - 1) / tulle::attention_block;
     for (std::size_t layer = 0; layer < shape.layers; ++layer) {
-      attend_rows(cache_, layer, 0, static_cast<tulle::Position>(length - rows), rows);
+      pool_.run([&](std::size_t worker) noexcept {
+        for (std::size_t task = worker; task < blocks * shape.kv_heads; task += pool_.size()) {
+          const std::size_t first = task / shape.kv_heads * tulle::attention_block, head = task % shape.kv_heads;
+          const std::size_t at = first * width + head * shape.head_dim;
+          tulle::attend_rows(cache_, layer, 0, static_cast<tulle::Position>(length - rows + first),
+                             std::min(tulle::attention_block, rows - first), head, queries_.data() + at, width, 1,
+                             out_.data() + at, width);
+        }
+      });
     }
   }
 
  private:
-  void attend_rows(const tulle::ContiguousCache<Element>& cache, std::size_t layer, tulle::SequenceId sequence,
-                   tulle::Position first, std::size_t rows) noexcept {
-    pool_.run([&](std::size_t worker) noexcept {
-      for (std::size_t task = worker; task < rows * shape.kv_heads; task += pool_.size()) {
-        const std::size_t row = task / shape.kv_heads, head = task % shape.kv_heads;
-        const std::size_t at = row * shape.row_elements() + head * shape.head_dim;
-        tulle::attend(cache, layer, sequence, first + static_cast<tulle::Position>(row), head, queries_.data() + at, 1,
-                      out_.data() + at);
-      }
-    });
-  }
-
   tulle::ThreadPool& pool_;
   tulle::ContiguousCache<Element> cache_;
   std::vector<float> queries_, out_;

@@ -43,6 +43,7 @@ class Parts {
         logits_(random_floats(model_.vocabulary)),
         scratch_(logits_),
         input_(1, std::max({model_.hidden, model_.intermediate, model_.query_rows()})) {
+    for (float& logit : logits_) logit *= 4;  // about as far apart as a model's
     cache_.extend(0, position + 1);
     for (std::size_t layer = 0; layer < model_.layers; ++layer) {
       for (tulle::Position at = 0; at <= position; ++at) cache_.append(layer, 0, at, x_.data(), x_.data() + 1);
@@ -102,7 +103,7 @@ class Parts {
       pool_.run([&](std::size_t worker) noexcept {
         for (std::size_t head = worker; head < model_.kv_heads; head += pool_.size()) {
           const std::size_t at = head * group * model_.head_dim;
-          tulle::attend(cache_, layer, 0, cache_.length(0) - 1, head, x_.data() + at, group, y_.data() + at);
+          tulle::attend_rows(cache_, layer, 0, cache_.length(0) - 1, 1, head, x_.data() + at, 0, group, y_.data() + at, 0);
         }
       });
     }

@@ -34,6 +34,7 @@ def main():
     parser.add_argument("--seconds", type=float, default=1.5, help="of each turn of Tulle (default 1.5)")
     parser.add_argument("--builds", nargs="+", choices=BUILDS, default=list(BUILDS), help="default: both")
     parser.add_argument("--types", nargs="+", choices=["Q8_0", "Q4_0"], default=["Q8_0", "Q4_0"], help="default: both")
+    parser.add_argument("--structure", help="also the Q8_0 file pruned in memory, for speed only: 2:4, 8:16-gap4, 4:16")
     options = parser.parse_args()
 
     rows = [["file", "build", "engine", "prefill tokens/s", "decode tokens/s", "prefill x llama.cpp", "decode x llama.cpp"]]
@@ -45,9 +46,9 @@ def main():
                 "llama.cpp": lambda: run_llama(folder, model, options.threads),
                 "tulle": lambda: run_tulle(model, options.threads, isa, options.seconds),
             }
-            if kind == "Q8_0":  # the same file with half of its weights gone: what sparsity would bring
-                pruned = [*isa, "--structure", "8:16-gap4"]
-                engines["tulle, pruned to 8:16"] = lambda: run_tulle(model, options.threads, pruned, options.seconds)
+            if kind == "Q8_0" and options.structure:
+                pruned = [*isa, "--structure", options.structure]
+                engines[f"tulle, pruned {options.structure}"] = lambda: run_tulle(model, options.threads, pruned, options.seconds)
             speeds = {name: [] for name in engines}
             for _ in range(options.rounds):
                 for name, run in engines.items():

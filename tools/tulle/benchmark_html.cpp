@@ -88,7 +88,7 @@ std::string chart(const std::string& id, const std::string& title, const std::ve
   if (longest <= 0) longest = 1;
   const auto place = [&](double value) { return label + width * value / longest; };
   const double height = row * static_cast<double>(bars.size());
-  std::string svg = formatted("<svg viewBox=\"0 0 640 %.0f\" role=\"img\" aria-labelledby=\"%s-title %s-desc\">\n",
+  std::string svg = formatted("<svg viewBox=\"0 0 700 %.0f\" role=\"img\" aria-labelledby=\"%s-title %s-desc\">\n",
                               height, id.c_str(), id.c_str());
   svg += "<title id=\"" + id + "-title\">" + escaped(title) + "</title><desc id=\"" + id + "-desc\">" + escaped(told) +
          "</desc>\n";

@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <thread>
 #include <type_traits>
-#include <utility>
 #include <vector>
 
 #include <tulle/core/error.hpp>
@@ -49,7 +48,7 @@ class ThreadPool {
     constexpr std::size_t most = 1024;
     if (threads > most) fail(ErrorCode::invalid_argument, "threads must be at most ", most, ", not ", threads);
     const std::vector<unsigned> cores = placement == ThreadPlacement::own_cores ? cores_for(threads) : std::vector<unsigned>();
-    threads_ = static_cast<std::uint32_t>(threads);
+    parts_ = static_cast<std::uint32_t>(threads);
     helpers_.reserve(threads - 1);
     try {
       for (std::size_t helper = 1; helper < threads; ++helper) helpers_.emplace_back([this] { serve(); });
@@ -68,28 +67,22 @@ class ThreadPool {
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;
 
-  /// Threads, the caller included.
-  std::size_t size() const noexcept { return threads_; }
+  /// Threads, the caller included; also the number of parts of a region.
+  std::size_t size() const noexcept { return parts_; }
 
   /// Calls `work(part)` once for every part = 0 .. size() - 1, on any of the threads, and returns when all are done.
   template <class Work>
   void run(Work&& work) noexcept {
-    run(threads_, std::forward<Work>(work));
-  }
-
-  /// The same for `parts` >= 1 parts: more of them than threads even out parts that take unequally long.
-  template <class Work>
-  void run(std::size_t parts, Work&& work) noexcept {
     static_assert(std::is_nothrow_invocable_v<Work&, std::size_t>, "a parallel region must be noexcept");
-    if (helpers_.empty() || parts == 1) {
-      for (std::size_t part = 0; part < parts; ++part) work(part);
+    if (helpers_.empty()) {
+      work(std::size_t{0});
       return;
     }
     context_ = const_cast<void*>(static_cast<const void*>(&work));
     call_ = [](void* context, std::size_t part) noexcept { (*static_cast<std::remove_reference_t<Work>*>(context))(part); };
-    unfinished_.store(static_cast<std::uint32_t>(parts), std::memory_order_relaxed);
+    unfinished_.store(parts_, std::memory_order_relaxed);
     const std::uint32_t region = region_.load(std::memory_order_relaxed) + 1;
-    ticket_.store(std::uint64_t{region} << 32 | (parts - 1), std::memory_order_release);  // part 0 is the caller's
+    ticket_.store(std::uint64_t{region} << 32 | 1, std::memory_order_release);  // part 0 is the caller's
     region_.store(region, std::memory_order_seq_cst);
     if (sleepers_.load(std::memory_order_seq_cst) != 0) region_.notify_all();
     finish(0);
@@ -125,13 +118,13 @@ class ThreadPool {
     unfinished_.fetch_sub(1, std::memory_order_release);
   }
 
-  /// Claims and runs one part of the current region, the last one first; false when all are claimed. A claim that succeeded
-  /// keeps the region, and with it `call_` and `context_`, alive until `finish` is done.
+  /// Claims and runs one part of the current region; false when all are claimed. A claim that succeeded keeps the region,
+  /// and with it `call_` and `context_`, alive until `finish` is done.
   bool run_next_part() noexcept {
     std::uint64_t ticket = ticket_.load(std::memory_order_acquire);
-    while (const auto part = static_cast<std::uint32_t>(ticket)) {
-      if (ticket_.compare_exchange_weak(ticket, ticket - 1, std::memory_order_acq_rel, std::memory_order_acquire)) {
-        finish(part);
+    while (static_cast<std::uint32_t>(ticket) < parts_) {
+      if (ticket_.compare_exchange_weak(ticket, ticket + 1, std::memory_order_acq_rel, std::memory_order_acquire)) {
+        finish(static_cast<std::uint32_t>(ticket));
         return true;
       }
     }
@@ -170,13 +163,13 @@ class ThreadPool {
   }
 
   std::vector<std::thread> helpers_;
-  std::uint32_t threads_ = 1;
+  std::uint32_t parts_ = 1;
   void (*call_)(void*, std::size_t) noexcept = nullptr;
   void* context_ = nullptr;
   std::atomic<bool> stopping_{false};
   alignas(64) std::atomic<std::uint32_t> region_{0};  // counts regions; a change wakes the helpers
   std::atomic<std::uint32_t> sleepers_{0};
-  alignas(64) std::atomic<std::uint64_t> ticket_{0};  // region << 32 | parts that nobody has claimed, but for part 0
+  alignas(64) std::atomic<std::uint64_t> ticket_{~std::uint64_t{0}};  // region << 32 | the next part to claim
   alignas(64) std::atomic<std::uint32_t> unfinished_{0};
 };
 

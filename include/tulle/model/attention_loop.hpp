@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 
 #include <tulle/core/half.hpp>
 #include <tulle/tensor/x86.hpp>
@@ -35,6 +36,22 @@ void add_values(isa::Scalar, const float* weights, const Element* values, std::s
   for (std::size_t i = 0; i < count; ++i) {
     for (std::size_t d = 0; d < size; ++d) out[d] = std::fma(weights[i], element_value(values[i * size + d]), out[d]);
   }
+}
+
+/// scores[i] *= scale, and by scales[i] where those are not null; returns the largest.
+inline float scale_scores(isa::Scalar, float* scores, std::size_t count, float scale, const float* scales) noexcept {
+  float largest = -std::numeric_limits<float>::infinity();
+  for (std::size_t i = 0; i < count; ++i) {
+    scores[i] *= scales == nullptr ? scale : scale * scales[i];
+    largest = std::max(largest, scores[i]);
+  }
+  return largest;
+}
+
+/// Elements as floats.
+template <class Element>
+void to_floats(isa::Scalar, const Element* from, std::size_t count, float* to) noexcept {
+  for (std::size_t i = 0; i < count; ++i) to[i] = element_value(from[i]);
 }
 
 /// scores[i] = exp(scores[i] - maximum) in place; returns their sum, added in order. maximum >= every score.
@@ -106,23 +123,29 @@ TULLE_TARGET_AVX2 void score_keys(isa::Avx2, const float* query, const Element* 
   }
 }
 
+/// `add_values` for 8 * Vectors columns of rows that are `size` apart: sums enough that none waits for itself.
+template <std::size_t Vectors, class Element>
+TULLE_TARGET_AVX2 void add_columns(const float* weights, const Element* values, std::size_t count, std::size_t size,
+                                   float* out) noexcept {
+  __m256 sums[Vectors];
+#pragma GCC unroll 8
+  for (std::size_t k = 0; k < Vectors; ++k) sums[k] = _mm256_loadu_ps(out + 8 * k);
+  for (std::size_t i = 0; i < count; ++i) {
+    const __m256 weight = _mm256_set1_ps(weights[i]);
+    const Element* row = values + i * size;
+#pragma GCC unroll 8
+    for (std::size_t k = 0; k < Vectors; ++k) sums[k] = _mm256_fmadd_ps(weight, load_elements(row + 8 * k), sums[k]);
+  }
+#pragma GCC unroll 8
+  for (std::size_t k = 0; k < Vectors; ++k) _mm256_storeu_ps(out + 8 * k, sums[k]);
+}
+
 template <class Element>
 TULLE_TARGET_AVX2 void add_values(isa::Avx2, const float* weights, const Element* values, std::size_t count, std::size_t size,
                                   float* out) noexcept {
   std::size_t d = 0;
-  for (; d + 32 <= size; d += 32) {
-    __m256 sums[4];
-#pragma GCC unroll 4
-    for (std::size_t k = 0; k < 4; ++k) sums[k] = _mm256_loadu_ps(out + d + 8 * k);
-    for (std::size_t i = 0; i < count; ++i) {
-      const __m256 weight = _mm256_set1_ps(weights[i]);
-      const Element* row = values + i * size + d;
-#pragma GCC unroll 4
-      for (std::size_t k = 0; k < 4; ++k) sums[k] = _mm256_fmadd_ps(weight, load_elements(row + 8 * k), sums[k]);
-    }
-#pragma GCC unroll 4
-    for (std::size_t k = 0; k < 4; ++k) _mm256_storeu_ps(out + d + 8 * k, sums[k]);
-  }
+  for (; d + 64 <= size; d += 64) add_columns<8>(weights, values + d, count, size, out + d);
+  for (; d + 32 <= size; d += 32) add_columns<4>(weights, values + d, count, size, out + d);
   for (; d + 8 <= size; d += 8) {
     __m256 sum = _mm256_loadu_ps(out + d);
     for (std::size_t i = 0; i < count; ++i) {
@@ -133,6 +156,31 @@ TULLE_TARGET_AVX2 void add_values(isa::Avx2, const float* weights, const Element
   for (; d < size; ++d) {
     for (std::size_t i = 0; i < count; ++i) out[d] = std::fma(weights[i], element_value(values[i * size + d]), out[d]);
   }
+}
+
+TULLE_TARGET_AVX2 inline float scale_scores(isa::Avx2, float* scores, std::size_t count, float scale,
+                                             const float* scales) noexcept {
+  const __m256 common = _mm256_set1_ps(scale);
+  __m256 most = _mm256_set1_ps(-std::numeric_limits<float>::infinity());
+  std::size_t i = 0;
+  for (; i + 8 <= count; i += 8) {
+    const __m256 factor = scales == nullptr ? common : _mm256_mul_ps(common, _mm256_loadu_ps(scales + i));
+    const __m256 score = _mm256_mul_ps(_mm256_loadu_ps(scores + i), factor);
+    _mm256_storeu_ps(scores + i, score);
+    most = _mm256_max_ps(score, most);  // a NaN leaves `most` as it is, as std::max does
+  }
+  alignas(32) float lanes[8];
+  _mm256_store_ps(lanes, most);
+  float largest = scale_scores(isa::Scalar{}, scores + i, count - i, scale, scales == nullptr ? nullptr : scales + i);
+  for (const float lane : lanes) largest = std::max(largest, lane);
+  return largest;
+}
+
+template <class Element>
+TULLE_TARGET_AVX2 void to_floats(isa::Avx2, const Element* from, std::size_t count, float* to) noexcept {
+  std::size_t i = 0;
+  for (; i + 8 <= count; i += 8) _mm256_storeu_ps(to + i, load_elements(from + i));
+  for (; i < count; ++i) to[i] = element_value(from[i]);
 }
 
 /// `scores` has room for a multiple of 8.
@@ -161,6 +209,13 @@ template <class Element>
 void add_values(isa::Avx512, const float* weights, const Element* values, std::size_t count, std::size_t size,
                 float* out) noexcept {
   add_values(isa::Avx2{}, weights, values, count, size, out);
+}
+template <class Element>
+void to_floats(isa::Avx512, const Element* from, std::size_t count, float* to) noexcept {
+  to_floats(isa::Avx2{}, from, count, to);
+}
+inline float scale_scores(isa::Avx512, float* scores, std::size_t count, float scale, const float* scales) noexcept {
+  return scale_scores(isa::Avx2{}, scores, count, scale, scales);
 }
 inline float exponentials(isa::Avx512, float* scores, std::size_t count, float maximum) noexcept {
   return exponentials(isa::Avx2{}, scores, count, maximum);

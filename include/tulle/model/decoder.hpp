@@ -48,7 +48,9 @@ class Decoder {
         cosines_(most_rows * model_.rotary.inverse_frequencies.size()),
         sines_(cosines_.size()),
         input_(most_rows, widest_),
-        second_input_(model_.parallel_residual ? most_rows : 1, model_.parallel_residual ? widest_ : 1) {}
+        second_input_(model_.parallel_residual ? most_rows : 1, model_.parallel_residual ? widest_ : 1) {
+    blocks_.reserve(most_rows);
+  }
 
   const Architecture& architecture() const noexcept { return model_; }
   std::size_t most_rows() const noexcept { return most_rows_; }
@@ -68,6 +70,7 @@ class Decoder {
                                  const std::atomic<bool>* cancel = nullptr) noexcept {
     assert(rows.size() <= most_rows_);
     const std::size_t count = rows.size();
+    find_blocks(rows);
     embed(rows);
     for (std::size_t layer = 0; layer < model_.layers; ++layer) {
       if (cancel != nullptr && cancel->load(std::memory_order_relaxed)) return false;
@@ -138,15 +141,12 @@ class Decoder {
     }
   }
 
-  /// y = x W^T + bias; every part of the region computes a share of the output rows. `then(begin, end)` runs on that share.
+  /// y = x W^T + bias; every worker computes a share of the output rows. `then(begin, end)` runs on that share.
   template <class Then>
   void multiply(const Linear<Kernel>& linear, const Input& input, MatrixView<float> y, Then&& then) noexcept {
-    // Sparse rows differ in what they cost, and a core may be busy with something else: threads take small shares in turn.
-    constexpr std::size_t shares_per_thread = 4;
-    const std::size_t shares = pool_.size() == 1 ? 1 : pool_.size() * shares_per_thread;
-    pool_.run(shares, [&](std::size_t index) noexcept {
+    pool_.run([&](std::size_t worker) noexcept {
       for (const auto& part : linear.parts) {
-        const Share share = share_of(part.weights.rows(), panel_rows, index, shares);
+        const Share share = share_of(part.weights.rows(), panel_rows, worker, pool_.size());
         if (share.begin == share.end) continue;
         const std::size_t first = part.first_row + share.begin, last = part.first_row + share.end;
         Kernel::multiply(part.weights, input, {y.data + part.first_row, y.rows, y.columns, y.stride}, {share.begin, share.end});
@@ -203,7 +203,7 @@ class Decoder {
     });
   }
 
-  /// Rotates queries and keys, stores keys and values, then attends: every (row, key-value head) is a task of its own.
+  /// Rotates queries and keys, stores keys and values, then attends: every key-value head of a block of rows is a task.
   void attention(std::size_t layer, std::span<const Row> rows, Cache& cache) noexcept {
     const std::size_t head_dim = model_.head_dim, pairs = model_.rotary.inverse_frequencies.size();
     for_rows(rows.size(), [&](std::size_t begin, std::size_t end) noexcept {
@@ -217,16 +217,36 @@ class Decoder {
         cache.append(layer, rows[row].sequence, rows[row].position, key, key + model_.kv_rows());
       }
     });
-    const std::size_t group = model_.heads / model_.kv_heads, tasks = rows.size() * model_.kv_heads;
+    const std::size_t group = model_.heads / model_.kv_heads, tasks = blocks_.size() * model_.kv_heads;
     pool_.run([&](std::size_t worker) noexcept {
       // Tasks of later rows are longer: dealing them out in turn keeps the workers equal.
       for (std::size_t task = worker; task < tasks; task += pool_.size()) {
-        const std::size_t row = task / model_.kv_heads, kv_head = task % model_.kv_heads;
-        attend(cache, layer, rows[row].sequence, rows[row].position, kv_head,
-               query_key_value_.data() + row * model_.qkv_rows() + kv_head * group * head_dim, group,
-               attended_.data() + row * model_.query_rows() + kv_head * group * head_dim);
+        const RowBlock& block = blocks_[task / model_.kv_heads];
+        const std::size_t kv_head = task % model_.kv_heads, at = kv_head * group * head_dim;
+        attend_rows(cache, layer, rows[block.first].sequence, rows[block.first].position, block.count, kv_head,
+                    query_key_value_.data() + block.first * model_.qkv_rows() + at, model_.qkv_rows(), group,
+                    attended_.data() + block.first * model_.query_rows() + at, model_.query_rows());
       }
     });
+  }
+
+  /// Rows of one sequence that follow each other, as many as attention takes at once.
+  struct RowBlock {
+    std::size_t first, count;
+  };
+
+  void find_blocks(std::span<const Row> rows) noexcept {
+    const std::size_t most = std::max<std::size_t>(1, attention_block / (model_.heads / model_.kv_heads));
+    blocks_.clear();
+    for (std::size_t row = 0; row < rows.size(); ++row) {
+      const bool follows = !blocks_.empty() && blocks_.back().count < most &&
+                           rows[row - 1].sequence == rows[row].sequence && rows[row - 1].position + 1 == rows[row].position;
+      if (follows) {
+        ++blocks_.back().count;
+      } else {
+        blocks_.push_back({row, 1});
+      }
+    }
   }
 
   /// The MLP's activation in place: the first `intermediate` columns of `up_` become the input of `down`.
@@ -248,6 +268,7 @@ class Decoder {
   ThreadPool& pool_;
   std::size_t most_rows_, widest_;
   AlignedBuffer<float> hidden_, normed_, query_key_value_, attended_, up_, projected_, cosines_, sines_;
+  std::vector<RowBlock> blocks_;  // of the rows that are being run
   Input input_, second_input_;
 };
 

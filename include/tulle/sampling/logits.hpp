@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// \file What a logit stands for: banned or not, its weight, the largest one (L2).
+/// \file What a logit stands for: banned or not, the largest one (L2).
 #pragma once
 
 #include <algorithm>
@@ -40,11 +40,6 @@ inline float largest_logit(std::span<const float> logits) noexcept {
 
 /// logit - largest, and 0 for the largest itself also when it is +inf.
 inline float below_largest(float logit, float largest) noexcept { return logit == largest ? 0.0f : logit - largest; }
-
-/// The unnormalised probability exp(logit - largest), in [0, 1]; 0 for a token that cannot be chosen.
-inline float weight(float logit, float largest) noexcept {
-  return eligible(logit) ? std::exp(below_largest(logit, largest)) : 0.0f;
-}
 
 /// The choice when no token is eligible: the lowest id that is not banned (its logit is NaN), or 0.
 inline Token fallback_token(std::span<const float> logits) noexcept {

@@ -9,6 +9,7 @@
 #include <tulle/core/types.hpp>
 #include <tulle/sampling/logits.hpp>
 #include <tulle/sampling/sampler.hpp>
+#include <tulle/sampling/weight_blocks.hpp>
 
 namespace tulle {
 
@@ -33,26 +34,15 @@ class Multinomial {
   Token sample(std::span<float> logits, const SamplingContext& context) const noexcept {
     const float largest = detail::largest_logit(logits);
     if (!detail::eligible(largest)) return detail::fallback_token(logits);
-    const double total = write_weights(logits, largest);
+    const double total = detail::WeightBlocks<>::overwrite(logits, largest);
     return draw(logits, total, uniform(context.seed, context.sequence, context.position));
   }
 
   void distribution(std::span<float> logits, const SamplingContext&) const noexcept {
     const float largest = detail::largest_logit(logits);
     if (!detail::eligible(largest)) return detail::write_one_hot(logits, detail::fallback_token(logits));
-    const double total = write_weights(logits, largest);
+    const double total = detail::WeightBlocks<>::overwrite(logits, largest);
     for (float& value : logits) value = static_cast<float>(value / total);
-  }
-
- private:
-  /// Overwrites logits with weights and returns their sum, added in order of ids.
-  static double write_weights(std::span<float> logits, float largest) noexcept {
-    double total = 0;
-    for (float& value : logits) {
-      value = detail::weight(value, largest);
-      total += value;
-    }
-    return total;
   }
 };
 

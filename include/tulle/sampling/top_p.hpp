@@ -10,6 +10,7 @@
 #include <tulle/sampling/logits.hpp>
 #include <tulle/sampling/sampler.hpp>
 #include <tulle/sampling/selection.hpp>
+#include <tulle/sampling/weight_blocks.hpp>
 
 namespace tulle {
 
@@ -33,18 +34,20 @@ class TopP {
     const auto stays = [limit](double sum, double total) { return sum > limit * total; };
     const auto found = detail::find_threshold(
         logits.size(), [&](std::size_t token) { return detail::ordered_bits(logits[token]); },
-        [&](std::size_t token) { return detail::weight(logits[token], largest); }, stays);
+        detail::WeightBlocks<>(logits, largest), stays);
 
+    detail::WeightBlocks<> weights(logits, largest);
     double sum = found.mass_before;
     float* last = nullptr;  // the last banned token of the threshold's logit
     float last_logit = 0;
     bool some_stay = false;
-    for (float& logit : logits) {
+    for (std::size_t token = 0; token < logits.size(); ++token) {
+      float& logit = logits[token];
       if (!detail::eligible(logit)) continue;
       const std::uint32_t key = detail::ordered_bits(logit);
       bool keep = key > found.key;
       if (key == found.key) {
-        sum += detail::weight(logit, largest);
+        sum += weights(token);
         keep = stays(sum, found.total_mass);
         if (!keep) {
           last = &logit;

@@ -12,6 +12,7 @@
 #include <tulle/sampling/logits.hpp>
 #include <tulle/sampling/sampler.hpp>
 #include <tulle/sampling/selection.hpp>
+#include <tulle/sampling/weight_blocks.hpp>
 
 namespace tulle {
 
@@ -36,11 +37,12 @@ class Typical {
     // With s = logit - largest: -log p = log(total) - s and H = log(total) - mean of s. So d = |s - mean|.
     double total = 0;
     double sum = 0;
-    for (const float logit : logits) {
-      const double weight = detail::weight(logit, largest);
+    detail::WeightBlocks<> weights(logits, largest);
+    for (std::size_t token = 0; token < logits.size(); ++token) {
+      const double weight = weights(token);
       if (weight > 0) {
         total += weight;
-        sum += weight * detail::below_largest(logit, largest);
+        sum += weight * detail::below_largest(logits[token], largest);
       }
     }
     const float mean = static_cast<float>(sum / total);
@@ -50,7 +52,7 @@ class Typical {
     const double needed = mass_ - detail::probability_rounding;
     const auto found = detail::find_threshold(
         logits.size(), [&](std::size_t token) { return distance(logits[token]); },
-        [&](std::size_t token) { return detail::weight(logits[token], largest); },
+        weights,
         [needed](double reached, double all) { return reached >= needed * all; });
     for (float& logit : logits) {
       if (detail::eligible(logit) && distance(logit) > found.key) logit = detail::banned;

@@ -76,34 +76,6 @@ TEST_CASE("0 threads means one per core that may be used", "[core][thread_pool]"
   CHECK(ThreadPool().size() == usable_core_count());
 }
 
-TEST_CASE("a region may have more or fewer parts than there are threads", "[core][thread_pool]") {
-  for (std::size_t threads = 1; threads <= 4; ++threads) {
-    ThreadPool pool(threads);
-    for (int repeat = 0; repeat < 20; ++repeat) {
-      for (std::size_t parts = 1; parts <= 20; ++parts) {
-        std::vector<int> turns(parts);
-        pool.run(parts, [&](std::size_t part) noexcept { ++turns[part]; });
-        REQUIRE(turns == std::vector<int>(parts, 1));
-      }
-    }
-  }
-}
-
-TEST_CASE("threads that work through short parts leave more of them than a thread with a long one",
-          "[core][thread_pool]") {
-  ThreadPool pool(2);
-  bool evened_out = false;
-  for (int attempt = 0; attempt < 100 && !evened_out; ++attempt) {
-    std::vector<std::thread::id> ran(9);
-    pool.run(ran.size(), [&](std::size_t part) noexcept {
-      ran[part] = std::this_thread::get_id();
-      std::this_thread::sleep_for(part == 0 ? 20ms : 1ms);
-    });
-    evened_out = std::count(ran.begin(), ran.end(), ran[0]) <= 2;
-  }
-  CHECK(evened_out);
-}
-
 #if defined(__linux__)
 TEST_CASE("helpers bound to cores have one each, and the caller stays free", "[core][thread_pool]") {
   const std::vector<unsigned> cores = usable_cores();

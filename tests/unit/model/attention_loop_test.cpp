@@ -153,3 +153,39 @@ TEMPLATE_LIST_TEST_CASE("far below the maximum an exponential vanishes, and a Na
   CHECK(scores[0] == 1.0f);
   CHECK(std::isnan(scores[1]));
 }
+
+TEMPLATE_LIST_TEST_CASE("scaled scores are products with the scales, and the largest is found", "[model][attention_loop]", Cases) {
+  using Isa = typename TestType::first_type;
+  testing::require_machine<Isa>();
+  for (const std::size_t count : counts) {
+    for (std::size_t place = 0; place < count; ++place) {
+      auto scores = random_floats(count + 1, 26);
+      const auto before = scores;
+      auto scales = random_floats(count, 27);
+      for (float& scale : scales) scale = std::fabs(scale) + 0.5f;
+      scores[place] = 100;
+      CHECK(detail::scale_scores(Isa{}, scores.data(), count, 0.125f, scales.data()) == 100 * (0.125f * scales[place]));
+      for (std::size_t i = 0; i < count; ++i) CHECK(scores[i] == (i == place ? 100 : before[i]) * (0.125f * scales[i]));
+      CHECK(scores[count] == before[count]);
+      scores = before;
+      scores[place] = std::numeric_limits<float>::quiet_NaN();
+      float largest = -std::numeric_limits<float>::infinity();
+      for (std::size_t i = 0; i < count; ++i) largest = i == place ? largest : std::max(largest, before[i] * 0.125f);
+      CHECK(detail::scale_scores(Isa{}, scores.data(), count, 0.125f, nullptr) == largest);
+      CHECK(std::isnan(scores[place]));
+    }
+  }
+}
+
+TEMPLATE_LIST_TEST_CASE("elements as floats are what they stand for", "[model][attention_loop]", Cases) {
+  using Isa = typename TestType::first_type;
+  using Element = typename TestType::second_type;
+  testing::require_machine<Isa>();
+  for (const std::size_t count : {1u, 7u, 8u, 9u, 100u}) {
+    const auto from = elements<Element>(count, 28);
+    std::vector<float> to(count + 1, 1e9f);
+    detail::to_floats(Isa{}, from.data(), count, to.data());
+    for (std::size_t i = 0; i < count; ++i) CHECK(to[i] == detail::element_value(from[i]));
+    CHECK(to[count] == 1e9f);
+  }
+}

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <utility>
 #include <vector>
 
 #include <tulle/cache/contiguous.hpp>
@@ -123,6 +124,53 @@ TEMPLATE_TEST_CASE("attention over blocks has the bits of attention over one pie
     CHECK(attend_all(wide_blocks, position, query, 2) == wanted);
     CHECK(attend_all(window, position, query, 2) == wanted);
   }
+}
+
+namespace {
+
+/// Rows first .. first + rows - 1 at once, and one after the other, with gaps between the rows of the queries.
+template <class Cache>
+void check_rows_at_once(const Cache& cache, Position first, std::size_t rows, std::size_t group) {
+  const std::size_t width = group * cache.shape().head_dim, query_stride = kv_heads * width + 3, out_stride = kv_heads * width + 5;
+  const auto query = random_floats(rows * query_stride, 35);
+  std::vector<float> together(rows * out_stride, 7.0f), apart(together);
+  for (std::size_t head = 0; head < kv_heads; ++head) {
+    attend_rows(cache, 0, 0, first, rows, head, query.data() + head * width, query_stride, group, together.data() + head * width,
+                out_stride);
+    for (std::size_t row = 0; row < rows; ++row) {
+      attend(cache, 0, 0, first + static_cast<Position>(row), head, query.data() + row * query_stride + head * width, group,
+             apart.data() + row * out_stride + head * width);
+    }
+  }
+  CAPTURE(first, rows, group, cache.shape().head_dim);
+  CHECK(std::memcmp(together.data(), apart.data(), sizeof(float) * together.size()) == 0);
+}
+
+}  // namespace
+
+TEMPLATE_TEST_CASE("rows attended to at once have the bits of one after the other", "[model][attention]", float, Half,
+                   std::int8_t) {
+  for (const InstructionSet set : instruction_sets) {
+    if (!machine_has(set)) continue;
+    const testing::ActiveSet active(set);
+    CAPTURE(instruction_set_name(set));
+    for (const std::size_t size : {12, 64, 96, 128, 136}) {
+      ContiguousCache<TestType> cache({1, kv_heads, size}, 1, 200);
+      fill(cache, 200);
+      for (const auto& [first, rows] : std::vector<std::pair<Position, std::size_t>>{{0, 1}, {0, 16}, {60, 9}, {120, 16}, {128, 2}}) {
+        check_rows_at_once(cache, first, rows, 1);
+        check_rows_at_once(cache, first, rows, 3);
+      }
+    }
+  }
+  PagedCache<TestType> blocks({1, kv_heads, 24}, 1, 4);
+  SlidingCache<TestType> window({1, kv_heads, 24}, 1, 50, 3, 16);
+  fill(blocks, 200);
+  fill(window, 200);
+  check_rows_at_once(blocks, 57, 16, 1);
+  check_rows_at_once(blocks, 190, 5, 2);
+  check_rows_at_once(window, 190, 10, 1);  // every row sees another window
+  check_rows_at_once(window, 199, 1, 2);
 }
 
 TEST_CASE("attention over a window sees the sinks and the window alone", "[model][attention]") {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tulle/sampling/logits.hpp>
 
-#include <cmath>
 #include <vector>
 
 #include <catch2/catch_all.hpp>
@@ -25,16 +24,6 @@ TEST_CASE("the largest logit is found at every place of rows of every length and
   CHECK(largest_logit(std::vector<float>{not_a_number, -inf}) == banned);
   CHECK(largest_logit(std::vector<float>{not_a_number, -inf, -5}) == -5);
   CHECK(largest_logit(std::vector<float>{1, inf}) == inf);
-}
-
-TEST_CASE("a weight is 1 for the largest logit and 0 for a token that cannot be chosen", "[sampling][logits]") {
-  CHECK(weight(3, 3) == 1);
-  CHECK(weight(2, 3) == Catch::Approx(std::exp(-1.0)));
-  CHECK(weight(inf, inf) == 1);
-  CHECK(weight(3, inf) == 0);
-  CHECK(weight(-inf, 3) == 0);
-  CHECK(weight(-inf, -inf) == 0);
-  CHECK(weight(not_a_number, 3) == 0);
 }
 
 TEST_CASE("the fallback is the lowest id that is not banned, else 0", "[sampling][logits]") {
