@@ -50,7 +50,8 @@ class AttentionOver final : public Attention {
   }
 
   void run(std::size_t length, std::size_t rows) noexcept override {
-    const std::size_t width = shape.row_elements(), blocks = (rows + tulle::attention_block - 1) / tulle::attention_block;
+    const std::size_t width = shape.row_elements(),
+                      blocks = (rows + tulle::attention_block - 1) / tulle::attention_block;
     for (std::size_t layer = 0; layer < shape.layers; ++layer) {
       pool_.run([&](std::size_t worker) noexcept {
         for (std::size_t task = worker; task < blocks * shape.kv_heads; task += pool_.size()) {
@@ -77,7 +78,9 @@ int main(int argc, char** argv) {
   std::size_t threads = tulle::usable_core_count(), repeats = 15, prompt = 512, longest = 4096;
   app.add_option("--threads", threads, "Threads")->capture_default_str();
   app.add_option("--repeats", repeats, "Runs of each measurement")->capture_default_str();
-  app.add_option("--longest", longest, "Length of the longest cache")->capture_default_str()->check(CLI::Range(128, 1 << 16));
+  app.add_option("--longest", longest, "Length of the longest cache")
+      ->capture_default_str()
+      ->check(CLI::Range(128, 1 << 16));
   app.add_option("--prompt", prompt, "Tokens of the prompt")->capture_default_str()->check(CLI::Range(1, 1 << 16));
   app.footer("TULLE_ISA=avx2 forces an instruction set.\nExample: bench_attention --threads 1 --longest 1024");
   CLI11_PARSE(app, argc, argv);
@@ -100,8 +103,8 @@ int main(int argc, char** argv) {
   const auto times = bench::interleaved(tasks, repeats);
 
   const auto set = tulle::instruction_set_name(tulle::active_instruction_set());
-  std::printf("%s, %s; %zu thread(s), %zu runs\n\n| cache |", bench::processor_name().c_str(), std::string(set).c_str(), threads,
-              repeats);
+  std::printf("%s, %s; %zu thread(s), %zu runs\n\n| cache |", bench::processor_name().c_str(), std::string(set).c_str(),
+              threads, repeats);
   for (const std::size_t length : lengths) std::printf(" %zu: us (ns a position) |", length);
   std::printf(" prompt of %zu: ms (us a token) |\n|---|", prompt);
   for (std::size_t i = 0; i <= lengths.size(); ++i) std::printf("---|");

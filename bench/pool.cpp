@@ -73,7 +73,8 @@ void run_regions(tulle::ThreadPool& pool, std::size_t count, std::size_t turns) 
   }
 }
 
-void measure(const std::vector<Contestant>& contestants, const Work& work, std::size_t neighbours, std::size_t repeats) {
+void measure(const std::vector<Contestant>& contestants, const Work& work, std::size_t neighbours,
+             std::size_t repeats) {
   const Neighbours busy(neighbours * tulle::usable_core_count());
   constexpr std::size_t empty_regions = 1000, short_regions = 100;
   std::vector<std::function<void()>> tasks;
@@ -114,7 +115,9 @@ int main(int argc, char** argv) {
                            std::make_unique<tulle::ThreadPool>(threads, tulle::ThreadPlacement::own_cores)});
   }
   std::printf("%s, %zu cores; %zu runs\n\n", bench::processor_name().c_str(), tulle::usable_core_count(), repeats);
-  std::puts("| pool | neighbours a core | empty region us | 20 us a thread: us | token of 81 x 100 us: ms (least - most) | x fair share |");
+  std::puts(
+      "| pool | neighbours a core | empty region us | 20 us a thread: us | token of 81 x 100 us: ms (least - most) | x "
+      "fair share |");
   std::puts("|---|---|---|---|---|---|");
   measure(contestants, work, 0, repeats);
   if (neighbours != 0) measure(contestants, work, neighbours, repeats);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// \file Where the time of a token goes: what is no matrix product, each part as the decoder runs it, beside a whole token.
+/// \file Where the time of a token goes: what is no matrix product, each part as the decoder runs it, beside a whole
+/// token.
 #include <cmath>
 #include <cstdio>
 #include <cstring>
@@ -29,8 +30,8 @@ std::vector<float> random_floats(std::size_t count) {
   return values;
 }
 
-/// One token after `position` others, in the parts that the decoder runs between its matrix products. Every part works on
-/// values of its own, which change as little as the decoder's: what it computes does not matter here.
+/// One token after `position` others, in the parts that the decoder runs between its matrix products. Every part works
+/// on values of its own, which change as little as the decoder's: what it computes does not matter here.
 class Parts {
  public:
   Parts(const Model& model, tulle::ThreadPool& pool, tulle::Position position)
@@ -103,7 +104,8 @@ class Parts {
       pool_.run([&](std::size_t worker) noexcept {
         for (std::size_t head = worker; head < model_.kv_heads; head += pool_.size()) {
           const std::size_t at = head * group * model_.head_dim;
-          tulle::attend_rows(cache_, layer, 0, cache_.length(0) - 1, 1, head, x_.data() + at, 0, group, y_.data() + at, 0);
+          tulle::attend_rows(cache_, layer, 0, cache_.length(0) - 1, 1, head, x_.data() + at, 0, group, y_.data() + at,
+                             0);
         }
       });
     }
@@ -183,7 +185,9 @@ int main(int argc, char** argv) {
   std::vector<std::string> structures;
   for (const Pruning& pruning : balanced_prunings()) structures.emplace_back(pruning.structure);
   app.add_option("--shape", shape, "Model")->capture_default_str()->check(CLI::IsMember(synthetic_shapes));
-  app.add_option("--structure", structure, "Zeros of its weights")->capture_default_str()->check(CLI::IsMember(structures));
+  app.add_option("--structure", structure, "Zeros of its weights")
+      ->capture_default_str()
+      ->check(CLI::IsMember(structures));
   app.add_option("--threads", threads, "Threads")->capture_default_str();
   app.add_option("--num-kv-cache-tokens", kv_tokens, "Tokens before the one that is measured")->capture_default_str();
   app.add_option("--repeats", repeats, "Runs of each part")->capture_default_str();
@@ -191,8 +195,8 @@ int main(int argc, char** argv) {
   CLI11_PARSE(app, argc, argv);
 
   const auto prunings = balanced_prunings();
-  const Pruning pruning = *std::find_if(prunings.begin(), prunings.end(),
-                                        [&](const Pruning& each) { return each.structure == structure; });
+  const Pruning pruning =
+      *std::find_if(prunings.begin(), prunings.end(), [&](const Pruning& each) { return each.structure == structure; });
   const tulle::Architecture architecture = synthetic_architecture(shape);
   tulle::LoadOptions load;
   load.pack.kernel = tulle::KernelChoice::i8;

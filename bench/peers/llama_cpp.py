@@ -13,7 +13,19 @@ PROMPT, GENERATED = 512, 128
 def run_llama(build, model, threads):
     tests = json.loads(
         output_of(
-            PEERS / build / "bin" / "llama-bench", "-m", model, "-t", threads, "-p", PROMPT, "-n", GENERATED, "-r", 1, "-o", "json"
+            PEERS / build / "bin" / "llama-bench",
+            "-m",
+            model,
+            "-t",
+            threads,
+            "-p",
+            PROMPT,
+            "-n",
+            GENERATED,
+            "-r",
+            1,
+            "-o",
+            "json",
         )
     )
     speed = {("prefill" if test["n_prompt"] else "decode"): test["avg_ts"] for test in tests}
@@ -22,7 +34,16 @@ def run_llama(build, model, threads):
 
 def run_tulle(model, threads, flags, seconds):
     # llama-bench generates into an empty cache: on average it holds half of what is generated.
-    common = ["--threads", threads, "--prompt-tokens", PROMPT, "--num-kv-cache-tokens", GENERATED // 2, "--time", seconds]
+    common = [
+        "--threads",
+        threads,
+        "--prompt-tokens",
+        PROMPT,
+        "--num-kv-cache-tokens",
+        GENERATED // 2,
+        "--time",
+        seconds,
+    ]
     result = tulle_results(model, *common, "--warmup-time", 0.2, "--no-baselines", *flags)["model"]
     return result["prefill_tokens_per_second"], result["decode_tokens_per_second"]
 
@@ -37,7 +58,9 @@ def main():
     parser.add_argument("--structure", help="also the Q8_0 file pruned in memory, for speed only: 2:4, 8:16-gap4, 4:16")
     options = parser.parse_args()
 
-    rows = [["file", "build", "engine", "prefill tokens/s", "decode tokens/s", "prefill x llama.cpp", "decode x llama.cpp"]]
+    rows = [
+        ["file", "build", "engine", "prefill tokens/s", "decode tokens/s", "prefill x llama.cpp", "decode x llama.cpp"]
+    ]
     for build in options.builds:
         folder, isa = BUILDS[build]
         for kind in options.types:
@@ -48,7 +71,9 @@ def main():
             }
             if kind == "Q8_0" and options.structure:
                 pruned = [*isa, "--structure", options.structure]
-                engines[f"tulle, pruned {options.structure}"] = lambda: run_tulle(model, options.threads, pruned, options.seconds)
+                engines[f"tulle, pruned {options.structure}"] = lambda: run_tulle(
+                    model, options.threads, pruned, options.seconds
+                )
             speeds = {name: [] for name in engines}
             for _ in range(options.rounds):
                 for name, run in engines.items():
@@ -56,7 +81,17 @@ def main():
             theirs = list(zip(*speeds["llama.cpp"]))
             for name, measured in speeds.items():
                 prefill, decode = zip(*measured)
-                rows.append([kind, build, name, spread(prefill), spread(decode), ratio(prefill, theirs[0]), ratio(decode, theirs[1])])
+                rows.append(
+                    [
+                        kind,
+                        build,
+                        name,
+                        spread(prefill),
+                        spread(decode),
+                        ratio(prefill, theirs[0]),
+                        ratio(decode, theirs[1]),
+                    ]
+                )
     print(f"{processor()}, {options.threads} thread(s), {options.rounds} rounds in turns, median (least-most)\n")
     print(table(rows))
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tulle and onnxruntime on the matrices of CodeGen-350M, in turns: milliseconds of 1 and of 64 tokens.
 
-onnxruntime runs the matrix products alone, dense, on random weights; Tulle runs whole tokens with everything between the
-products (`tulle benchmark --shape codegen-350m`), so its figures hold some more work.
+onnxruntime runs the matrix products alone, dense, on random weights; Tulle runs whole tokens with everything between
+the products (`tulle benchmark --shape codegen-350m`), so its figures hold some more work.
 """
 
 import argparse
@@ -45,7 +45,9 @@ class Graph:
         quantized = [name + part for part in ("_q", "_scale", "_zero")]
         self.add("DynamicQuantizeLinear", [self.value], quantized)
         zero = self.constant(name + "_weight_zero", numpy.zeros((), numpy.int8))
-        product = self.add("MatMulInteger", [quantized[0], self.constant(name, codes), quantized[2], zero], [name + "_i"])
+        product = self.add(
+            "MatMulInteger", [quantized[0], self.constant(name, codes), quantized[2], zero], [name + "_i"]
+        )
         scale = self.constant(name + "_weight_scale", numpy.float32(1 / (73 * inputs**0.5)).reshape(()))
         product = self.add("Cast", [product], [name + "_f"], to=TensorProto.FLOAT)
         scale = self.add("Mul", [quantized[1], scale], [name + "_s"])
@@ -55,8 +57,10 @@ class Graph:
         if width < wanted:
             self.value = self.add("Concat", [self.value] * (wanted // width), [name + "_wide"], axis=1)
         elif width > wanted:
-            ends = [self.constant(name + part, numpy.array([each], numpy.int64)) for part, each in
-                    [("_first", 0), ("_last", wanted), ("_axis", 1)]]
+            ends = [
+                self.constant(name + part, numpy.array([each], numpy.int64))
+                for part, each in [("_first", 0), ("_last", wanted), ("_axis", 1)]
+            ]
             self.value = self.add("Slice", [self.value, *ends], [name + "_cut"])
 
     def model(self):
@@ -134,8 +138,18 @@ def main():
         same = {name: theirs[form] for form, name in FORMS.items()} | {"model": theirs["int8"]}
         for name, times in ours.items():
             weights = f"int8, {options.structure}" if name == "model" else name
-            rows.append([str(tokens), "tulle", weights, spread(times, 1), ratio(same[name], times), ratio(theirs["int8"], times)])
-    print(f"{processor()}, {options.threads} thread(s), onnxruntime {onnxruntime.__version__}, {options.rounds} rounds in turns\n")
+            rows.append(
+                [
+                    str(tokens),
+                    "tulle",
+                    weights,
+                    spread(times, 1),
+                    ratio(same[name], times),
+                    ratio(theirs["int8"], times),
+                ]
+            )
+    version = onnxruntime.__version__
+    print(f"{processor()}, {options.threads} thread(s), onnxruntime {version}, {options.rounds} round(s) in turns\n")
     print(table(rows))
 
 

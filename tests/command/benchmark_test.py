@@ -117,7 +117,9 @@ class BenchmarkTest(CommandTest):
         path = self.folder / "result.json"
         printed = self.benchmark("--model", Q8_0, "-x", path, "--threads", 2, "--num-kv-cache-tokens", 7)
         self.assertEqual(printed, json.loads(path.read_text()))
-        self.assertLessEqual(DEEPSPARSE_KEYS | {"machine", "commit", "flags", "settings", "results", "ratios"}, printed.keys())
+        self.assertLessEqual(
+            DEEPSPARSE_KEYS | {"machine", "commit", "flags", "settings", "results", "ratios"}, printed.keys()
+        )
         self.assertEqual((printed["engine"], printed["num_cores"], printed["scenario"]), ("tulle", 2, "sync"))
         self.assertLessEqual({"processor", "cores", "instruction_set", "instruction_sets"}, printed["machine"].keys())
         self.assertIn(printed["machine"]["instruction_set"], printed["machine"]["instruction_sets"])
@@ -263,8 +265,10 @@ class BenchmarkTest(CommandTest):
         text = self.succeed("benchmark", Q8_0, *SHORT, "--verify-rows", 3).decode()
         lines = text.split("in passes over one row:\n\n")[1].splitlines()
         self.assertEqual(lines[0].split(), ["kernel", "2", "rows", "3", "rows"])
-        self.assertEqual([line.split()[:2] for line in lines[1:]],
-                         [["model", "dense_i8"], ["dense_i8", "dense_i8"], ["dense_f32", "dense_f32"]])
+        self.assertEqual(
+            [line.split()[:2] for line in lines[1:]],
+            [["model", "dense_i8"], ["dense_i8", "dense_i8"], ["dense_f32", "dense_f32"]],
+        )
         for line in lines[1:]:
             self.assertEqual(len(line.split()), 4)
         self.assertEqual(self.model(Q8_0, "--verify-rows", 1)["verification"], [])

@@ -61,7 +61,8 @@ class GenerateTest(CommandTest):
     def test_pinned_threads_generate_the_same(self):
         cores = len(os.sched_getaffinity(0))
         self.assertEqual(
-            self.generate(*SHORT, "--pin", "--threads", cores)["tokens"], self.generate(*SHORT, "--threads", 1)["tokens"]
+            self.generate(*SHORT, "--pin", "--threads", cores)["tokens"],
+            self.generate(*SHORT, "--threads", 1)["tokens"],
         )
         self.refuse(
             1, "generate", *SHORT, "--pin", "--threads", 1000, saying=["1000 threads", f"the process may use {cores};"]

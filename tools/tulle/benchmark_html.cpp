@@ -13,11 +13,17 @@ namespace {
 using OrderedJson = nlohmann::ordered_json;
 
 constexpr const char* style = R"(
-:root { color-scheme: light dark; --paper: #ffffff; --ink: #1c1e21; --soft: #5a6068; --line: #d7dbe0; --model: #1f6f8b; --other: #9aa5b1; }
+:root {
+  color-scheme: light dark;
+  --paper: #ffffff; --ink: #1c1e21; --soft: #5a6068; --line: #d7dbe0; --model: #1f6f8b; --other: #9aa5b1;
+}
 @media (prefers-color-scheme: dark) {
   :root { --paper: #16181b; --ink: #e8eaed; --soft: #a6adb5; --line: #3a3f45; --model: #4fb3d4; --other: #69737d; }
 }
-body { margin: 2rem auto; padding: 0 1rem; max-width: 70rem; background: var(--paper); color: var(--ink); font: 16px/1.5 system-ui, sans-serif; }
+body {
+  margin: 2rem auto; padding: 0 1rem; max-width: 70rem;
+  background: var(--paper); color: var(--ink); font: 16px/1.5 system-ui, sans-serif;
+}
 h1, h2 { line-height: 1.2; overflow-wrap: anywhere; }
 dl { display: grid; grid-template-columns: max-content 1fr; gap: .2rem 1rem; }
 dt { color: var(--soft); }
