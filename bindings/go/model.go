@@ -37,24 +37,24 @@ type ModelInfo struct {
 // Message is one turn of a conversation.
 type Message struct{ Role, Content string }
 
-// Load reads a Hugging Face directory (safetensors) or a GGUF file. A context that is done ends it with the context's error.
+// Load reads a Hugging Face directory (safetensors) or a GGUF file. A context that is done ends it with its error.
 func Load(ctx context.Context, path string, options LoadOptions) (*Model, error) {
-	return load(ctx, options, func(progress func(string, float64) bool) (capi.Model, *capi.Failure) {
+	return load(ctx, options, func(progress capi.Progress) (capi.Model, *capi.Failure) {
 		return capi.LoadPath(path, options.Assembly, progress)
 	})
 }
 
 // LoadReader reads a GGUF file of size bytes: of an archive, an embedded file, bytes.NewReader.
 func LoadReader(ctx context.Context, reader io.ReaderAt, size int64, options LoadOptions) (*Model, error) {
-	return load(ctx, options, func(progress func(string, float64) bool) (capi.Model, *capi.Failure) {
+	return load(ctx, options, func(progress capi.Progress) (capi.Model, *capi.Failure) {
 		return capi.LoadReader(reader, size, options.Assembly, progress)
 	})
 }
 
-func load(ctx context.Context, options LoadOptions, call func(func(string, float64) bool) (capi.Model, *capi.Failure)) (*Model, error) {
+func load(ctx context.Context, options LoadOptions, call func(capi.Progress) (capi.Model, *capi.Failure)) (*Model, error) {
 	if version := capi.AbiVersion(); version != capi.HeaderAbiVersion {
-		return nil, &Error{ErrUnsupported, fmt.Sprintf("libtulle speaks version %d of the C ABI and this package %d; install the one that belongs to it",
-			version, capi.HeaderAbiVersion)}
+		return nil, &Error{ErrUnsupported, fmt.Sprintf("libtulle speaks version %d of the C ABI and this package %d; "+
+			"install the one that belongs to it", version, capi.HeaderAbiVersion)}
 	}
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
@@ -86,11 +86,11 @@ func (m *Model) Close() error {
 func (m *Model) Info() (ModelInfo, error) {
 	defer runtime.KeepAlive(m)
 	info, failure := m.handle.Describe()
-	return ModelInfo{info.WeightBytes, info.Vocabulary, info.Tokens, info.ContextLength, info.Layers, info.Hidden, info.Bos, info.Eos,
-		info.Flags&capi.HasChatTemplate != 0}, wrap(failure)
+	return ModelInfo{info.WeightBytes, info.Vocabulary, info.Tokens, info.ContextLength, info.Layers, info.Hidden, info.Bos,
+		info.Eos, info.Flags&capi.HasChatTemplate != 0}, wrap(failure)
 }
 
-// Encode gives the ids of a text, with what the tokenizer puts around it (<s> and the like) where addSpecialTokens says so.
+// Encode gives the ids of a text, with what the tokenizer puts around it (<s> and the like) where asked for.
 func (m *Model) Encode(text string, addSpecialTokens bool) ([]int32, error) {
 	defer runtime.KeepAlive(m)
 	tokens, failure := m.handle.Encode(text, flag(addSpecialTokens, capi.AddSpecialTokens))
@@ -104,8 +104,8 @@ func (m *Model) Decode(tokens []int32, skipSpecialTokens bool) (string, error) {
 	return text, wrap(failure)
 }
 
-// ChatPrompt renders messages with the model's own chat template, ending with what opens the answer. Its special tokens are in
-// the text: generate from it with Options.NoSpecialTokens.
+// ChatPrompt renders messages with the model's own chat template, ending with what opens the answer. Its special tokens
+// are in the text: generate from it with Options.NoSpecialTokens.
 func (m *Model) ChatPrompt(messages ...Message) (string, error) {
 	defer runtime.KeepAlive(m)
 	var roles, contents []string
@@ -142,7 +142,7 @@ func Choices(kind ChoiceKind) ([]Choice, error) {
 	return choices, wrap(failure)
 }
 
-// UseInstructionSet makes the whole process run on an instruction set other than the machine's best; call it before Load.
+// UseInstructionSet makes the whole process run on an instruction set other than the best; call it before Load.
 func UseInstructionSet(name string) error { return wrap(capi.UseInstructionSet(name)) }
 
 // Version is that of the library which is linked.

@@ -20,13 +20,14 @@ type SessionOptions struct {
 	Window, Sinks        int    // of a sliding cache
 }
 
-// Session is one growing text: a history of tokens, its keys and values, and threads of its own. It keeps its model alive.
+// Session is one growing text: a history of tokens, its keys and values, and threads of its own. It keeps its model.
 type Session struct{ handle capi.Session }
 
 // NewSession opens an empty text.
 func (m *Model) NewSession(options SessionOptions) (*Session, error) {
 	defer runtime.KeepAlive(m)
-	for _, number := range []int{options.Threads, options.SequenceLength, options.PromptSequenceLength, options.Window, options.Sinks} {
+	for _, number := range []int{options.Threads, options.SequenceLength, options.PromptSequenceLength, options.Window,
+		options.Sinks} {
 		if number < 0 {
 			return nil, &Error{ErrInvalidArgument, "a session's options hold a negative number"}
 		}
@@ -51,8 +52,8 @@ func (s *Session) Close() error {
 	return nil
 }
 
-// Generate appends a text and generates as the loop reads. Leaving the loop early is fine: what was generated stays. When the
-// context is done, also while the prompt is read, the loop gets the context's error and ends.
+// Generate appends a text and generates as the loop reads. Leaving the loop early is fine: what was generated stays. When
+// the context is done, also while the prompt is read, the loop gets the context's error and ends.
 func (s *Session) Generate(ctx context.Context, prompt string, options Options) iter.Seq2[Token, error] {
 	return s.run(ctx, options, func(raw capi.GenerateOptions) *capi.Failure { return s.handle.Generate(prompt, raw) })
 }
@@ -74,7 +75,8 @@ func (s *Session) Complete(ctx context.Context, prompt string, options Options) 
 	return text.String(), nil
 }
 
-func (s *Session) run(ctx context.Context, options Options, begin func(capi.GenerateOptions) *capi.Failure) iter.Seq2[Token, error] {
+func (s *Session) run(ctx context.Context, options Options,
+	begin func(capi.GenerateOptions) *capi.Failure) iter.Seq2[Token, error] {
 	return func(yield func(Token, error) bool) {
 		defer runtime.KeepAlive(s)
 		if ctx.Err() != nil {
@@ -104,7 +106,7 @@ func (s *Session) run(ctx context.Context, options Options, begin func(capi.Gene
 	}
 }
 
-// Logits gives the raw logits [vocabulary] from which the last token was chosen, where Options.KeepLogits asked for them.
+// Logits gives the raw logits [vocabulary] from which the last token was chosen, where Options.KeepLogits asked.
 func (s *Session) Logits() ([]float32, error) {
 	defer runtime.KeepAlive(s)
 	logits, failure := s.handle.Logits()

@@ -89,7 +89,7 @@ func TestTextIsMadeOfTokens(t *testing.T) {
 		t.Error(prompt, err)
 	}
 	session := newSession(t, model)
-	options := tulle.Options{MaxNewTokens: 12, IgnoreEos: true, LogProbabilities: true, KeepLogits: true, ShowSpecialTokens: true}
+	options := tulle.Options{MaxNewTokens: 12, IgnoreEos: true, LogProbabilities: true, KeepLogits: true}
 	for token, err := range session.Generate(context.Background(), "the answer", options) {
 		if err != nil {
 			t.Fatal(err)
@@ -185,8 +185,8 @@ func TestSessionsOfOneModelRunBesideEachOther(t *testing.T) {
 }
 
 func TestWhatIsBuiltInHasAName(t *testing.T) {
-	for kind, name := range map[tulle.ChoiceKind]string{tulle.Kernels: "auto", tulle.Caches: "paged_i8", tulle.Samplers: "greedy",
-		tulle.InstructionSets: "scalar"} {
+	for kind, name := range map[tulle.ChoiceKind]string{tulle.Kernels: "auto", tulle.Caches: "paged_i8",
+		tulle.Samplers: "greedy", tulle.InstructionSets: "scalar"} {
 		choices, err := tulle.Choices(kind)
 		if err != nil || !slices.Contains(choices, tulle.Choice{Name: name, Runs: true}) {
 			t.Error(kind, choices, err)

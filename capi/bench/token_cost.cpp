@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Microseconds that a token takes in a session of one thread, through the C++ headers or through the C ABI; the least of
-// several runs. bindings/overhead.py compares them.       usage: token_cost cpp|c MODEL TOKENS
+// Microseconds that a token takes in a session of one thread, through the C++ headers or through the C ABI; the least
+// of several runs. bindings/overhead.py compares them.       usage: token_cost cpp|c MODEL TOKENS
 #include <algorithm>
 #include <chrono>
 #include <cstdio>

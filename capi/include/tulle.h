@@ -9,21 +9,22 @@
  *   if (tulle_model_load(path, strlen(path), NULL, &model, &error) ||
  *       tulle_session_new(model, NULL, &session, &error) ||
  *       tulle_session_generate(session, prompt, strlen(prompt), NULL, &error)) return fail(error.message);
- *   while (tulle_session_next(session, &token, &error) == TULLE_OK) fwrite(token.text.data, 1, token.text.size, stdout);
+ *   while (tulle_session_next(session, &token, &error) == TULLE_OK)
+ *     fwrite(token.text.data, 1, token.text.size, stdout);
  *
  * Calls.   Every function that can fail returns a status and takes a tulle_error last, which may be NULL. No exception
  *          and no abort comes out of a call; what an argument cannot mean is a status.
  * Text.    UTF-8 as pointer and length in bytes, not ended by 0; data may be NULL where size is 0. Text that is not
  *          UTF-8 is TULLE_INVALID_ARGUMENT.
- * Results. Outputs come last before the error. Handles are set to NULL when the call fails. A result of variable size is
- *          written to the caller's buffer, and its size (in elements) always to *size: call with capacity 0 to ask. A
- *          buffer that is too small is TULLE_BUFFER_TOO_SMALL and stays as it was.
- * Structs. Begin with struct_size, which the caller sets; fields are only ever appended, and a smaller struct of an older
- *          header keeps working. A larger one with fields that this library does not know must have zeros there.
+ * Results. Outputs come last before the error. Handles are set to NULL when the call fails. A result of variable size
+ *          is written to the caller's buffer, and its size (in elements) always to *size: call with capacity 0 to ask.
+ *          A buffer that is too small is TULLE_BUFFER_TOO_SMALL and stays as it was.
+ * Structs. Begin with struct_size, which the caller sets; fields are only ever appended, and a smaller struct of an
+ *          older header keeps working. A larger one with fields that this library does not know must have zeros there.
  * Handles. Opaque and never dereferenced: each call looks its handle up, so one that was freed, or never was one, is
  *          TULLE_INVALID_HANDLE. A session keeps its model alive: free them in any order.
- * Threads. A model never changes and is used from any number of threads at once. A session is for one thread at a time,
- *          any other use meanwhile is TULLE_BUSY; only tulle_session_cancel is meant for other threads.
+ * Threads. A model never changes and is used from any number of threads at once. A session is for one thread at a
+ *          time, any other use meanwhile is TULLE_BUSY; only tulle_session_cancel is meant for other threads.
  */
 #ifndef TULLE_H
 #define TULLE_H
@@ -74,7 +75,7 @@ TULLE_API const char* tulle_version(void);
 /* "out_of_memory"; "unknown" for a value that is none. Ended by 0, lives for ever. */
 TULLE_API const char* tulle_status_name(int32_t status);
 
-/* Why a call failed: one line that says what is wrong, where, and what to do. Cut at a code point where it is longer. */
+/* Why a call failed: one line that says what is wrong, where, and what to do. Cut at a code point where it is long. */
 typedef struct tulle_error {
   uint32_t struct_size; /* in */
   int32_t status;       /* what the call returned */
@@ -144,23 +145,23 @@ typedef int32_t (*tulle_read)(void* context, uint64_t offset, void* buffer, size
 TULLE_API int32_t tulle_model_load_reader(tulle_read read, void* context, uint64_t size,
                                           const tulle_load_options* options, tulle_model** model, tulle_error* error);
 
-/* Gives a handle up; NULL is fine. Sessions of the model go on. Errors: TULLE_INVALID_HANDLE when it was freed before. */
+/* Gives a handle up; NULL is fine. Sessions of the model go on. Errors: TULLE_INVALID_HANDLE when it was freed. */
 TULLE_API int32_t tulle_model_free(tulle_model* model);
 
 #define TULLE_HAS_TOKENIZER 1u
 #define TULLE_HAS_CHAT_TEMPLATE 2u
 
 typedef struct tulle_model_info {
-  uint32_t struct_size;   /* in */
-  uint32_t flags;         /* TULLE_HAS_... */
-  uint64_t weight_bytes;  /* of all matrices, as they are packed in memory */
-  uint32_t vocabulary;    /* logits of a position: ids 0 .. vocabulary - 1 go in */
-  uint32_t tokens;        /* the tokenizer's: ids below it come out; 0 without a tokenizer */
+  uint32_t struct_size;    /* in */
+  uint32_t flags;          /* TULLE_HAS_... */
+  uint64_t weight_bytes;   /* of all matrices, as they are packed in memory */
+  uint32_t vocabulary;     /* logits of a position: ids 0 .. vocabulary - 1 go in */
+  uint32_t tokens;         /* the tokenizer's: ids below it come out; 0 without a tokenizer */
   uint32_t context_length; /* positions the model was trained for */
   uint32_t layers;
   uint32_t hidden;
-  int32_t bos;            /* -1 where there is none */
-  int32_t eos;            /* the first of them; -1 where there is none */
+  int32_t bos; /* -1 where there is none */
+  int32_t eos; /* the first of them; -1 where there is none */
   uint32_t reserved;
 } tulle_model_info;
 
@@ -214,16 +215,16 @@ TULLE_API int32_t tulle_session_new(const tulle_model* model, const tulle_sessio
 /* Gives a handle up; NULL is fine. What another thread runs on it is cancelled. */
 TULLE_API int32_t tulle_session_free(tulle_session* session);
 
-#define TULLE_IGNORE_EOS 1u         /* end at max_new_tokens, not at an eos token */
-#define TULLE_NO_SPECIAL_TOKENS 2u  /* put nothing around the first text */
+#define TULLE_IGNORE_EOS 1u          /* end at max_new_tokens, not at an eos token */
+#define TULLE_NO_SPECIAL_TOKENS 2u   /* put nothing around the first text */
 #define TULLE_SHOW_SPECIAL_TOKENS 4u /* special tokens have text too */
-#define TULLE_LOG_PROBABILITIES 8u  /* of every token, under the raw logits */
-#define TULLE_KEEP_LOGITS 16u       /* for tulle_session_logits */
+#define TULLE_LOG_PROBABILITIES 8u   /* of every token, under the raw logits */
+#define TULLE_KEEP_LOGITS 16u        /* for tulle_session_logits */
 
 typedef struct tulle_generate_options {
   uint32_t struct_size;
   uint32_t flags;
-  tulle_string sampler; /* "greedy", or "hugging_face" or "llama_cpp" to draw; empty: that of the model's assembly */
+  tulle_string sampler;    /* "greedy", or "hugging_face" or "llama_cpp" to draw; empty: that of the model's assembly */
   uint64_t max_new_tokens; /* 0 only puts the text into the cache */
   uint64_t seed;           /* the same seed draws the same text */
   float temperature;       /* 0 is greedy */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Functions of Tulle's C ABI that may still change from one release to the next; TULLE_ABI_VERSION says nothing of them. */
+/* Functions of Tulle's C ABI that may still change with every release; TULLE_ABI_VERSION says nothing of them. */
 #ifndef TULLE_EXPERIMENTAL_H
 #define TULLE_EXPERIMENTAL_H
 

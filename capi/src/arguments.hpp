@@ -74,7 +74,8 @@ void write_struct(Struct* target, Struct value, std::string_view name) {
 template <class Element>
 std::span<const Element> read_array(const Element* data, std::size_t count, std::string_view name) {
   if (data == nullptr && count != 0) fail(ErrorCode::invalid_argument, name, " is NULL and its size is ", count);
-  if (count > PTRDIFF_MAX / sizeof(Element)) fail(ErrorCode::invalid_argument, name, " has the impossible size ", count);
+  if (count > PTRDIFF_MAX / sizeof(Element))
+    fail(ErrorCode::invalid_argument, name, " has the impossible size ", count);
   return {data, count};
 }
 

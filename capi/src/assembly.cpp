@@ -39,7 +39,8 @@ Assembly parse_assembly(std::string_view name) {
   std::array<std::string*, 3> parts{&assembly.kernel, &assembly.cache, &assembly.sampler};
   std::string_view rest = name;
   for (std::size_t part = 0;; ++part) {
-    if (part == parts.size()) fail(ErrorCode::invalid_argument, "an assembly is KERNEL[/CACHE[/SAMPLER]], not \"", name, "\"");
+    if (part == parts.size())
+      fail(ErrorCode::invalid_argument, "an assembly is KERNEL[/CACHE[/SAMPLER]], not \"", name, "\"");
     const std::size_t slash = rest.find('/');
     if (slash != 0 && !rest.empty()) *parts[part] = rest.substr(0, slash);
     if (slash == std::string_view::npos) break;

@@ -22,7 +22,8 @@ std::string_view choice_name(std::int32_t kind, std::size_t index) {
     case TULLE_KERNELS: return index < kernel_choices.size() ? kernel_choices[index].first : "";
     case TULLE_CACHES: return index < cache_choices().size() ? std::string_view(cache_choices()[index]) : "";
     case TULLE_SAMPLERS: return index < sampler_choices.size() ? sampler_choices[index] : "";
-    case TULLE_INSTRUCTION_SETS: return index < instruction_sets.size() ? instruction_set_name(instruction_sets[index]) : "";
+    case TULLE_INSTRUCTION_SETS:
+      return index < instruction_sets.size() ? instruction_set_name(instruction_sets[index]) : "";
     default: fail(ErrorCode::invalid_argument, "there is no kind of choice ", kind);
   }
 }
@@ -31,9 +32,13 @@ std::string_view choice_name(std::int32_t kind, std::size_t index) {
 
 extern "C" {
 
-uint32_t tulle_abi_version(void) { return TULLE_ABI_VERSION; }
+uint32_t tulle_abi_version(void) {
+  return TULLE_ABI_VERSION;
+}
 
-const char* tulle_version(void) { return TULLE_VERSION; }
+const char* tulle_version(void) {
+  return TULLE_VERSION;
+}
 
 const char* tulle_status_name(int32_t status) {
   switch (status) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// \file What a handle of the C ABI stands for. A handle is no address but a number that is looked up, so that one that was
-/// freed, or never existed, is found out instead of followed.
+/// \file What a handle of the C ABI stands for. A handle is no address but a number that is looked up, so that one that
+/// was freed, or never existed, is found out instead of followed.
 #pragma once
 
 #include <cstddef>
@@ -17,8 +17,8 @@
 namespace tulle::capi {
 
 /// Bits of a handle, from the lowest: 2 of the kind of object, 14 of the slot, the rest counts what the slot has held.
-/// It begins at 1, so no handle is null, and none is near 0. Slots are reused in turn, so a freed handle stays invalid for long.
-/// Threads: all members may be called at once. An object lives on while a call still holds it.
+/// It begins at 1, so no handle is null, and none is near 0. Slots are reused in turn, so a freed handle stays invalid
+/// for long. Threads: all members may be called at once. An object lives on while a call still holds it.
 template <class Object, unsigned Kind>
 class HandleTable {
  public:

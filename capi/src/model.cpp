@@ -25,7 +25,8 @@ ModelTable& models() {
 
 std::shared_ptr<const LoadedModel> model_of(const tulle_model* handle) {
   auto model = models().find(reinterpret_cast<std::uintptr_t>(handle));
-  if (model == nullptr) fail(invalid_handle, handle == nullptr ? "the model is NULL" : "this is no model, or it was freed");
+  if (model == nullptr)
+    fail(invalid_handle, handle == nullptr ? "the model is NULL" : "this is no model, or it was freed");
   return model;
 }
 
@@ -36,7 +37,8 @@ constexpr tulle_load_options load_defaults{sizeof(tulle_load_options), 0, {nullp
 /// What one call of a load function asked for.
 class Loading {
  public:
-  explicit Loading(const tulle_load_options* given) : options_(read_struct(given, load_defaults, "tulle_load_options")) {
+  explicit Loading(const tulle_load_options* given)
+      : options_(read_struct(given, load_defaults, "tulle_load_options")) {
     if (options_.reserved != 0) fail(ErrorCode::invalid_argument, "tulle_load_options.reserved must be 0");
     assembly_ = parse_assembly(read_text(options_.assembly, "the assembly"));
   }
@@ -49,7 +51,8 @@ class Loading {
     }
   }
 
-  tulle_model* load(const Checkpoint& checkpoint, std::shared_ptr<const Tokenizer> tokenizer, std::string chat_template) {
+  tulle_model* load(const Checkpoint& checkpoint, std::shared_ptr<const Tokenizer> tokenizer,
+                    std::string chat_template) {
     PackOptions pack;
     pack.kernel = kernel_choice(assembly_.kernel);
     const Progress report = [this](std::string_view what, double fraction) { progress(what, fraction); };
@@ -63,7 +66,8 @@ class Loading {
 
   tulle_model* load_gguf(const Checkpoint& checkpoint) {
     const bool has_tokens = checkpoint.gguf()->metadata.contains("tokenizer.ggml.tokens");
-    return load(checkpoint, has_tokens ? tokenizer_from_gguf(*checkpoint.gguf()) : std::make_shared<const NoTokenizer>(),
+    return load(checkpoint,
+                has_tokens ? tokenizer_from_gguf(*checkpoint.gguf()) : std::make_shared<const NoTokenizer>(),
                 chat_template_from_gguf(*checkpoint.gguf()));
   }
 
@@ -100,7 +104,8 @@ std::vector<std::byte> read_all(tulle_read read, void* context, std::uint64_t si
 
 /// The frame of the three load functions: `load` makes the handle.
 template <class Load>
-std::int32_t load_into(tulle_model** model, const tulle_load_options* options, tulle_error* error, Load&& load) noexcept {
+std::int32_t load_into(tulle_model** model, const tulle_load_options* options, tulle_error* error,
+                       Load&& load) noexcept {
   if (model != nullptr) *model = nullptr;
   return guarded(error, [&] {
     check_output(model, "model");

@@ -21,11 +21,11 @@ using namespace tulle::capi;
 namespace {
 
 const EngineOptions engine_defaults;
-const tulle_session_options session_defaults{sizeof(tulle_session_options), 0, {nullptr, 0}, 0,
+const tulle_session_options session_defaults{sizeof(tulle_session_options),          0, {nullptr, 0},         0,
                                              engine_defaults.prompt_sequence_length, 0, engine_defaults.sinks};
 
-constexpr std::uint32_t generate_flags =
-    TULLE_IGNORE_EOS | TULLE_NO_SPECIAL_TOKENS | TULLE_SHOW_SPECIAL_TOKENS | TULLE_LOG_PROBABILITIES | TULLE_KEEP_LOGITS;
+constexpr std::uint32_t generate_flags = TULLE_IGNORE_EOS | TULLE_NO_SPECIAL_TOKENS | TULLE_SHOW_SPECIAL_TOKENS |
+                                         TULLE_LOG_PROBABILITIES | TULLE_KEEP_LOGITS;
 
 tulle_generate_options generate_defaults() {
   const GenerationOptions generation;
@@ -51,7 +51,8 @@ tulle_generate_options generate_defaults() {
 EngineOptions engine_options(const tulle_session_options* given, const LoadedModel& model) {
   constexpr std::uint32_t most_threads = 1024;
   const tulle_session_options read = read_struct(given, session_defaults, "tulle_session_options");
-  if (read.threads > most_threads) fail(ErrorCode::invalid_argument, "a session has at most ", most_threads, " threads");
+  if (read.threads > most_threads)
+    fail(ErrorCode::invalid_argument, "a session has at most ", most_threads, " threads");
   EngineOptions options;
   const std::string_view cache = read_text(read.cache, "the cache");
   choose_cache(cache.empty() ? std::string_view(model.assembly.cache) : cache, options);
@@ -128,7 +129,8 @@ int32_t tulle_session_options_init(tulle_session_options* options, uint32_t stru
 }
 
 int32_t tulle_generate_options_init(tulle_generate_options* options, uint32_t struct_size) {
-  return guarded(nullptr, [&] { return init_struct(options, struct_size, generate_defaults(), "tulle_generate_options"); });
+  return guarded(nullptr,
+                 [&] { return init_struct(options, struct_size, generate_defaults(), "tulle_generate_options"); });
 }
 
 int32_t tulle_session_new(const tulle_model* model, const tulle_session_options* options, tulle_session** session,

@@ -57,10 +57,12 @@ static void text_and_tokens(const tulle_model* model) {
 }
 
 static void chat(const tulle_model* model) {
-  const tulle_message messages[] = {{{"user", 4}, {"hello", 5}}, {{"assistant", 9}, {"hi", 2}}, {{"user", 4}, {"?", 1}}};
+  const tulle_message messages[] = {
+      {{"user", 4}, {"hello", 5}}, {{"assistant", 9}, {"hi", 2}}, {{"user", 4}, {"?", 1}}};
   char prompt[512];
   size_t size = 0, without = 0;
-  CHECK_OK(tulle_chat_prompt(model, messages, 3, TULLE_ADD_GENERATION_PROMPT, prompt, sizeof prompt - 1, &size, &error));
+  CHECK_OK(
+      tulle_chat_prompt(model, messages, 3, TULLE_ADD_GENERATION_PROMPT, prompt, sizeof prompt - 1, &size, &error));
   prompt[size] = '\0';
   CHECK(strstr(prompt, "hello") != NULL && strstr(prompt, "hi") != NULL);
   CHECK_OK(tulle_chat_prompt(model, messages, 3, 0, NULL, 0, &without, &error));
@@ -210,7 +212,9 @@ static void choices(void) {
   static const struct {
     int32_t kind;
     const char* has;
-  } wanted[] = {{TULLE_KERNELS, "auto"}, {TULLE_CACHES, "paged_i8"}, {TULLE_SAMPLERS, "greedy"},
+  } wanted[] = {{TULLE_KERNELS, "auto"},
+                {TULLE_CACHES, "paged_i8"},
+                {TULLE_SAMPLERS, "greedy"},
                 {TULLE_INSTRUCTION_SETS, "scalar"}};
   size_t i;
   for (i = 0; i < sizeof wanted / sizeof *wanted; ++i) {

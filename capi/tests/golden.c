@@ -75,7 +75,8 @@ int read_golden(const char* folder, int line, golden* facts) {
   CHECK(snprintf(facts->path, sizeof facts->path, "%s/models/%s", folder, name) < (int)sizeof facts->path);
   dot = strrchr(name, '.');
   if (dot != NULL) *dot = '\0';
-  CHECK(snprintf(path, sizeof path, "%s/models/%s%sgolden.json", folder, name, dot == NULL ? "/" : ".") < (int)sizeof path);
+  CHECK(snprintf(path, sizeof path, "%s/models/%s%sgolden.json", folder, name, dot == NULL ? "/" : ".") <
+        (int)sizeof path);
   json = read_file(path, NULL);
   CHECK(numbers_of(json, "greedy_prompt_tokens", &prompt_tokens, 1) == 1);
   CHECK(numbers_of(json, "tokens", facts->prompt, (size_t)prompt_tokens) == (size_t)prompt_tokens);

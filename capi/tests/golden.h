@@ -16,7 +16,8 @@ void check_that(int holds, const char* what, const char* file, int line);
 void check_ok(int32_t status, const tulle_error* error, const char* what, const char* file, int line);
 #define CHECK_OK(call) check_ok((call), &error, #call, __FILE__, __LINE__)
 
-/* One line of tests/golden/contract.txt, which the tests of every language read: a model, how it runs, and what it says. */
+/* One line of tests/golden/contract.txt, which the tests of every language read: a model, how it runs, and what it
+ * says. */
 typedef struct golden {
   char path[4096];
   char assembly[64];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Whatever a caller does wrong is a status and a message: every function with handles that are none, NULL outputs, wrong
- * struct sizes, text that is no UTF-8, tokens outside of the vocabulary, buffers of no size.
- *   usage: misuse_test FOLDER      FOLDER is tests/golden */
+/* Whatever a caller does wrong is a status and a message: every function with handles that are none, NULL outputs,
+ * wrong struct sizes, text that is no UTF-8, tokens outside of the vocabulary, buffers of no size. usage: misuse_test
+ * FOLDER      FOLDER is tests/golden */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,54 +26,89 @@ static int32_t describe(void* h) {
   tulle_model_info info = {sizeof info, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
   return tulle_model_describe(MODEL(h), &info, &error);
 }
-static int32_t encode(void* h) { return tulle_encode(MODEL(h), "a", 1, 0, tokens, 64, &size, &error); }
-static int32_t decode(void* h) { return tulle_decode(MODEL(h), tokens, 1, 0, text, 256, &size, &error); }
-static int32_t chat_prompt(void* h) { return tulle_chat_prompt(MODEL(h), NULL, 0, 0, text, 256, &size, &error); }
+static int32_t encode(void* h) {
+  return tulle_encode(MODEL(h), "a", 1, 0, tokens, 64, &size, &error);
+}
+static int32_t decode(void* h) {
+  return tulle_decode(MODEL(h), tokens, 1, 0, text, 256, &size, &error);
+}
+static int32_t chat_prompt(void* h) {
+  return tulle_chat_prompt(MODEL(h), NULL, 0, 0, text, 256, &size, &error);
+}
 static int32_t session_new(void* h) {
   tulle_session* made = NULL;
   const int32_t status = tulle_session_new(MODEL(h), NULL, &made, &error);
   CHECK(made == NULL || tulle_session_free(made) == TULLE_OK);
   return status;
 }
-static int32_t generate(void* h) { return tulle_session_generate(SESSION(h), "a", 1, NULL, &error); }
-static int32_t generate_tokens(void* h) { return tulle_session_generate_tokens(SESSION(h), tokens, 1, NULL, &error); }
+static int32_t generate(void* h) {
+  return tulle_session_generate(SESSION(h), "a", 1, NULL, &error);
+}
+static int32_t generate_tokens(void* h) {
+  return tulle_session_generate_tokens(SESSION(h), tokens, 1, NULL, &error);
+}
 static int32_t next(void* h) {
   tulle_token token = TULLE_TOKEN_INIT;
   return tulle_session_next(SESSION(h), &token, &error);
 }
-static int32_t get_logits(void* h) { return tulle_session_logits(SESSION(h), logits, 8, &size, &error); }
-static int32_t history(void* h) { return tulle_session_history(SESSION(h), tokens, 64, &size, &error); }
-static int32_t truncate_session(void* h) { return tulle_session_truncate(SESSION(h), 0, &error); }
+static int32_t get_logits(void* h) {
+  return tulle_session_logits(SESSION(h), logits, 8, &size, &error);
+}
+static int32_t history(void* h) {
+  return tulle_session_history(SESSION(h), tokens, 64, &size, &error);
+}
+static int32_t truncate_session(void* h) {
+  return tulle_session_truncate(SESSION(h), 0, &error);
+}
 static int32_t fork_session(void* h) {
   tulle_session* made = NULL;
   const int32_t status = tulle_session_fork(SESSION(h), &made, &error);
   CHECK(made == NULL || tulle_session_free(made) == TULLE_OK);
   return status;
 }
-static int32_t save(void* h) { return tulle_session_save(SESSION(h), NULL, 0, &size, &error); }
-static int32_t restore(void* h) { return tulle_session_restore(SESSION(h), text, 0, &error); }
+static int32_t save(void* h) {
+  return tulle_session_save(SESSION(h), NULL, 0, &size, &error);
+}
+static int32_t restore(void* h) {
+  return tulle_session_restore(SESSION(h), text, 0, &error);
+}
 static int32_t timings(void* h) {
   tulle_timings measured = {sizeof measured, 0, 0, 0, 0, 0};
   return tulle_session_timings(SESSION(h), &measured, &error);
 }
-static int32_t cancel(void* h) { return tulle_session_cancel(SESSION(h)); }
-static int32_t free_session(void* h) { return h == NULL ? TULLE_INVALID_HANDLE : tulle_session_free(SESSION(h)); }
-static int32_t free_model(void* h) { return h == NULL ? TULLE_INVALID_HANDLE : tulle_model_free(MODEL(h)); }
+static int32_t cancel(void* h) {
+  return tulle_session_cancel(SESSION(h));
+}
+static int32_t free_session(void* h) {
+  return h == NULL ? TULLE_INVALID_HANDLE : tulle_session_free(SESSION(h));
+}
+static int32_t free_model(void* h) {
+  return h == NULL ? TULLE_INVALID_HANDLE : tulle_model_free(MODEL(h));
+}
 
 static const struct function {
   const char* name;
   int32_t (*call)(void* handle);
   int takes_model, has_error;
 } functions[] = {
-    {"describe", describe, 1, 1},       {"encode", encode, 1, 1},
-    {"decode", decode, 1, 1},           {"chat_prompt", chat_prompt, 1, 1},
-    {"session_new", session_new, 1, 1}, {"generate", generate, 0, 1},
-    {"next", next, 0, 1},               {"generate_tokens", generate_tokens, 0, 1},
-    {"logits", get_logits, 0, 1},       {"history", history, 0, 1},
-    {"truncate", truncate_session, 0, 1}, {"fork", fork_session, 0, 1},
-    {"save", save, 0, 1},               {"restore", restore, 0, 1},
-    {"timings", timings, 0, 1},         {"cancel", cancel, 0, 0},
-    {"free_session", free_session, 0, 0}, {"free_model", free_model, 1, 0},
+    {"describe", describe, 1, 1},
+    {"encode", encode, 1, 1},
+    {"decode", decode, 1, 1},
+    {"chat_prompt", chat_prompt, 1, 1},
+    {"session_new", session_new, 1, 1},
+    {"generate", generate, 0, 1},
+    {"next", next, 0, 1},
+    {"generate_tokens", generate_tokens, 0, 1},
+    {"logits", get_logits, 0, 1},
+    {"history", history, 0, 1},
+    {"truncate", truncate_session, 0, 1},
+    {"fork", fork_session, 0, 1},
+    {"save", save, 0, 1},
+    {"restore", restore, 0, 1},
+    {"timings", timings, 0, 1},
+    {"cancel", cancel, 0, 0},
+    {"free_session", free_session, 0, 0},
+    {"free_model", free_model, 1, 0},
 };
 
 static void wrong_handles(void) {
@@ -107,10 +142,11 @@ static void wrong_handles(void) {
 /* ---- single calls ---- */
 
 static void expect(int32_t wanted, int32_t status, const char* call, int line) {
-  const int silent = strstr(call, "&error)") != NULL && wanted != TULLE_OK && wanted != TULLE_END && error.message[0] == '\0';
+  const int silent =
+      strstr(call, "&error)") != NULL && wanted != TULLE_OK && wanted != TULLE_END && error.message[0] == '\0';
   if (status == wanted && !silent) return;
-  fprintf(stderr, "misuse_test.c:%d: %s: %s \"%s\", expected %s\n", line, call, tulle_status_name(status), error.message,
-          tulle_status_name(wanted));
+  fprintf(stderr, "misuse_test.c:%d: %s: %s \"%s\", expected %s\n", line, call, tulle_status_name(status),
+          error.message, tulle_status_name(wanted));
   exit(1);
 }
 #define EXPECT(status, call) expect(status, call, #call, __LINE__)
@@ -200,14 +236,14 @@ static void text_calls(void) {
 }
 
 /* Sets one member of fresh options, and generates with them. */
-#define GENERATE_WITH(status, member, value)                                                       \
-  do {                                                                                             \
-    tulle_generate_options options;                                                                \
-    CHECK(tulle_generate_options_init(&options, sizeof options) == TULLE_OK);                      \
-    options.sampler.data = "hugging_face";                                                         \
-    options.sampler.size = 12;                                                                     \
-    options.member = (value);                                                                      \
-    EXPECT(status, tulle_session_generate_tokens(session, tokens, 1, &options, &error));           \
+#define GENERATE_WITH(status, member, value)                                             \
+  do {                                                                                   \
+    tulle_generate_options options;                                                      \
+    CHECK(tulle_generate_options_init(&options, sizeof options) == TULLE_OK);            \
+    options.sampler.data = "hugging_face";                                               \
+    options.sampler.size = 12;                                                           \
+    options.member = (value);                                                            \
+    EXPECT(status, tulle_session_generate_tokens(session, tokens, 1, &options, &error)); \
   } while (0)
 
 static void generating(void) {
@@ -279,7 +315,8 @@ static void long_messages(void) {
     int32_t status;
     char message[32];
   } small = {8 + 25, 0, {0}};
-  static const char path[] = "/\xE2\x82\xAC\xE2\x82\xAC\xE2\x82\xAC\xE2\x82\xAC\xE2\x82\xAC\xE2\x82\xAC\xE2\x82\xAC\xE2\x82\xAC\xE2\x82\xAC";
+  static const char path[] =
+      "/\xE2\x82\xAC\xE2\x82\xAC\xE2\x82\xAC\xE2\x82\xAC\xE2\x82\xAC\xE2\x82\xAC\xE2\x82\xAC\xE2\x82\xAC\xE2\x82\xAC";
   tulle_model* made = NULL;
   EXPECT(TULLE_NOT_FOUND, tulle_model_load(path, sizeof path - 1, NULL, &made, (tulle_error*)&small));
   CHECK(strlen(small.message) == 22 && memcmp(small.message, path, 22) == 0);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* When the system refuses memory, a call says so and nothing is lost: the N-th larger allocation fails, for every N until a
- * whole life of a model and a session succeeds. Small ones are left alone: nlohmann/json allocates when it frees, which
- * nobody can report, and no system refuses them while it grants larger ones.
- *   usage: out_of_memory_test FOLDER      FOLDER is tests/golden */
+/* When the system refuses memory, a call says so and nothing is lost: the N-th larger allocation fails, for every N
+ * until a whole life of a model and a session succeeds. Small ones are left alone: nlohmann/json allocates when it
+ * frees, which nobody can report, and no system refuses them while it grants larger ones. usage: out_of_memory_test
+ * FOLDER      FOLDER is tests/golden */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file Pipelines. Python's side (pipeline.py) hands arguments over as JSON, in DeepSparse's names, which
 /// generate/deepsparse_names.hpp reads.
-#include <nanobind/stl/string.h>
 #include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/string.h>
 #include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
 
@@ -29,7 +29,8 @@ class Pipeline {
   /// `arguments`: a JSON object. Errors: those of `apply_construction_arguments` and of loading.
   explicit Pipeline(const std::string& arguments);
 
-  /// `tokens`: the prompts as ids, where `arguments` has none. `callback` (or None) sees every token's id; false ends its text.
+  /// `tokens`: the prompts as ids, where `arguments` has none. `callback` (or None) sees every token's id; false ends
+  /// its text.
   std::unique_ptr<Run> start(const std::string& arguments, std::vector<std::vector<Token>> tokens, nb::object callback);
 
   std::shared_ptr<const Tokenizer> tokenizer() const { return tokenizer_; }
@@ -57,7 +58,9 @@ std::shared_ptr<const Tokenizer> tokenizer_beside(const std::string& path) {
   }
 }
 
-Json parse(const std::string& arguments) { return parse_json(arguments, "the arguments"); }
+Json parse(const std::string& arguments) {
+  return parse_json(arguments, "the arguments");
+}
 
 }  // namespace
 
@@ -74,10 +77,12 @@ Pipeline::Pipeline(const std::string& arguments) {
   tokenizer_ = tokenizer_beside(path);
   chat_template_ = load_chat_template(path);
   defaults_ = construction.defaults;
-  generate_ = std::make_unique<TextGeneration>(std::move(model), tokenizer_, chat_template_, construction.options.engine);
+  generate_ =
+      std::make_unique<TextGeneration>(std::move(model), tokenizer_, chat_template_, construction.options.engine);
 }
 
-std::unique_ptr<Run> Pipeline::start(const std::string& arguments, std::vector<std::vector<Token>> tokens, nb::object callback) {
+std::unique_ptr<Run> Pipeline::start(const std::string& arguments, std::vector<std::vector<Token>> tokens,
+                                     nb::object callback) {
   DeepSparseCall call;
   call.options = defaults_;
   apply_call_arguments(parse(arguments), call);

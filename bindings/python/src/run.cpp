@@ -11,7 +11,6 @@
 #include <string>
 #include <utility>
 
-
 namespace tulle::python {
 
 std::optional<TextPiece> Run::next() {
@@ -90,7 +89,8 @@ void bind_run(nb::module_& module) {
       .def_ro("token", &TextPiece::token)
       .def_ro("text", &TextPiece::text)
       .def_ro("log_probability", &TextPiece::log_probability)
-      .def_prop_ro("finish_reason", [](const TextPiece& piece) { return std::string(finish_reason_name(piece.finish_reason)); });
+      .def_prop_ro("finish_reason",
+                   [](const TextPiece& piece) { return std::string(finish_reason_name(piece.finish_reason)); });
   nb::class_<Run>(module, "Run")
       .def("next", &Run::next)
       .def("finish", &Run::finish)

@@ -21,8 +21,8 @@ inline void check_signals() {
   if (PyErr_CheckSignals() != 0) throw nb::python_error();
 }
 
-/// One call of a pipeline: all prompts side by side, or sessions one after the other. One at a time on a pipeline, which
-/// Python's side sees to.
+/// One call of a pipeline: all prompts side by side, or sessions one after the other. One at a time on a pipeline,
+/// which Python's side sees to.
 class Run {
  public:
   using Start = std::function<std::unique_ptr<GenerationRun>()>;

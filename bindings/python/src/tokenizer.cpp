@@ -41,11 +41,16 @@ void bind_tokenizer(nb::module_& module) {
       .def("encode", &encode, nb::arg("text"), nb::arg("add_special_tokens"))
       .def("decode", &decode, nb::arg("tokens"), nb::arg("skip_special_tokens"))
       .def("chat_prompt", &chat_prompt, nb::arg("source"), nb::arg("messages"), nb::arg("add_generation_prompt"))
-      .def("find", [](const Tokenizer& tokenizer, const std::string& text) { return tokenizer.find(text); }, nb::arg("text"))
-      .def("piece", [](const Tokenizer& tokenizer, Token token) {
-        const std::string bytes = tokenizer.piece(token);
-        return nb::bytes(bytes.data(), bytes.size());
-      }, nb::arg("token"))
+      .def(
+          "find", [](const Tokenizer& tokenizer, const std::string& text) { return tokenizer.find(text); },
+          nb::arg("text"))
+      .def(
+          "piece",
+          [](const Tokenizer& tokenizer, Token token) {
+            const std::string bytes = tokenizer.piece(token);
+            return nb::bytes(bytes.data(), bytes.size());
+          },
+          nb::arg("token"))
       .def_prop_ro("vocabulary_size", &Tokenizer::vocabulary_size)
       .def_prop_ro("bos_token_id", &Tokenizer::bos_token)
       .def_prop_ro("eos_token_id", &Tokenizer::eos_token);

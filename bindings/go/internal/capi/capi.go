@@ -22,8 +22,8 @@ static tulle_load_options load_options(const char* assembly, size_t assembly_siz
   options.progress_context = (void*)context;
   return options;
 }
-static int32_t load_path(const char* path, size_t path_size, const char* assembly, size_t assembly_size, uintptr_t context,
-                         tulle_model** model, tulle_error* error) {
+static int32_t load_path(const char* path, size_t path_size, const char* assembly, size_t assembly_size,
+                         uintptr_t context, tulle_model** model, tulle_error* error) {
   const tulle_load_options options = load_options(assembly, assembly_size, context);
   return tulle_model_load(path, path_size, &options, model, error);
 }
@@ -75,8 +75,11 @@ func array[Element, CElement any](values []Element) (*CElement, C.size_t) {
 	return (*CElement)(unsafe.Pointer(unsafe.SliceData(values))), C.size_t(len(values))
 }
 
+// fill writes what a call gives to a buffer, or only its size where the capacity is 0.
+type fill func(buffer unsafe.Pointer, capacity C.size_t, size *C.size_t, failure *C.tulle_error) C.int32_t
+
 // sized asks for a size, then fills a slice of it.
-func sized[Element any](call func(buffer unsafe.Pointer, capacity C.size_t, size *C.size_t, failure *C.tulle_error) C.int32_t) ([]Element, *Failure) {
+func sized[Element any](call fill) ([]Element, *Failure) {
 	failure := newError()
 	var size C.size_t
 	if err := check(call(nil, 0, &size, &failure), &failure); err != nil || size == 0 {
@@ -115,8 +118,11 @@ func UseInstructionSet(name string) *Failure {
 	return check(C.tulle_use_instruction_set(data, size, &failure), &failure)
 }
 
-// LoadPath loads a file or folder; progress may say false to end it.
-func LoadPath(path, assembly string, progress func(what string, fraction float64) bool) (Model, *Failure) {
+// Progress is told what is done and its fraction; false ends loading.
+type Progress = func(what string, fraction float64) bool
+
+// LoadPath loads a file or folder.
+func LoadPath(path, assembly string, progress Progress) (Model, *Failure) {
 	handle := cgo.NewHandle(&callbacks{progress: progress})
 	defer handle.Delete()
 	failure := newError()
@@ -128,7 +134,7 @@ func LoadPath(path, assembly string, progress func(what string, fraction float64
 }
 
 // LoadReader loads a GGUF file of size bytes.
-func LoadReader(reader io.ReaderAt, size int64, assembly string, progress func(what string, fraction float64) bool) (Model, *Failure) {
+func LoadReader(reader io.ReaderAt, size int64, assembly string, progress Progress) (Model, *Failure) {
 	handle := cgo.NewHandle(&callbacks{progress: progress, reader: reader})
 	defer handle.Delete()
 	failure := newError()
@@ -153,21 +159,21 @@ func (m Model) Describe() (Info, *Failure) {
 	info.struct_size = C.sizeof_tulle_model_info
 	failure := newError()
 	err := check(C.tulle_model_describe(m.handle, &info, &failure), &failure)
-	return Info{uint64(info.weight_bytes), uint32(info.flags), int(info.vocabulary), int(info.tokens), int(info.context_length),
-		int(info.layers), int(info.hidden), int32(info.bos), int32(info.eos)}, err
+	return Info{uint64(info.weight_bytes), uint32(info.flags), int(info.vocabulary), int(info.tokens),
+		int(info.context_length), int(info.layers), int(info.hidden), int32(info.bos), int32(info.eos)}, err
 }
 
 func (m Model) Encode(prompt string, flags uint32) ([]int32, *Failure) {
 	data, length := text(prompt)
-	return sized[int32](func(buffer unsafe.Pointer, capacity C.size_t, size *C.size_t, failure *C.tulle_error) C.int32_t {
-		return C.tulle_encode(m.handle, data, length, C.uint32_t(flags), (*C.int32_t)(buffer), capacity, size, failure)
+	return sized[int32](func(buffer unsafe.Pointer, room C.size_t, size *C.size_t, failure *C.tulle_error) C.int32_t {
+		return C.tulle_encode(m.handle, data, length, C.uint32_t(flags), (*C.int32_t)(buffer), room, size, failure)
 	})
 }
 
 func (m Model) Decode(tokens []int32, flags uint32) (string, *Failure) {
 	data, count := array[int32, C.int32_t](tokens)
-	bytes, err := sized[byte](func(buffer unsafe.Pointer, capacity C.size_t, size *C.size_t, failure *C.tulle_error) C.int32_t {
-		return C.tulle_decode(m.handle, data, count, C.uint32_t(flags), (*C.char)(buffer), capacity, size, failure)
+	bytes, err := sized[byte](func(buffer unsafe.Pointer, room C.size_t, size *C.size_t, failure *C.tulle_error) C.int32_t {
+		return C.tulle_decode(m.handle, data, count, C.uint32_t(flags), (*C.char)(buffer), room, size, failure)
 	})
 	return string(bytes), err
 }
@@ -181,8 +187,8 @@ func (m Model) ChatPrompt(roles, contents []string, flags uint32) (string, *Fail
 		messages[i] = C.tulle_message{role: memory.text(roles[i]), content: memory.text(contents[i])}
 	}
 	data, count := array[C.tulle_message, C.tulle_message](messages)
-	bytes, err := sized[byte](func(buffer unsafe.Pointer, capacity C.size_t, size *C.size_t, failure *C.tulle_error) C.int32_t {
-		return C.tulle_chat_prompt(m.handle, data, count, C.uint32_t(flags), (*C.char)(buffer), capacity, size, failure)
+	bytes, err := sized[byte](func(buffer unsafe.Pointer, room C.size_t, size *C.size_t, failure *C.tulle_error) C.int32_t {
+		return C.tulle_chat_prompt(m.handle, data, count, C.uint32_t(flags), (*C.char)(buffer), room, size, failure)
 	})
 	return string(bytes), err
 }

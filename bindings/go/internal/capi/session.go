@@ -72,7 +72,8 @@ func (o GenerateOptions) raw(memory *arena) C.tulle_generate_options {
 			*each.field = C.float(each.value)
 		}
 	}
-	raw.top_k, raw.no_repeat_ngram, raw.min_new_tokens = C.int32_t(o.TopK), C.int32_t(o.NoRepeatNgram), C.int32_t(o.MinNewTokens)
+	raw.top_k, raw.no_repeat_ngram = C.int32_t(o.TopK), C.int32_t(o.NoRepeatNgram)
+	raw.min_new_tokens = C.int32_t(o.MinNewTokens)
 	raw.eos, raw.eos_count = memory.tokens(o.Eos), C.size_t(len(o.Eos))
 	raw.stop, raw.stop_count = memory.texts(o.Stop), C.size_t(len(o.Stop))
 	return raw
@@ -122,14 +123,14 @@ func (s Session) Next() (Token, bool, *Failure) {
 }
 
 func (s Session) Logits() ([]float32, *Failure) {
-	return sized[float32](func(buffer unsafe.Pointer, capacity C.size_t, size *C.size_t, failure *C.tulle_error) C.int32_t {
-		return C.tulle_session_logits(s.handle, (*C.float)(buffer), capacity, size, failure)
+	return sized[float32](func(buffer unsafe.Pointer, room C.size_t, size *C.size_t, failure *C.tulle_error) C.int32_t {
+		return C.tulle_session_logits(s.handle, (*C.float)(buffer), room, size, failure)
 	})
 }
 
 func (s Session) History() ([]int32, *Failure) {
-	return sized[int32](func(buffer unsafe.Pointer, capacity C.size_t, size *C.size_t, failure *C.tulle_error) C.int32_t {
-		return C.tulle_session_history(s.handle, (*C.int32_t)(buffer), capacity, size, failure)
+	return sized[int32](func(buffer unsafe.Pointer, room C.size_t, size *C.size_t, failure *C.tulle_error) C.int32_t {
+		return C.tulle_session_history(s.handle, (*C.int32_t)(buffer), room, size, failure)
 	})
 }
 
@@ -146,8 +147,8 @@ func (s Session) Fork() (Session, *Failure) {
 }
 
 func (s Session) Save() ([]byte, *Failure) {
-	return sized[byte](func(buffer unsafe.Pointer, capacity C.size_t, size *C.size_t, failure *C.tulle_error) C.int32_t {
-		return C.tulle_session_save(s.handle, buffer, capacity, size, failure)
+	return sized[byte](func(buffer unsafe.Pointer, room C.size_t, size *C.size_t, failure *C.tulle_error) C.int32_t {
+		return C.tulle_session_save(s.handle, buffer, room, size, failure)
 	})
 }
 
@@ -163,5 +164,6 @@ func (s Session) Timings() (prompt, generated int, prefill, decode float64, err 
 	raw.struct_size = C.sizeof_tulle_timings
 	failure := newError()
 	err = check(C.tulle_session_timings(s.handle, &raw, &failure), &failure)
-	return int(raw.prompt_tokens), int(raw.generated_tokens), float64(raw.prefill_seconds), float64(raw.decode_seconds), err
+	prefill, decode = float64(raw.prefill_seconds), float64(raw.decode_seconds)
+	return int(raw.prompt_tokens), int(raw.generated_tokens), prefill, decode, err
 }

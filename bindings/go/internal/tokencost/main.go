@@ -26,7 +26,8 @@ func main() {
 			panic(err)
 		}
 		var first time.Time
-		for token, err := range session.Generate(ctx, "Once upon a time", tulle.Options{MaxNewTokens: tokens, IgnoreEos: true}) {
+		options := tulle.Options{MaxNewTokens: tokens, IgnoreEos: true}
+		for token, err := range session.Generate(ctx, "Once upon a time", options) {
 			tulle.Must(token, err)
 			if first.IsZero() {
 				first = time.Now()
