@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What the C ABI and each binding add to a token, as a share of the time that a token takes on a real model. Measured on a tiny
-model, whose tokens take microseconds, so that what is added shows; exits 1 where it is 2 % or more.
+"""What the C ABI and each binding add to a token, as a share of the time that a token takes on a real model. Measured
+on a tiny model, whose tokens take microseconds, so that what is added shows; exits 1 where it is 2 % or more.
     usage: overhead.py BUILD_FOLDER [REAL_MODEL]"""
 import os
 import shutil
@@ -18,13 +18,15 @@ def programs(build):
     cost = build / "capi" / "token_cost"
     python = build / "python-tests" / "bin" / "python"
     return [("C ABI", [cost, "c"], ROOT, cost),
-            ("Rust", ["cargo", "run", "--quiet", "--release", "--example", "token_cost", "--"], ROOT / "bindings/rust", "cargo"),
+            ("Rust", ["cargo", "run", "--quiet", "--release", "--example", "token_cost", "--"], ROOT / "bindings/rust",
+             "cargo"),
             ("Go", ["go", "run", "./internal/tokencost"], ROOT / "bindings/go", "go"),
             ("Python", [python, ROOT / "bindings/python/tests/token_cost.py"], ROOT, python)]
 
 
 def microseconds(command, folder, model, tokens):
-    return float(subprocess.run([*command, model, str(tokens)], cwd=folder, check=True, capture_output=True, text=True).stdout)
+    done = subprocess.run([*command, model, str(tokens)], cwd=folder, check=True, capture_output=True, text=True)
+    return float(done.stdout)
 
 
 def main():

@@ -41,7 +41,8 @@ def codegen(tmp_path_factory):
     folder, hidden, layers, vocabulary = tmp_path_factory.mktemp("codegen"), 64, 2, 51200
     subprocess.run([sys.executable, GOLDEN / "codegen_tokenizer.py", folder], check=True)
     config = json.loads((GOLDEN / "models" / "codegen-tiny" / "config.json").read_text(encoding="utf-8"))
-    config.update(vocab_size=vocabulary, n_layer=layers, bos_token_id=1, eos_token_id=50256, n_positions=2048, n_ctx=2048)
+    config.update(vocab_size=vocabulary, n_layer=layers, bos_token_id=1, eos_token_id=50256,
+                  n_positions=2048, n_ctx=2048)
     (folder / "config.json").write_text(json.dumps(config), encoding="utf-8")
     draw = np.random.default_rng(7)
 
@@ -52,7 +53,8 @@ def codegen(tmp_path_factory):
     for layer in range(layers):
         name = f"transformer.h.{layer}."
         tensors |= {name + "ln_1.weight": 1 + matrix(hidden), name + "ln_1.bias": matrix(hidden),
-                    name + "attn.qkv_proj.weight": matrix(3 * hidden, hidden), name + "attn.out_proj.weight": matrix(hidden, hidden),
+                    name + "attn.qkv_proj.weight": matrix(3 * hidden, hidden),
+                    name + "attn.out_proj.weight": matrix(hidden, hidden),
                     name + "mlp.fc_in.weight": matrix(4 * hidden, hidden), name + "mlp.fc_in.bias": matrix(4 * hidden),
                     name + "mlp.fc_out.weight": matrix(hidden, 4 * hidden), name + "mlp.fc_out.bias": matrix(hidden)}
     tensors |= {"transformer.ln_f.weight": 1 + matrix(hidden), "transformer.ln_f.bias": matrix(hidden),

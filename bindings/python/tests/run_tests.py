@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Installs the package with pip into a virtual environment of the build folder, on the libraries that were built there, and runs
-the tests of this folder.      usage: run_tests.py BUILD_FOLDER"""
+"""Installs the package with pip into a virtual environment of the build folder, on the libraries that were built there,
+checks its types and runs the tests of this folder.      usage: run_tests.py BUILD_FOLDER"""
+import importlib.util
 import subprocess
 import sys
+import sysconfig
 import venv
 from pathlib import Path
 
@@ -17,6 +19,9 @@ def main():
     folder = build / "python-tests"
     python = folder / "bin" / "python"
     pip = [python, "-m", "pip", "--quiet", "--disable-pip-version-check", "install"]
+    if not Path(sysconfig.get_path("include"), "Python.h").exists() or importlib.util.find_spec("ensurepip") is None:
+        print("skipped: this machine has no Python.h or no venv (Debian: python3-dev python3-venv)")
+        return 77
     if not (folder / "done").exists():
         venv.create(folder, with_pip=True, clear=True)
         fetched = subprocess.run([*pip, *TOOLS, *STREAMERS], capture_output=True, text=True)

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Calls of programs that were written for DeepSparse, both generations of its names, with the import alone changed."""
+import json
+
 import numpy as np
 import pytest
 
@@ -29,7 +31,8 @@ def test_one_prompt_needs_no_list(pipeline):
 
 def test_a_streamer_of_transformers_prints_the_text(codegen, capsys):
     TextStreamer = pytest.importorskip("transformers").TextStreamer
-    pipeline = Pipeline.create(task="text-generation", model_path=codegen, max_generated_tokens=8, force_max_tokens=True)
+    pipeline = Pipeline.create(task="text-generation", model_path=codegen, max_generated_tokens=8,
+                               force_max_tokens=True)
     output = pipeline(sequences=["def fib()"], return_logits=True, streamer=TextStreamer(pipeline.tokenizer))
     assert output.logits.shape == (1, 10, 51200)
     # TextStreamer ends every text with a line end of its own.
@@ -78,7 +81,7 @@ def test_streaming_gives_the_text_in_pieces(codegen):
 
 def test_generation_configs_of_every_kind(codegen, tmp_path):
     config = {"max_new_tokens": 5, "do_sample": True, "temperature": 1.3, "seed": 3}
-    (tmp_path / "generation_config.json").write_text('{"max_new_tokens": 5, "do_sample": true, "temperature": 1.3, "seed": 3}')
+    (tmp_path / "generation_config.json").write_text(json.dumps(config))
 
     class Config:
         def to_diff_dict(self):
@@ -93,7 +96,8 @@ def test_generation_configs_of_every_kind(codegen, tmp_path):
 
 
 def test_several_continuations_of_each_prompt(codegen):
-    output = TextGeneration(codegen)(["def", "class"], num_return_sequences=3, do_sample=True, max_new_tokens=4, force_max_tokens=True)
+    output = TextGeneration(codegen)(["def", "class"], num_return_sequences=3, do_sample=True, max_new_tokens=4,
+                                     force_max_tokens=True)
     assert [len(each) for each in output.generations] == [3, 3]
     assert len({text.text for text in output.generations[0]}) > 1
 

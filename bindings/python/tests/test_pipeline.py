@@ -49,7 +49,8 @@ def test_a_callback_ends_a_text(generate):
         return len(seen) < 4
 
     output = generate("the", callback=callback, max_new_tokens=20, force_max_tokens=True)
-    assert output.generations[0].tokens == seen and len(seen) == 4 and output.generations[0].finished_reason == "callback"
+    assert output.generations[0].tokens == seen and len(seen) == 4
+    assert output.generations[0].finished_reason == "callback"
 
     def fails(token):
         raise LookupError("mine")
@@ -68,10 +69,11 @@ def test_stop_texts_and_input_tokens(generate):
 
 
 def test_threads_take_turns_and_a_stream_is_not_nested(generate):
-    wanted = generate("the", max_new_tokens=20, force_max_tokens=True).sequences
-    texts = []
-    threads = [threading.Thread(target=lambda: texts.append(generate("the", max_new_tokens=20, force_max_tokens=True).sequences))
-               for _ in range(4)]
+    def text():
+        return generate("the", max_new_tokens=20, force_max_tokens=True).sequences
+
+    wanted, texts = text(), []
+    threads = [threading.Thread(target=lambda: texts.append(text())) for _ in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -83,7 +85,7 @@ def test_threads_take_turns_and_a_stream_is_not_nested(generate):
     stream = generate("the", streaming=True, max_new_tokens=30)
     next(stream)
     stream.close()  # left early
-    assert generate("the", max_new_tokens=20, force_max_tokens=True).sequences == wanted
+    assert text() == wanted
 
 
 def test_the_gil_is_free_meanwhile(codegen):
@@ -101,10 +103,17 @@ def test_the_gil_is_free_meanwhile(codegen):
 
 
 def test_an_interrupt_ends_a_generation(codegen):
-    program = ("import sys; from tulle import TextGeneration; generate = TextGeneration(sys.argv[1], sequence_length=2000)\n"
-               "print('ready', flush=True)\n"
-               "try: generate('def', max_new_tokens=1000000, force_max_tokens=True); generate('def'*600, max_new_tokens=1000000)\n"
-               "except KeyboardInterrupt: print(len(generate('def', max_new_tokens=3, force_max_tokens=True).generations[0].tokens))\n")
+    program = """
+import sys
+from tulle import TextGeneration
+generate = TextGeneration(sys.argv[1], sequence_length=2000)
+print("ready", flush=True)
+try:
+    while True:
+        generate("def", max_new_tokens=1900, force_max_tokens=True)
+except KeyboardInterrupt:
+    print(len(generate("def", max_new_tokens=3, force_max_tokens=True).generations[0].tokens))
+"""
     child = subprocess.Popen([sys.executable, "-c", program, codegen], stdout=subprocess.PIPE, text=True)
     assert child.stdout.readline() == "ready\n"
     time.sleep(0.1)

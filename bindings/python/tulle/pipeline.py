@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pipelines as DeepSparse had them. Arguments go to the C++ library as JSON, which knows their names (COMPATIBILITY.md) and
-says what is wrong with them; what JSON cannot hold (streamers, callbacks, config objects) is handled here."""
+"""Pipelines as DeepSparse had them. Arguments go to the C++ library as JSON, which knows their names (COMPATIBILITY.md)
+and says what is wrong with them; what JSON cannot hold (streamers, callbacks, config objects) is handled here."""
 from __future__ import annotations
 
 import json
@@ -27,15 +27,24 @@ def plain(value: Any) -> Any:
     raise TypeError(f"{type(value).__name__} is no argument of a pipeline")
 
 
+def ids_of(prompts: Any) -> list[list[int]]:
+    """The prompts as ids, where they came as such; else nothing."""
+    if is_ids(prompts):
+        return [np.asarray(prompts).tolist()]
+    if isinstance(prompts, list) and all(map(is_ids, prompts)):
+        return [np.asarray(each).tolist() for each in prompts]
+    return []
+
+
 def is_ids(prompt: Any) -> bool:
     return isinstance(prompt, np.ndarray) or (isinstance(prompt, list) and bool(prompt) and
                                               all(isinstance(each, (int, np.integer)) for each in prompt))
 
 
 class TextGeneration:
-    """A model, its tokenizer and an engine: generate = TextGeneration("MODEL"); generate("a prompt").generations[0].text
+    """A model, its tokenizer and an engine: TextGeneration("MODEL")("a prompt").generations[0].text
 
-    Threads: calls from several threads wait for each other; the GIL is free while the library works, and Ctrl-C ends it.
+    Threads: calls from several threads wait for each other; the GIL is free meanwhile, and Ctrl-C ends a call.
     """
 
     def __init__(self, model: Any = None, *, model_path: Any = None, **arguments: Any) -> None:
@@ -51,14 +60,13 @@ class TextGeneration:
     def __call__(self, sequences: Any = None, *, prompt: Any = None, streamer: Any = None, callback: Any = None,
                  streaming: bool = False, return_input_tokens: bool = False, generation_config: Any = None,
                  **arguments: Any) -> Any:
-        """Generates. `sequences` (or `prompt`): a text or a list of texts; a list of ids, or a list of such, goes past the
-        tokenizer. `streamer`: an object with put(ids) and end(), such as transformers' TextStreamer. `callback(id)`: False
-        ends a text. `streaming`: a generator of outputs that hold one piece each. All other names: COMPATIBILITY.md."""
+        """Generates. `sequences` (or `prompt`): a text or a list of texts; a list of ids, or a list of such, goes past
+        the tokenizer. `streamer`: an object with put(ids) and end(), such as transformers' TextStreamer. `callback(id)`:
+        False ends a text. `streaming`: a generator of outputs that hold one piece each. All other names: COMPATIBILITY.md."""
         if (sequences is None) == (prompt is None):
             raise ValueError("give the prompts as sequences or as prompt, one of the two")
         prompts = sequences if prompt is None else prompt
-        ids = [np.asarray(each).tolist() for each in prompts] if isinstance(prompts, list) and all(map(is_ids, prompts)) else (
-            [np.asarray(prompts).tolist()] if is_ids(prompts) else [])
+        ids = ids_of(prompts)
         if not ids:
             arguments["sequences"] = prompts
         if generation_config is not None:
@@ -86,13 +94,14 @@ class TextGeneration:
         with self._my_turn():
             while (piece := run.next()) is not None:
                 reason = None if piece.finish_reason == "none" else piece.finish_reason
-                text = GeneratedText(piece.text, None, reason is not None, reason, [piece.token] if piece.token >= 0 else [],
+                tokens = [piece.token] if piece.token >= 0 else []
+                text = GeneratedText(piece.text, None, reason is not None, reason, tokens,
                                      [piece.log_probability], piece.generation)
                 yield TextGenerationOutput(prompts, [text])
 
     def _feed(self, run: Any, streamer: Any, ids: list[list[int]]) -> None:
-        """Texts one after the other, as streamers know one at a time: each prompt with its first new token, then token by
-        token, then the end. What comes meanwhile for later texts waits."""
+        """Texts one after the other, as streamers know one at a time: each prompt with its first new token, then token
+        by token, then the end. What comes meanwhile for later texts waits."""
         waiting: dict[int, list[int]] = {number: list(prompt) for number, prompt in enumerate(ids)}
         begun: set[int] = set()
         ended: set[int] = set()
