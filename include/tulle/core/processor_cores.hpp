@@ -19,7 +19,8 @@ namespace tulle {
 
 inline constexpr bool can_bind_threads = TULLE_CAN_BIND_THREADS != 0;
 
-/// Numbers of the cores that the calling thread may run on, in increasing order; empty where the platform does not tell.
+/// Numbers of the cores that the calling thread may run on, in increasing order; empty where the platform does not
+/// tell.
 inline std::vector<unsigned> usable_cores() {
   std::vector<unsigned> cores;
 #if TULLE_CAN_BIND_THREADS

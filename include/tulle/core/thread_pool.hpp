@@ -47,7 +47,8 @@ class ThreadPool {
     if (threads == 0) threads = usable_core_count();
     constexpr std::size_t most = 1024;
     if (threads > most) fail(ErrorCode::invalid_argument, "threads must be at most ", most, ", not ", threads);
-    const std::vector<unsigned> cores = placement == ThreadPlacement::own_cores ? cores_for(threads) : std::vector<unsigned>();
+    std::vector<unsigned> cores;
+    if (placement == ThreadPlacement::own_cores) cores = cores_for(threads);
     parts_ = static_cast<std::uint32_t>(threads);
     helpers_.reserve(threads - 1);
     try {
@@ -59,7 +60,8 @@ class ThreadPool {
     for (std::size_t helper = 1; helper < cores.size(); ++helper) {
       if (bind_thread(helpers_[helper - 1], cores[helper])) continue;
       stop();
-      fail(ErrorCode::unsupported, "the system refused to bind a thread to core ", cores[helper], "; do without pinning");
+      fail(ErrorCode::unsupported, "the system refused to bind a thread to core ", cores[helper],
+           "; do without pinning");
     }
   }
 
@@ -103,7 +105,9 @@ class ThreadPool {
 
   /// A core for each of `threads`. Errors: unsupported, invalid_argument.
   static std::vector<unsigned> cores_for(std::size_t threads) {
-    if (!can_bind_threads) fail(ErrorCode::unsupported, "threads cannot be bound to cores on this platform; do without pinning");
+    if (!can_bind_threads) {
+      fail(ErrorCode::unsupported, "threads cannot be bound to cores on this platform; do without pinning");
+    }
     std::vector<unsigned> cores = usable_cores();
     if (threads > cores.size()) {
       fail(ErrorCode::invalid_argument, "cannot bind ", threads, " threads to cores of their own: the process may use ",

@@ -51,7 +51,8 @@ class OnlineAttention {
   /// Adds the rows by those weights.
   template <class Element>
   void add(const float* weights, const Element* values, std::size_t count) noexcept {
-    with_instruction_set<isa::Active>([&](auto tag) { detail::add_values(tag, weights, values, count, head_dim_, out_); });
+    with_instruction_set<isa::Active>(
+        [&](auto tag) { detail::add_values(tag, weights, values, count, head_dim_, out_); });
   }
 
   /// Divides by the sum of the weights.
@@ -100,8 +101,8 @@ struct AttentionPiece {
   const float *key_scales, *value_scales;  ///< null unless the elements carry one per row
 };
 
-/// Visits what a query at `position` sees, in order, in pieces that end at multiples of `attention_tile`: so the bits of
-/// attention depend on positions alone.
+/// Visits what a query at `position` sees, in order, in pieces that end at multiples of `attention_tile`: so the bits
+/// of attention depend on positions alone.
 template <CacheLayout Cache, class Visit>
 void for_each_piece(const Cache& cache, std::size_t layer, SequenceId sequence, Position position, std::size_t kv_head,
                     Visit&& visit) noexcept {
@@ -152,8 +153,8 @@ void attend(const Cache& cache, std::size_t layer, SequenceId sequence, Position
 inline constexpr std::size_t attention_block = 16;
 
 /// `attend` for `rows` consecutive rows of one sequence, the first at position `first`, with the same bits. Row i reads
-/// query + i * query_stride and writes out + i * out_stride. The keys and values are read once for up to `attention_block`
-/// queries, which is what makes a prompt, and heads that share keys, cheaper than one query after the other.
+/// query + i * query_stride and writes out + i * out_stride. The keys and values are read once for up to
+/// `attention_block` queries, which is what makes a prompt, and heads that share keys, cheaper than one query after the other.
 template <CacheLayout Cache>
 void attend_rows(const Cache& cache, std::size_t layer, SequenceId sequence, Position first, std::size_t rows,
                  std::size_t kv_head, const float* query, std::size_t query_stride, std::size_t group, float* out,

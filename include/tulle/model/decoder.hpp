@@ -240,7 +240,8 @@ class Decoder {
     blocks_.clear();
     for (std::size_t row = 0; row < rows.size(); ++row) {
       const bool follows = !blocks_.empty() && blocks_.back().count < most &&
-                           rows[row - 1].sequence == rows[row].sequence && rows[row - 1].position + 1 == rows[row].position;
+                           rows[row - 1].sequence == rows[row].sequence &&
+                           rows[row - 1].position + 1 == rows[row].position;
       if (follows) {
         ++blocks_.back().count;
       } else {

@@ -13,8 +13,8 @@
 namespace tulle::detail {
 
 /// The unnormalised probability exp(logit - largest), in [0, 1], of every logit of a row; 0 for a token that cannot be
-/// chosen, 1 for the largest also where that is +inf. Computed a block at a time when one of the block is asked for: cheap
-/// where they are asked for in order. A weight depends on its logit and the largest one alone, not on where it stands.
+/// chosen, 1 for the largest also where that is +inf. Computed a block at a time when one of the block is asked for:
+/// cheap where they are asked for in order. A weight depends on its logit and the largest one alone, not on where it stands.
 template <class Batch = DefaultBatch>
 class WeightBlocks {
  public:

@@ -45,7 +45,8 @@ TEST_CASE("weights are those of std::exp at every place of rows of every length"
       weights[i] = in_order(i);
       total += weights[i];
       CHECK(weights[i] == weight(logits[i], largest));  // wherever it stands
-      if (!std::isnan(logits[i])) CHECK(weights[i] == Catch::Approx(std::exp(logits[i] - largest)).epsilon(4e-7).margin(1e-37));
+      if (!std::isnan(logits[i]))
+        CHECK(weights[i] == Catch::Approx(std::exp(logits[i] - largest)).epsilon(4e-7).margin(1e-37));
     }
     for (std::size_t i = size; i-- > 0;) CHECK(backwards(i) == weights[i]);
     CHECK(WeightBlocks<>::overwrite(logits, largest) == total);
