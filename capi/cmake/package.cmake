@@ -27,6 +27,15 @@ tulle_write_pc("${CMAKE_CURRENT_BINARY_DIR}/tulle_capi.pc" "\${prefix}/${CMAKE_I
   "\${prefix}/${CMAKE_INSTALL_LIBDIR}")
 install(FILES "${CMAKE_CURRENT_BINARY_DIR}/tulle_capi.pc" DESTINATION "${pc_folder}" COMPONENT capi)
 
+# Of all that is in the library.
+install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" DESTINATION "${CMAKE_INSTALL_DOCDIR}" COMPONENT capi)
+foreach(part . third_party/absl third_party/darts_clone third_party/protobuf-lite)
+  if(TARGET tulle_sentencepiece_static)
+    install(FILES "${TULLE_DEPS}/src/sentencepiece/${part}/LICENSE" COMPONENT capi
+      DESTINATION "${CMAKE_INSTALL_DOCDIR}/sentencepiece/${part}")
+  endif()
+endforeach()
+
 set(package "${CMAKE_INSTALL_LIBDIR}/cmake/tulle_capi")
 install(TARGETS tulle_capi tulle_capi_static EXPORT tulle_capi
   LIBRARY COMPONENT capi NAMELINK_COMPONENT capi ARCHIVE COMPONENT capi)
