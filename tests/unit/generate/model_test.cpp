@@ -41,6 +41,29 @@ void check_against_transformers(const GoldenModel& golden, std::string_view kern
 
 }  // namespace
 
+TEST_CASE("every model of the contract that all languages keep gives the golden tokens", "[generate][model][golden]") {
+  std::ifstream contract(TULLE_GOLDEN "/contract.txt");
+  std::string name, assembly;
+  int models = 0;
+  for (; contract >> name >> assembly; ++models) {
+    CAPTURE(name, assembly);
+    const GoldenModel golden(name);
+    const std::size_t slash = assembly.find('/');
+    const std::string cache = slash == std::string::npos ? "contiguous" : assembly.substr(slash + 1);
+    const std::size_t mark = cache.find('_');
+    EngineOptions options = small_engine();
+    options.cache = cache.substr(0, mark);
+    options.cache_dtype = mark == std::string::npos ? "auto" : cache.substr(mark + 1);
+    SequenceOptions sequence;
+    sequence.max_new_tokens = golden.greedy.size();
+    sequence.ignore_eos = true;
+    const auto engine = tiny_engine(golden.name, options, assembly.substr(0, slash));
+    const SequenceId id = engine->start(golden.prompt, SamplerChain(), sequence);
+    CHECK(testing::finish_sequence(*engine, id).tokens == golden.greedy);
+  }
+  CHECK(models > 5);
+}
+
 TEST_CASE("logits and greedy tokens of float models are those of transformers", "[generate][model][golden]") {
   for (const std::string name : {"codegen-tiny", "llama-tiny-gqa", "llama-tiny-tied", "llama-tiny-llama3", "llama-tiny-linear", "gguf/f32.gguf",
                                  "gguf/f16.gguf", "gguf/bf16.gguf"}) {
