@@ -11,6 +11,7 @@
 #include <tulle/core/half.hpp>
 #include <tulle/kernel/float_input.hpp>
 #include <tulle/kernel/tiles.hpp>
+#include <tulle/tensor/simd128.hpp>
 #include <tulle/tensor/x86.hpp>
 
 namespace tulle::detail {
@@ -49,6 +50,42 @@ struct DenseFloatLoop {
       store_panel(y, rows, which, tile.first + lane, sums);
     }
   }
+
+#if defined(TULLE_SIMD128)
+  /// 8 rows at a time for up to 4 inputs.
+  template <std::size_t Panels, std::size_t Inputs>
+  TULLE_TARGET_SIMD128 void compute(isa::Simd128, const std::size_t* which, const InputTile& tile) const noexcept {
+    using namespace simd128;
+    constexpr std::size_t lanes = Inputs < 4 ? Inputs : 4;
+    const float* x = input.values(tile);
+    for (std::size_t p = 0; p < Panels; ++p) {
+      for (std::size_t lane0 = 0; lane0 < Inputs; lane0 += lanes) {
+        alignas(16) float values[lanes][panel_rows];
+        for (std::size_t row = 0; row < panel_rows; row += 8) {
+          F32x4 sums[lanes][2]{};
+          const Element* w = panel(which[p]) + row;
+          for (std::size_t column = 0; column < columns; ++column, w += panel_rows) {
+            const F32x4 low = load4(w), high = load4(w + 4);
+#pragma GCC unroll 4
+            for (std::size_t lane = 0; lane < lanes; ++lane) {
+              const F32x4 value = splat(x[column * Inputs + lane0 + lane]);
+              sums[lane][0] = multiply_add(low, value, sums[lane][0]);
+              sums[lane][1] = multiply_add(high, value, sums[lane][1]);
+            }
+          }
+#pragma GCC unroll 4
+          for (std::size_t lane = 0; lane < lanes; ++lane) {
+            store(values[lane] + row, sums[lane][0]);
+            store(values[lane] + row + 4, sums[lane][1]);
+          }
+        }
+        for (std::size_t lane = 0; lane < lanes && lane0 + lane < tile.inputs; ++lane) {
+          store_panel(y, rows, which[p], tile.first + lane0 + lane, values[lane]);
+        }
+      }
+    }
+  }
+#endif
 
 #if defined(TULLE_X86)
   static TULLE_INLINE_AVX2 __m256 load8(const float* w) noexcept { return _mm256_load_ps(w); }

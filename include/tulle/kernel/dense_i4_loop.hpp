@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include <tulle/core/half.hpp>
+#include <tulle/kernel/dense_i4_loop_simd128.hpp>
 #include <tulle/kernel/quantized_input.hpp>
 #include <tulle/kernel/tiles.hpp>
 #include <tulle/tensor/x86.hpp>
@@ -85,6 +86,18 @@ struct DenseI4Loop {
       store_panel(y, rows, which, tile.first + lane, values);
     }
   }
+
+#if defined(TULLE_SIMD128)
+  template <std::size_t Panels, std::size_t Inputs>
+  void compute(isa::Simd128, const std::size_t* which, const InputTile& tile) const noexcept {
+    constexpr std::size_t lanes = Inputs < 4 ? Inputs : 4;
+    for (std::size_t p = 0; p < Panels; ++p) {
+      for (std::size_t lane0 = 0; lane0 < Inputs; lane0 += lanes) {
+        compute_i4_panel<Inputs, lanes, Minima>(*this, which[p], tile, lane0);
+      }
+    }
+  }
+#endif
 
 #if defined(TULLE_X86)
   static TULLE_INLINE_AVX2 __m256 load8(const Half* values) noexcept {
