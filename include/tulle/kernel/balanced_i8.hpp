@@ -139,7 +139,7 @@ struct BalancedPanels {
       const std::size_t half = quarter / 2;
       const auto fields = load<U16x8>(at + fields_at(s, half) + 16 * (quarter % 2));
       const auto order = (I8x16)(fields >> shift(s, half)) & static_cast<std::int8_t>(field_mask);
-      return {Codes::of(load<I8x16>(at + field_bytes + 64 * s + 16 * quarter)), pattern.order128(order, s, quarter)};
+      return {Codes::at(at + field_bytes + 64 * s + 16 * quarter), pattern.order128(order, s, quarter)};
     }
     typename Pattern::Order pattern{};
 #endif

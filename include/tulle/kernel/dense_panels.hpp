@@ -34,7 +34,7 @@ struct DensePanels {
     void read(std::int8_t* codes) const noexcept { std::memcpy(codes, at, block_codes); }
 #if defined(TULLE_SIMD128)
     TULLE_INLINE_SIMD128 DenseStep128 step(isa::Simd128, std::size_t s, std::size_t quarter) const noexcept {
-      return {simd128::Codes::of(simd128::load<simd128::I8x16>(at + 64 * s + 16 * quarter))};
+      return {simd128::Codes::at(at + 64 * s + 16 * quarter)};
     }
 #endif
 #if defined(TULLE_X86)

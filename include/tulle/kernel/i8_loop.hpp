@@ -79,10 +79,14 @@ struct I8Loop {
 #if defined(TULLE_SIMD128)
   template <std::size_t Panels, std::size_t Inputs>
   void compute(isa::Simd128, const std::size_t* which, const InputTile& tile) const noexcept {
-    constexpr std::size_t lanes = Inputs < 4 ? Inputs : 4;
-    for (std::size_t p = 0; p < Panels && !is_repeated(which, p); ++p) {
-      for (std::size_t lane0 = 0; lane0 < Inputs; lane0 += lanes) {
-        compute_i8_panel<Span, Inputs, lanes>(*this, which[p], tile, lane0);
+    if constexpr (Inputs == 1) {  // panels far apart are streams of their own
+      compute_i8_panels<Panels, Span, Inputs, 1>(*this, which, tile, 0);
+    } else {
+      constexpr std::size_t lanes = Inputs < 4 ? Inputs : 4;
+      for (std::size_t p = 0; p < Panels && !is_repeated(which, p); ++p) {
+        for (std::size_t lane0 = 0; lane0 < Inputs; lane0 += lanes) {
+          compute_i8_panels<1, Span, Inputs, lanes>(*this, which + p, tile, lane0);
+        }
       }
     }
   }

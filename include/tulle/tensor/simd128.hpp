@@ -122,6 +122,7 @@ struct Codes {
   __m128i codes, magnitudes;
 
   static TULLE_INLINE_SIMD128 Codes of(I8x16 codes) noexcept { return {(__m128i)codes, _mm_abs_epi8((__m128i)codes)}; }
+  static TULLE_INLINE_SIMD128 Codes at(const std::uint8_t* codes) noexcept { return of(load<I8x16>(codes)); }
 };
 
 struct Quad {
@@ -148,6 +149,7 @@ struct Codes {
   int8x16_t codes;
 
   static Codes of(I8x16 codes) noexcept { return {(int8x16_t)codes}; }
+  static Codes at(const std::uint8_t* codes) noexcept { return of(load<I8x16>(codes)); }
 };
 
 struct Quad {
@@ -178,6 +180,7 @@ struct Codes {
   v128_t codes;
 
   static Codes of(I8x16 codes) noexcept { return {(v128_t)codes}; }
+  static Codes at(const std::uint8_t* codes) noexcept { return {wasm_v128_load(codes)}; }
 };
 
 struct Quad {
@@ -208,6 +211,9 @@ struct Codes {
 
   static Codes of(I8x16 codes) noexcept {
     return {wasm_i16x8_extend_low_i8x16((v128_t)codes), wasm_i16x8_extend_high_i8x16((v128_t)codes)};
+  }
+  static Codes at(const std::uint8_t* codes) noexcept {
+    return {wasm_i16x8_load8x8(codes), wasm_i16x8_load8x8(codes + 8)};  // one instruction each
   }
 };
 
