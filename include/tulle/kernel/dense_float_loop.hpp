@@ -88,23 +88,6 @@ struct DenseFloatLoop {
 #endif
 
 #if defined(TULLE_X86)
-  static TULLE_INLINE_AVX2 __m256 load8(const float* w) noexcept { return _mm256_load_ps(w); }
-  static TULLE_INLINE_AVX2 __m256 load8(const Half* w) noexcept {
-    return _mm256_cvtph_ps(_mm_load_si128(reinterpret_cast<const __m128i*>(w)));
-  }
-  static TULLE_INLINE_AVX2 __m256 load8(const BFloat16* w) noexcept {
-    const __m256i wide = _mm256_cvtepu16_epi32(_mm_load_si128(reinterpret_cast<const __m128i*>(w)));
-    return _mm256_castsi256_ps(_mm256_slli_epi32(wide, 16));
-  }
-  static TULLE_INLINE_AVX512 __m512 load16(const float* w) noexcept { return _mm512_load_ps(w); }
-  static TULLE_INLINE_AVX512 __m512 load16(const Half* w) noexcept {
-    return _mm512_cvtph_ps(_mm256_load_si256(reinterpret_cast<const __m256i*>(w)));
-  }
-  static TULLE_INLINE_AVX512 __m512 load16(const BFloat16* w) noexcept {
-    const __m512i wide = _mm512_cvtepu16_epi32(_mm256_load_si256(reinterpret_cast<const __m256i*>(w)));
-    return _mm512_castsi512_ps(_mm512_slli_epi32(wide, 16));
-  }
-
   /// Inputs beyond 4 a pass would not leave 16 registers enough: a tile of 8 is two passes over the cached panel.
   template <std::size_t Panels, std::size_t Inputs>
   TULLE_TARGET_AVX2 void compute(isa::Avx2, const std::size_t* which, const InputTile& tile) const noexcept {

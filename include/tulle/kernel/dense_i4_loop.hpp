@@ -100,13 +100,6 @@ struct DenseI4Loop {
 #endif
 
 #if defined(TULLE_X86)
-  static TULLE_INLINE_AVX2 __m256 load8(const Half* values) noexcept {
-    return _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(values)));
-  }
-  static TULLE_INLINE_AVX512 __m512 load16(const Half* values) noexcept {
-    return _mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(values)));
-  }
-
   /// A pair sum of maddubs is at most 2 * 15 * 127 = 3810, so 8 of them (4 lines) fit an int16: one widening for 32 columns.
   template <std::size_t Panels, std::size_t Inputs>
   TULLE_TARGET_AVX2 void compute(isa::Avx2, const std::size_t* which, const InputTile& tile) const noexcept {

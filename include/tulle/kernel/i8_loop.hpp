@@ -130,15 +130,6 @@ struct I8Loop {
   }
 
 #if defined(TULLE_X86)
-  static TULLE_INLINE_AVX2 __m256 load8(const float* scales) noexcept { return _mm256_loadu_ps(scales); }
-  static TULLE_INLINE_AVX2 __m256 load8(const Half* scales) noexcept {
-    return _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(scales)));
-  }
-  static TULLE_INLINE_AVX512 __m512 load16(const float* scales) noexcept { return _mm512_loadu_ps(scales); }
-  static TULLE_INLINE_AVX512 __m512 load16(const Half* scales) noexcept {
-    return _mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(scales)));
-  }
-
   template <std::size_t Panels, std::size_t Inputs>
   TULLE_TARGET_AVX2 void compute(isa::Avx2, const std::size_t* which, const InputTile& tile) const noexcept {
     constexpr std::size_t at_once = Panels * Inputs <= 4 ? Panels : Inputs >= 4 ? 1 : 4 / Inputs;

@@ -17,14 +17,6 @@ namespace tulle::detail {
 
 #if defined(TULLE_X86)
 
-TULLE_INLINE_AVX2 __m256 load_elements(const float* at) noexcept { return _mm256_loadu_ps(at); }
-TULLE_INLINE_AVX2 __m256 load_elements(const Half* at) noexcept {
-  return _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(at)));
-}
-TULLE_INLINE_AVX2 __m256 load_elements(const std::int8_t* at) noexcept {
-  return _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(at))));
-}
-
 /// exp(x) for x <= 0: 2^n * p(r), n = round(x / ln 2), r = x - n ln 2 in two steps (Cody, Waite), p of degree 6 from the
 /// Taylor series on |r| <= 0.35: relative error below 4e-8. Below -87 the result is 0.
 TULLE_INLINE_AVX2 __m256 exp_of_negative(__m256 x) noexcept {
@@ -61,7 +53,7 @@ TULLE_TARGET_AVX2 void score_keys(isa::Avx2, const float* query, const Element* 
     for (std::size_t d = 0; d < whole; d += 8) {
       const __m256 q = _mm256_loadu_ps(query + d);
 #pragma GCC unroll 4
-      for (std::size_t k = 0; k < 4; ++k) sums[k] = _mm256_fmadd_ps(q, load_elements(rows[k] + d), sums[k]);
+      for (std::size_t k = 0; k < 4; ++k) sums[k] = _mm256_fmadd_ps(q, load8(rows[k] + d), sums[k]);
     }
     for (std::size_t d = whole; d < size; ++d) {
       for (std::size_t k = 0; k < 4; ++k) tails[k] += query[d] * element_value(rows[k][d]);
@@ -85,7 +77,7 @@ TULLE_TARGET_AVX2 void add_columns(const float* weights, const Element* values, 
     const __m256 weight = _mm256_set1_ps(weights[i]);
     const Element* row = values + i * size;
 #pragma GCC unroll 8
-    for (std::size_t k = 0; k < Vectors; ++k) sums[k] = _mm256_fmadd_ps(weight, load_elements(row + 8 * k), sums[k]);
+    for (std::size_t k = 0; k < Vectors; ++k) sums[k] = _mm256_fmadd_ps(weight, load8(row + 8 * k), sums[k]);
   }
 #pragma GCC unroll 8
   for (std::size_t k = 0; k < Vectors; ++k) _mm256_storeu_ps(out + 8 * k, sums[k]);
@@ -100,7 +92,7 @@ TULLE_TARGET_AVX2 void add_values(isa::Avx2, const float* weights, const Element
   for (; d + 8 <= size; d += 8) {
     __m256 sum = _mm256_loadu_ps(out + d);
     for (std::size_t i = 0; i < count; ++i) {
-      sum = _mm256_fmadd_ps(_mm256_set1_ps(weights[i]), load_elements(values + i * size + d), sum);
+      sum = _mm256_fmadd_ps(_mm256_set1_ps(weights[i]), load8(values + i * size + d), sum);
     }
     _mm256_storeu_ps(out + d, sum);
   }
@@ -130,7 +122,7 @@ TULLE_TARGET_AVX2 inline float scale_scores(isa::Avx2, float* scores, std::size_
 template <class Element>
 TULLE_TARGET_AVX2 void to_floats(isa::Avx2, const Element* from, std::size_t count, float* to) noexcept {
   std::size_t i = 0;
-  for (; i + 8 <= count; i += 8) _mm256_storeu_ps(to + i, load_elements(from + i));
+  for (; i + 8 <= count; i += 8) _mm256_storeu_ps(to + i, load8(from + i));
   for (; i < count; ++i) to[i] = element_value(from[i]);
 }
 
