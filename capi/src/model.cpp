@@ -15,6 +15,7 @@
 
 #include "arguments.hpp"
 #include "guard.hpp"
+#include "tulle_experimental.h"
 
 namespace tulle::capi {
 
@@ -65,7 +66,7 @@ class Loading {
   }
 
   tulle_model* load_gguf(const Checkpoint& checkpoint) {
-    const bool has_tokens = checkpoint.gguf()->metadata.contains("tokenizer.ggml.tokens");
+    const bool has_tokens = checkpoint.gguf()->arrays.contains("tokenizer.ggml.tokens");
     return load(checkpoint,
                 has_tokens ? tokenizer_from_gguf(*checkpoint.gguf()) : std::make_shared<const NoTokenizer>(),
                 chat_template_from_gguf(*checkpoint.gguf()));
@@ -152,6 +153,17 @@ int32_t tulle_model_load_reader(tulle_read read, void* context, uint64_t size, c
                                 tulle_model** model, tulle_error* error) {
   return load_into(model, options, error, [&](Loading& loading) {
     return loading.load_gguf(*Checkpoint::from_gguf_bytes(read_all(read, context, size, loading), "the caller's file"));
+  });
+}
+
+int32_t tulle_model_load_files(const tulle_file* files, size_t count, const tulle_load_options* options,
+                               tulle_model** model, tulle_error* error) {
+  return load_into(model, options, error, [&](Loading& loading) {
+    const auto given = read_array(files, count, "the files");
+    if (given.size() != 1) fail(ErrorCode::unsupported, "one GGUF file is needed");
+    const tulle_file& file = given.front();
+    return loading.load_gguf(
+        *Checkpoint::from_gguf_bytes(read_all(file.read, file.context, file.size, loading), "the caller's file"));
   });
 }
 
