@@ -187,9 +187,14 @@ inline void Checkpoint::open_gguf(File file) {
     return parse_gguf_head(head, file->size(), path_);  // its arrays are views, so the head stays
   });
   files_.push_back(std::move(file));
+  const std::string_view part_of_config = "rope_freqs.weight";
+  for (EncodedTensor& tensor : gguf_->tensors) {
+    if (!files_.back()->in_memory() && tensor.name != part_of_config) continue;
+    tensor.bytes = files_.back()->view(tensor.file_offset, tensor.size_bytes());
+  }
   config_ = llama_config(*gguf_);
   for (const EncodedTensor& tensor : gguf_->tensors) {
-    if (tensor.name == "rope_freqs.weight") continue;  // is "rope_scaling" in the config
+    if (tensor.name == part_of_config) continue;  // is "rope_scaling" in the config
     EncodedTensor renamed = tensor;
     renamed.name = huggingface_tensor_name(tensor.name);
     add(std::move(renamed), *files_.back());
@@ -199,7 +204,7 @@ inline void Checkpoint::open_gguf(File file) {
 inline void Checkpoint::add(EncodedTensor tensor, const InputFile& file) {
   const std::size_t bytes = tensor.size_bytes();
   size_bytes_ += bytes;
-  if (file.in_memory()) tensor.bytes = file.view(tensor.file_offset, bytes);
+  if (file.in_memory()) tensor.bytes = file.view(tensor.file_offset, bytes);  // those of lent files: `read`
   std::string name = tensor.name;
   const auto [place, added] = tensors_.try_emplace(std::move(name), Entry{std::move(tensor), &file});
   if (!added) fail(ErrorCode::malformed, path_, ": tensor ", detail::quoted_name(place->first), " appears twice");
