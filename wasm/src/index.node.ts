@@ -21,7 +21,10 @@ const defaultCache = join(process.env.XDG_CACHE_HOME || join(homedir(), '.cache'
 const node: Platform = {
   defaultCache,
   createWorker(): WorkerLike {
-    const worker = new Worker(new URL('./worker/node.js', import.meta.url), { name: 'tulle' });
+    const worker = new Worker(new URL('./worker/node.js', import.meta.url), {
+      name: 'tulle',
+      execArgv: [], // the program's own may not suit a worker
+    });
     return {
       post: (message, transfer) => worker.postMessage(message, transfer as ArrayBuffer[]),
       listen(onMessage, onFailure) {

@@ -10,11 +10,18 @@ import { serve } from './service.js';
 
 // One literal each, so that bundlers find the files.
 const wasmUrls = {
-  simd128: new URL('../wasm/tulle-simd128.wasm', import.meta.url),
-  relaxed: new URL('../wasm/tulle-relaxed.wasm', import.meta.url),
-  simd128Threads: new URL('../wasm/tulle-simd128-threads.wasm', import.meta.url),
-  relaxedThreads: new URL('../wasm/tulle-relaxed-threads.wasm', import.meta.url),
+  simd128: new URL('../wasm/tulle-simd128.wasm.gz', import.meta.url),
+  relaxed: new URL('../wasm/tulle-relaxed.wasm.gz', import.meta.url),
+  simd128Threads: new URL('../wasm/tulle-simd128-threads.wasm.gz', import.meta.url),
+  relaxedThreads: new URL('../wasm/tulle-relaxed-threads.wasm.gz', import.meta.url),
 };
+
+/** Some servers decompress what they know to be compressed. */
+async function unpacked(bytes: Uint8Array<ArrayBuffer>): Promise<Uint8Array> {
+  if (bytes[0] !== 0x1f || bytes[1] !== 0x8b) return bytes;
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream('gzip'));
+  return new Uint8Array(await new Response(stream).arrayBuffer());
+}
 
 const breath = new MessageChannel();
 
@@ -36,7 +43,7 @@ const platform: WorkerPlatform = {
     const url = wasmUrls[threaded ? (`${variant}Threads` as const) : variant];
     const response = await fetch(url);
     if (!response.ok) throw new TulleError('network', `${url}: the server answered with status ${response.status}`);
-    return new Uint8Array(await response.arrayBuffer());
+    return unpacked(new Uint8Array(await response.arrayBuffer()));
   },
   openLocal(file): OpenFile {
     if (file.kind === 'bytes') return bytesFile(file.name, file.bytes);

@@ -5,6 +5,7 @@ import { readFile } from 'node:fs/promises';
 import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parentPort } from 'node:worker_threads';
+import { gunzipSync } from 'node:zlib';
 import { TulleError } from '../error.js';
 import { Folder, openFile } from '../storage/folder.js';
 import { download } from './download.js';
@@ -35,8 +36,10 @@ const platform: WorkerPlatform = {
   cores: availableParallelism(),
   oneThreadBecause: undefined,
   factory: async (_variant, threaded) => glue(threaded),
-  wasm: (variant, threaded) =>
-    readFile(new URL(`../wasm/tulle-${variant}${threaded ? '-threads' : ''}.wasm`, import.meta.url)),
+  async wasm(variant, threaded) {
+    const name = `tulle-${variant}${threaded ? '-threads' : ''}.wasm.gz`;
+    return gunzipSync(await readFile(new URL(`../wasm/${name}`, import.meta.url)));
+  },
   openLocal(file) {
     if (file.kind === 'bytes') return bytesFile(file.name, file.bytes);
     if (file.kind === 'blob') throw new TulleError('internal', 'a Blob comes as a path here');
