@@ -88,7 +88,8 @@ class Opfs implements Storage {
       write(bytes, offset) {
         for (let done = 0; done < bytes.length; ) {
           const written = named(() => file.write(bytes.subarray(done), { at: offset + done }));
-          if (written === 0) throw new TulleError('quota', 'the browser wrote nothing: its storage is full');
+          // Chromium does not throw when the storage is full, but gives back an error number.
+          if (!(written > 0 && written <= bytes.length - done)) throw new TulleError('quota', full);
           done += written;
         }
       },
@@ -98,6 +99,8 @@ class Opfs implements Storage {
   }
 }
 
+const full = 'the browser gives this site no more storage; delete models or pass cache: false';
+
 /** Names what the browser does to a site's storage. */
 function named<Result>(action: () => Result): Result {
   try {
@@ -105,7 +108,7 @@ function named<Result>(action: () => Result): Result {
   } catch (error) {
     const { name } = error as DOMException;
     if (name === 'QuotaExceededError') {
-      throw new TulleError('quota', 'the browser gives this site no more storage; delete models or pass cache: false');
+      throw new TulleError('quota', full);
     }
     if (name === 'NotFoundError' || name === 'InvalidStateError') {
       throw new TulleError('evicted', 'the browser took the stored model away while it was read; load it again');

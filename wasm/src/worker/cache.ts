@@ -31,7 +31,12 @@ export class Cache {
     const key = keyOf(url);
     const known = await this.#whole(key, name);
     if (known) return { file: known, downloaded: false };
-    await download(this.#storage, key, url, options);
+    try {
+      await download(this.#storage, key, url, options);
+    } catch (error) {
+      if (error instanceof TulleError && error.code === 'quota') await this.drop(url); // others need the room
+      throw error;
+    }
     const file = await this.#whole(key, name);
     if (!file) throw new TulleError('evicted', `${name} was taken away right after its download; load it again`);
     return { file, downloaded: true };

@@ -17,20 +17,20 @@ export interface DownloadOptions {
   report(done: number, total: number | undefined): void;
 }
 
-const tries = 5; // in a row without a byte
+const tries = 5; // in a row without a new byte
 
 /** Makes `key` and `key.json` in the storage. Errors: network, not_found, quota. */
 export async function download(storage: Storage, key: string, url: string, options: DownloadOptions): Promise<void> {
   const part = `${key}.part`;
   const file = await storage.create(part);
   try {
-    for (let failures = 0; ; ) {
-      const before = file.size();
+    for (let failures = 0, most = file.size(); ; ) {
       try {
         if (await transfer(storage, key, url, file, options)) break;
       } catch (error) {
         if (error instanceof TulleError || options.signal.aborted) throw error;
-        failures = file.size() > before ? 1 : failures + 1;
+        failures = file.size() > most ? 1 : failures + 1;
+        most = Math.max(most, file.size());
         if (failures >= tries) {
           throw new TulleError('network', `${url} cannot be downloaded (${messageOf(error)}); loading again goes on`);
         }
@@ -60,7 +60,7 @@ async function transfer(
     // Another origin would have to allow this header; there, the answer's validator is compared instead.
     if (isSameOrigin(url)) headers['If-Range'] = entry!.validator!;
   }
-  const response = await fetch(url, { headers, signal });
+  const response = await fetch(url, { headers, signal, cache: 'no-store' });
   const continues = response.status === 206;
   if (continues && !isRest(response, have, entry)) {
     await response.body?.cancel();
@@ -104,12 +104,8 @@ function refusal(url: string, status: number | string): Error {
 /** Whether an answer of status 206 is the rest of what is here. */
 function isRest(response: Response, have: number, entry: Entry | undefined): boolean {
   const range = /^bytes (\d+)-/.exec(response.headers.get('Content-Range') ?? '');
-  // A server of another origin may hide its headers: then the size tells, and a hash where one is given.
-  if (range && Number(range[1]) !== have) return false;
-  const validator = validatorOf(response);
-  if (validator !== undefined) return validator === entry?.validator;
-  const rest = sizeOf(response);
-  return entry?.size !== undefined && rest === entry.size - have;
+  if (range && Number(range[1]) !== have) return false; // another origin may hide this header
+  return validatorOf(response) === entry?.validator;
 }
 
 /** undefined where the length is that of a compressed answer. */

@@ -13,9 +13,9 @@ const types = {
 
 /**
  * Serves folders: { '/prefix/': folder }. `faults` may be changed at any time:
- *   cutAfter   ends every answer for a .gguf or .safetensors after so many bytes
- *   ignoreRange, etag (in place of the content's), noValidator, status, delayMs, chunkDelayMs
- * `requests` lists what was asked for: { path, range, ifRange, status }.
+ *   cutAfter     ends every answer for a .gguf or .safetensors after so many bytes
+ *   ignoreRange, allowOrigin, etag (in place of the content's), noValidator, status, delayMs, chunkDelayMs
+ * `requests` lists what was asked for: { method, path, range, ifRange, status }.
  */
 export async function serve(folders, { isolated = false } = {}) {
   const faults = {};
@@ -26,8 +26,12 @@ export async function serve(folders, { isolated = false } = {}) {
       ? { 'Cross-Origin-Opener-Policy': 'same-origin', 'Cross-Origin-Embedder-Policy': 'require-corp' }
       : {};
     const file = fileOf(folders, path);
+    if (faults.allowOrigin) {
+      headers['Access-Control-Allow-Origin'] = faults.allowOrigin;
+      headers['Access-Control-Expose-Headers'] = 'ETag';
+    }
     const isModel = /\.(gguf|safetensors)$/.test(path);
-    const asked = { path, range: request.headers.range, ifRange: request.headers['if-range'], status: 404 };
+    const asked = { method: request.method, path, range: request.headers.range, ifRange: request.headers['if-range'], status: 404 };
     requests.push(asked);
     if (!file || (isModel && faults.status)) {
       asked.status = faults.status ?? 404;
@@ -62,7 +66,7 @@ export async function serve(folders, { isolated = false } = {}) {
       response.write(part);
       if (isModel && faults.chunkDelayMs) await new Promise((resolve) => setTimeout(resolve, faults.chunkDelayMs));
     }
-    if (cut < size) setTimeout(() => response.destroy(), 20);
+    if (cut < size) setTimeout(() => response.destroy(), 100);
     else response.end();
   });
   await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
