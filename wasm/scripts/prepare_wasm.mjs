@@ -20,13 +20,17 @@ function read(name) {
 /** Emscripten's glue without what bundlers stumble over: imports of Node's modules, and a file that nobody fetches. */
 function glueOf(name) {
   let glue = read(`${name}.mjs`).toString();
-  const replace = (what, by, isNeeded = true) => {
-    if (isNeeded && !glue.includes(what)) throw new Error(`${name}.mjs has no ${what}; was it made by another Emscripten?`);
+  const replace = (what, by) => {
+    if (!glue.includes(what)) throw new Error(`${name}.mjs has no ${what}; was it made by another Emscripten?`);
     glue = glue.replaceAll(what, by);
   };
   replace('await import("module")', 'process.getBuiltinModule("module")');
   replace(`new URL("${name}.wasm",import.meta.url).href`, '""');
-  replace("(await import('worker_threads'))", "process.getBuiltinModule('worker_threads')", name.includes('threads'));
+  if (!name.endsWith('-threads')) return glue;
+  replace("(await import('worker_threads'))", "process.getBuiltinModule('worker_threads')");
+  // A bundler wants to see the options where they are used.
+  const options = /var workerOptions=(\{[^}]*\});/.exec(glue)?.[1];
+  replace(`new URL("${name}.mjs",import.meta.url),workerOptions)`, `new URL("./${name}.mjs",import.meta.url),${options})`);
   return glue;
 }
 
