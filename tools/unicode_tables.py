@@ -15,28 +15,41 @@ CATEGORIES = "Lu Ll Lt Lm Lo Mn Mc Me Nd Nl No Pc Pd Ps Pe Pi Pf Po Sm Sc Sk So 
 CODE_POINTS = range(0x110000)
 
 
+def packed(number):
+    """7 bits a byte, the lowest first; the eighth says that more follow."""
+    while number > 127:
+        yield number & 127 | 128
+        number >>= 7
+    yield number
+
+
 def steps(value):
-    """A step function over all code points as (first code point << 8 | value) where the value changes."""
-    result, last = [], None
+    """A step function over all code points: how far to the next step, and its value."""
+    begin, last = 0, None
     for code_point in CODE_POINTS:
         current = value(chr(code_point))
         if current != last:
-            result.append(code_point << 8 | current)
-            last = current
-    return result
+            yield from packed(code_point - begin)
+            yield from packed(current)
+            begin, last = code_point, current
 
 
 def decompositions():
-    """(code point, first, second) of every canonical decomposition; second is 0 where there is one part only.
-
-    Bit 31 of first: the pair is never composed again (Full_Composition_Exclusion). Hangul is left to arithmetic.
-    """
+    """Of every canonical decomposition: how far from the one before; the first part's distance from that of the one
+    before, as 2 * distance or -2 * distance - 1, twice that, plus 1 where the pair is never composed again
+    (Full_Composition_Exclusion); the second part, 0 where there is one only. Hangul is left to arithmetic."""
+    last, last_first = 0, 0
     for code_point in CODE_POINTS:
         text = database.decomposition(chr(code_point))
-        if text and not text.startswith("<"):
-            first, second = ([int(part, 16) for part in text.split()] + [0])[:2]
-            excluded = second != 0 and database.normalize("NFC", chr(code_point)) != chr(code_point)
-            yield code_point, first | excluded << 31, second
+        if not text or text.startswith("<"):
+            continue
+        first, second = ([int(part, 16) for part in text.split()] + [0])[:2]
+        excluded = second != 0 and database.normalize("NFC", chr(code_point)) != chr(code_point)
+        distance = first - last_first
+        yield from packed(code_point - last)
+        yield from packed((2 * distance if distance >= 0 else -2 * distance - 1) * 2 + excluded)
+        yield from packed(second)
+        last, last_first = code_point, first
 
 
 def rows(items):
@@ -49,36 +62,32 @@ def rows(items):
     yield line
 
 
-def table(declaration, items):
-    return "\n".join([f"inline constexpr {declaration} = {{", *rows(items), "};"])
+def table(name, numbers):
+    return "\n".join([f"inline constexpr std::uint8_t {name}[] = {{", *rows(map(str, numbers)), "};"])
 
 
 def main():
     categories = steps(lambda character: CATEGORIES.index(database.category(character)))
-    classes = steps(database.combining)
-    pairs = list(decompositions())
     sys.stdout.write(f"""// SPDX-License-Identifier: Apache-2.0
 /// \\file Generated from the Unicode {database.unidata_version} character database by tools/unicode_tables.py (L2).
+/// Numbers as `PackedNumbers` reads them.
 #pragma once
 
 #include <cstdint>
 
 namespace tulle::detail {{
 
-/// (first code point << 8 | general category) where the category changes; the order is that of `Category`.
-{table("std::uint32_t category_steps[]", map(hex, categories))}
+/// Where the general category changes: the distance from the last change, the category in the order of
+/// `category_names`.
+{table("category_steps", categories)}
 
-/// (first code point << 8 | Canonical_Combining_Class) where the class changes.
-{table("std::uint32_t combining_class_steps[]", map(hex, classes))}
+/// The same of Canonical_Combining_Class.
+{table("combining_class_steps", steps(database.combining))}
 
-struct CanonicalDecomposition {{
-  std::uint32_t code_point;
-  std::uint32_t first;   ///< bit 31: excluded from composition
-  std::uint32_t second;  ///< 0: one part only
-}};
-
-/// Sorted by code point; Hangul syllables are computed.
-{table("CanonicalDecomposition canonical_decompositions[]", ("{%#x, %#x, %#x}" % pair for pair in pairs))}
+/// In the order of code points, Hangul syllables left out: the distance from the one before; the distance of the first
+/// part from that of the one before, as 2 * distance or -2 * distance - 1, times 2, plus 1 where the pair is excluded
+/// from composition; the second part, 0 where there is one part only.
+{table("canonical_decompositions", decompositions())}
 
 }}  // namespace tulle::detail
 """)

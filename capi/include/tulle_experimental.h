@@ -21,6 +21,21 @@ typedef struct tulle_timings {
 /* What the last generation took so far. */
 TULLE_API int32_t tulle_session_timings(tulle_session* session, tulle_timings* timings, tulle_error* error);
 
+/* A file that the caller reads: `read` is called with `context` for any part of its `size` bytes, on the loading thread. */
+typedef struct tulle_file {
+  uint32_t struct_size;
+  uint32_t reserved; /* 0 */
+  tulle_string name; /* without a folder */
+  uint64_t size;
+  tulle_read read;
+  void* context;
+} tulle_file;
+
+/* From one GGUF file, or the files of a Hugging Face directory (config.json, *.safetensors, tokenizer.json,
+ * tokenizer.model ...), of which no more is held in memory at once than the tensors that are being packed. */
+TULLE_API int32_t tulle_model_load_files(const tulle_file* files, size_t count, const tulle_load_options* options,
+                                         tulle_model** model, tulle_error* error);
+
 /* Models and sessions that have not been freed, in the whole process: for tests that look for leaks. */
 TULLE_API uint64_t tulle_live_handles(void);
 

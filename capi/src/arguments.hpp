@@ -99,6 +99,12 @@ inline void check_flags(std::uint32_t flags, std::uint32_t known) {
   if ((flags & ~known) != 0) fail(ErrorCode::invalid_argument, "flags ", flags, " holds a bit that means nothing here");
 }
 
+/// Where sizes have 32 bits, what does not fit is the largest of them, which every limit refuses or cuts.
+inline std::size_t size_of_u64(std::uint64_t value) noexcept {
+  constexpr std::uint64_t largest = SIZE_MAX;
+  return static_cast<std::size_t>(value < largest ? value : largest);
+}
+
 template <class Output>
 void check_output(const Output* output, std::string_view name) {
   if (output == nullptr) fail(ErrorCode::invalid_argument, "the place for the ", name, " is NULL");

@@ -50,7 +50,7 @@ class HandleTable {
     const std::size_t index = index_of(handle);
     if (index >= slots_.size() || slots_[index].object == nullptr) return nullptr;
     append_free(index);
-    ++slots_[index].count;
+    slots_[index].count = slots_[index].count == largest_count ? 1 : slots_[index].count + 1;
     --live_;
     return std::exchange(slots_[index].object, nullptr);
   }
@@ -63,6 +63,7 @@ class HandleTable {
  private:
   static constexpr std::size_t most = std::size_t{1} << 14;
   static constexpr std::size_t none = std::numeric_limits<std::size_t>::max();
+  static constexpr std::uintptr_t largest_count = std::numeric_limits<std::uintptr_t>::max() >> 16;
 
   struct Slot {
     std::shared_ptr<Object> object;

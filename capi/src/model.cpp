@@ -10,11 +10,13 @@
 
 #include <tulle/core/progress.hpp>
 #include <tulle/format/gguf_tokenizer.hpp>
+#include <tulle/format/model_files.hpp>
 #include <tulle/format/tokenizer_files.hpp>
 #include <tulle/text/no_tokenizer.hpp>
 
 #include "arguments.hpp"
 #include "guard.hpp"
+#include "tulle_experimental.h"
 
 namespace tulle::capi {
 
@@ -65,7 +67,7 @@ class Loading {
   }
 
   tulle_model* load_gguf(const Checkpoint& checkpoint) {
-    const bool has_tokens = checkpoint.gguf()->metadata.contains("tokenizer.ggml.tokens");
+    const bool has_tokens = checkpoint.gguf()->arrays.contains("tokenizer.ggml.tokens");
     return load(checkpoint,
                 has_tokens ? tokenizer_from_gguf(*checkpoint.gguf()) : std::make_shared<const NoTokenizer>(),
                 chat_template_from_gguf(*checkpoint.gguf()));
@@ -77,13 +79,46 @@ class Loading {
 };
 
 /// A model of token ids alone is no error; a tokenizer that cannot be read is one.
-std::shared_ptr<const Tokenizer> tokenizer_beside(const std::string& path) {
+template <class Model>
+std::shared_ptr<const Tokenizer> tokenizer_beside(const Model& model) {
   try {
-    return load_tokenizer(path);
+    return load_tokenizer(model);
   } catch (const Error& error) {
     if (error.code() != ErrorCode::not_found) throw;
     return std::make_shared<const NoTokenizer>();
   }
+}
+
+/// Errors: io when the caller's function says no.
+void read_part(tulle_read read, void* context, std::uint64_t offset, std::span<std::byte> out) {
+  if (const std::int32_t status = read(context, offset, out.data(), out.size()); status != 0) {
+    fail(ErrorCode::io, "the read function returned ", status, " for ", out.size(), " bytes at ", offset);
+  }
+}
+
+constexpr tulle_file file_defaults{sizeof(tulle_file), 0, {nullptr, 0}, 0, nullptr, nullptr};
+
+/// The structs of an array follow each other in the caller's size. Errors: invalid_argument.
+GivenFiles given_files(const tulle_file* files, std::size_t count) {
+  constexpr std::size_t most = 65536;
+  if (files == nullptr || count == 0 || count > most) {
+    fail(ErrorCode::invalid_argument, "a model has 1 to ", most, " files, not ", files == nullptr ? 0 : count);
+  }
+  const auto* bytes = reinterpret_cast<const std::byte*>(files);
+  const std::uint32_t stride = files->struct_size;
+  std::vector<GivenFiles::File> given;
+  for (std::size_t i = 0; i < count; ++i) {
+    const tulle_file file = read_struct(reinterpret_cast<const tulle_file*>(bytes + i * stride), file_defaults,
+                                        "tulle_file");
+    if (file.struct_size != stride) fail(ErrorCode::invalid_argument, "tulle_file.struct_size differs between files");
+    if (file.reserved != 0) fail(ErrorCode::invalid_argument, "tulle_file.reserved must be 0");
+    if (file.read == nullptr) fail(ErrorCode::invalid_argument, "the read function of a file is NULL");
+    given.push_back({std::string(read_text(file.name, "the name of a file")), file.size,
+                     [read = file.read, context = file.context](std::uint64_t offset, std::span<std::byte> out) {
+                       read_part(read, context, offset, out);
+                     }});
+  }
+  return GivenFiles(std::move(given));
 }
 
 std::vector<std::byte> read_all(tulle_read read, void* context, std::uint64_t size, const Loading& loading) {
@@ -94,9 +129,7 @@ std::vector<std::byte> read_all(tulle_read read, void* context, std::uint64_t si
   bytes.resize(static_cast<std::size_t>(size));
   for (std::size_t at = 0; at < bytes.size(); at += piece) {
     const std::size_t count = std::min(piece, bytes.size() - at);
-    if (const std::int32_t status = read(context, at, bytes.data() + at, count); status != 0) {
-      fail(ErrorCode::io, "the read function returned ", status, " for ", count, " bytes at ", at);
-    }
+    read_part(read, context, at, std::span(bytes).subspan(at, count));
     loading.progress("reading", static_cast<double>(at + count) / static_cast<double>(bytes.size()));
   }
   return bytes;
@@ -152,6 +185,16 @@ int32_t tulle_model_load_reader(tulle_read read, void* context, uint64_t size, c
                                 tulle_model** model, tulle_error* error) {
   return load_into(model, options, error, [&](Loading& loading) {
     return loading.load_gguf(*Checkpoint::from_gguf_bytes(read_all(read, context, size, loading), "the caller's file"));
+  });
+}
+
+int32_t tulle_model_load_files(const tulle_file* files, size_t count, const tulle_load_options* options,
+                               tulle_model** model, tulle_error* error) {
+  return load_into(model, options, error, [&](Loading& loading) {
+    const GivenFiles given = given_files(files, count);
+    const auto checkpoint = Checkpoint::open(given);
+    if (checkpoint->gguf() != nullptr) return loading.load_gguf(*checkpoint);
+    return loading.load(*checkpoint, tokenizer_beside(given), load_chat_template(given));
   });
 }
 

@@ -57,10 +57,10 @@ EngineOptions engine_options(const tulle_session_options* given, const LoadedMod
   const std::string_view cache = read_text(read.cache, "the cache");
   choose_cache(cache.empty() ? std::string_view(model.assembly.cache) : cache, options);
   options.threads = read.threads;
-  options.sequence_length = read.sequence_length;
-  options.prompt_sequence_length = read.prompt_sequence_length;
-  options.window = read.window;
-  options.sinks = read.sinks;
+  options.sequence_length = size_of_u64(read.sequence_length);
+  options.prompt_sequence_length = size_of_u64(read.prompt_sequence_length);
+  options.window = size_of_u64(read.window);
+  options.sinks = size_of_u64(read.sinks);
   options.sequences = 1;
   return options;
 }
@@ -68,7 +68,7 @@ EngineOptions engine_options(const tulle_session_options* given, const LoadedMod
 GenerationOptions generation_options(const tulle_generate_options& read, const LoadedModel& model) {
   check_flags(read.flags, generate_flags);
   GenerationOptions options;
-  options.max_new_tokens = read.max_new_tokens;
+  options.max_new_tokens = size_of_u64(read.max_new_tokens);
   options.seed = read.seed;
   options.force_max_tokens = (read.flags & TULLE_IGNORE_EOS) != 0;
   options.add_special_tokens = (read.flags & TULLE_NO_SPECIAL_TOKENS) == 0;

@@ -202,6 +202,46 @@ static void loading(const char* path) {
   CHECK(tulle_model_free(made) == TULLE_OK);
 }
 
+static int32_t read_nothing(void* context, uint64_t offset, void* buffer, size_t buffer_size) {
+  (void)context;
+  (void)offset;
+  memset(buffer, 0, buffer_size);
+  return 0;
+}
+
+static void lent_files(void) {
+  tulle_file files[2] = {{sizeof files[0], 0, {"a.gguf", 6}, 4, read_nothing, NULL},
+                         {sizeof files[0], 0, {"config.json", 11}, 2, read_nothing, NULL}};
+  tulle_model* made = NULL;
+  EXPECT(TULLE_INVALID_ARGUMENT, tulle_model_load_files(NULL, 1, NULL, &made, &error));
+  EXPECT(TULLE_INVALID_ARGUMENT, tulle_model_load_files(files, 0, NULL, &made, &error));
+  EXPECT(TULLE_INVALID_ARGUMENT, tulle_model_load_files(files, SIZE_MAX, NULL, &made, &error));
+  EXPECT(TULLE_INVALID_ARGUMENT, tulle_model_load_files(files, 1, NULL, NULL, &error));
+  EXPECT(TULLE_MALFORMED, tulle_model_load_files(files, 1, NULL, &made, &error));
+  EXPECT(TULLE_MALFORMED, tulle_model_load_files(files, 2, NULL, &made, &error));
+  files[0].size = 0;
+  EXPECT(TULLE_MALFORMED, tulle_model_load_files(files, 1, NULL, &made, &error));
+  files[1].struct_size = 0;
+  EXPECT(TULLE_INVALID_ARGUMENT, tulle_model_load_files(files, 2, NULL, &made, &error));
+  files[1].struct_size = sizeof files[1] + 8;
+  EXPECT(TULLE_INVALID_ARGUMENT, tulle_model_load_files(files, 2, NULL, &made, &error));
+  files[1] = files[0];
+  EXPECT(TULLE_INVALID_ARGUMENT, tulle_model_load_files(files, 2, NULL, &made, &error));
+  files[0].reserved = 1;
+  EXPECT(TULLE_INVALID_ARGUMENT, tulle_model_load_files(files, 1, NULL, &made, &error));
+  files[0].reserved = 0;
+  files[0].read = NULL;
+  EXPECT(TULLE_INVALID_ARGUMENT, tulle_model_load_files(files, 1, NULL, &made, &error));
+  files[0].read = read_nothing;
+  files[0].name.data = "../x";
+  files[0].name.size = 4;
+  EXPECT(TULLE_INVALID_ARGUMENT, tulle_model_load_files(files, 1, NULL, &made, &error));
+  files[0].name.data = "\xFF";
+  files[0].name.size = 1;
+  EXPECT(TULLE_INVALID_ARGUMENT, tulle_model_load_files(files, 1, NULL, &made, &error));
+  CHECK(made == NULL);
+}
+
 static void text_calls(void) {
   const tulle_message nameless = {{NULL, 2}, {"hi", 2}};
   const int32_t outside[] = {-1, 288, INT32_MAX, INT32_MIN};
@@ -334,6 +374,7 @@ int main(int count, char** arguments) {
   CHECK_OK(tulle_session_new(model, NULL, &session, &error));
   wrong_handles();
   loading(facts.path);
+  lent_files();
   text_calls();
   generating();
   long_messages();

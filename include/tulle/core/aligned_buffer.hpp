@@ -23,7 +23,7 @@ namespace tulle {
 struct Uninitialized {};
 
 /// A fixed-size array of plain values, zero-initialised unless asked otherwise; movable, not copyable.
-/// Alignment is 64 bytes, or 2 MiB (with huge pages asked for) from 2 MiB upwards. 64 readable bytes follow the last
+/// Alignment is 64 bytes, or on Linux 2 MiB (with huge pages asked for) from 2 MiB upwards. 64 readable bytes follow the last
 /// element, so that a vector load of the tail stays inside.
 /// Errors: memory when the system refuses.
 template <class T>
@@ -41,14 +41,18 @@ class AlignedBuffer {
 
   AlignedBuffer(std::size_t size, Uninitialized) : size_(size) {
     if (size == 0) return;
-    constexpr std::size_t huge = std::size_t{2} << 20;
     std::size_t bytes = checked_add(checked_multiply(size, sizeof(T), "a buffer"), slack_bytes, "a buffer");
-    const bool wants_huge = bytes >= huge;
-    bytes = round_up(bytes, alignment);
-    data_ = static_cast<T*>(std::aligned_alloc(wants_huge ? huge : alignment, wants_huge ? round_up(bytes, huge) : bytes));
+#if defined(__linux__)
+    constexpr std::size_t huge = std::size_t{2} << 20;
+    const std::size_t boundary = bytes >= huge ? huge : alignment;
+#else
+    constexpr std::size_t boundary = alignment;
+#endif
+    bytes = round_up(bytes, boundary);
+    data_ = static_cast<T*>(std::aligned_alloc(boundary, bytes));
     if (data_ == nullptr) fail(ErrorCode::memory, "could not allocate ", bytes, " bytes; use a smaller model or context");
 #if defined(__linux__)
-    if (wants_huge) (void)madvise(data_, round_up(bytes, huge), MADV_HUGEPAGE);
+    if (boundary == huge) (void)madvise(data_, bytes, MADV_HUGEPAGE);
 #endif
   }
 

@@ -12,7 +12,7 @@
 
 #include <tulle/core/error.hpp>
 
-#if defined(__unix__) || defined(__APPLE__)
+#if (defined(__unix__) || defined(__APPLE__)) && !defined(__EMSCRIPTEN__)  // its mmap is a copy
 #define TULLE_HAS_MMAP 1
 #include <fcntl.h>
 #include <sys/mman.h>

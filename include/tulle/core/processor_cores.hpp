@@ -34,10 +34,14 @@ inline std::vector<unsigned> usable_cores() {
   return cores;
 }
 
-/// How many they are, at least 1; where the platform does not tell, those of the machine.
+/// How many they are, at least 1; where the platform does not tell, those of the machine; 1 where there are no threads.
 inline std::size_t usable_core_count() {
+#if defined(__EMSCRIPTEN__) && !defined(__EMSCRIPTEN_PTHREADS__)
+  return 1;
+#else
   const std::size_t count = usable_cores().size();
   return count != 0 ? count : std::max<std::size_t>(1, std::thread::hardware_concurrency());
+#endif
 }
 
 /// Keeps `thread` on one core. False where the platform has no such thing or refuses.

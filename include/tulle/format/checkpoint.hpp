@@ -16,11 +16,12 @@
 
 #include <tulle/core/error.hpp>
 #include <tulle/core/json.hpp>
-#include <tulle/core/mapped_file.hpp>
+#include <tulle/core/input_file.hpp>
+#include <tulle/format/byte_reader.hpp>
 #include <tulle/format/compressed_tensors.hpp>
 #include <tulle/format/gguf.hpp>
 #include <tulle/format/gguf_llama.hpp>
-#include <tulle/format/json_file.hpp>
+#include <tulle/format/model_files.hpp>
 #include <tulle/format/model_path.hpp>
 #include <tulle/format/quoted_name.hpp>
 #include <tulle/format/safetensors.hpp>
@@ -28,8 +29,8 @@
 
 namespace tulle {
 
-/// Config and tensors of a model, with Hugging Face's names and spelling whatever the file's format is. Files stay
-/// mapped as long as the object lives; nothing is decoded.
+/// Config and tensors of a model, with Hugging Face's names and spelling whatever the file's format is. Files on disk
+/// stay mapped as long as the object lives, lent files are read when a tensor is; nothing is decoded.
 /// Threads: immutable once opened.
 class Checkpoint final : public TensorSource {
  public:
@@ -37,6 +38,9 @@ class Checkpoint final : public TensorSource {
   /// one, a GGUF file (known by its first bytes), or a directory that holds exactly one .gguf file.
   /// Errors: not_found, io, malformed, unsupported.
   static std::shared_ptr<const Checkpoint> open(const std::string& path);
+
+  /// The same files lent by the caller, who keeps what they are read with for as long as the checkpoint lives.
+  static std::shared_ptr<const Checkpoint> open(const ModelFiles& files);
 
   /// A GGUF file that is already in memory. `where` names it in messages.
   static std::shared_ptr<const Checkpoint> from_gguf_bytes(std::vector<std::byte> bytes, const std::string& where);
@@ -57,24 +61,31 @@ class Checkpoint final : public TensorSource {
 
   const EncodedTensor* find(std::string_view name) const override;
   std::vector<std::string> names() const override;
+  std::span<const std::byte> read(const EncodedTensor& tensor) const override;
   void release(std::span<const std::byte> bytes) const noexcept override;
 
  private:
+  using File = std::shared_ptr<const InputFile>;
+  struct Entry {
+    EncodedTensor tensor;
+    const InputFile* file;
+  };
+
   explicit Checkpoint(std::string path) : path_(std::move(path)) {}
 
-  void open_directory(const std::string& directory);
-  void open_shards(const std::string& directory, const std::string& index_path);
-  void open_safetensors(const std::string& file_path);
-  void open_gguf(std::span<const std::byte> bytes);
-  void add(EncodedTensor tensor);
+  void open_directory(const ModelFiles& files);
+  void open_shards(const ModelFiles& files, const std::string& index_name);
+  const InputFile* open_safetensors(const ModelFiles& files, const std::string& name);
+  void open_gguf(File file);
+  void add(EncodedTensor tensor, const InputFile& file);
 
   std::string path_;
-  std::vector<MappedFile> files_;
   std::vector<std::byte> memory_;
+  std::vector<File> files_;
   std::optional<GgufFile> gguf_;
   Json config_ = Json::object();
   Json generation_config_ = Json::object();
-  std::map<std::string, EncodedTensor, std::less<>> tensors_;
+  std::map<std::string, Entry, std::less<>> tensors_;
   std::size_t size_bytes_ = 0;
 };
 
@@ -82,10 +93,20 @@ inline std::shared_ptr<const Checkpoint> Checkpoint::open(const std::string& pat
   const detail::ModelPath model = detail::resolve_model_path(path);
   std::shared_ptr<Checkpoint> checkpoint(new Checkpoint(path));
   if (model.gguf_file.empty()) {
-    checkpoint->open_directory(model.directory);
+    checkpoint->open_directory(DirectoryFiles(model.directory));
   } else {
-    checkpoint->files_.emplace_back(model.gguf_file);
-    checkpoint->open_gguf(checkpoint->files_.back().bytes());
+    checkpoint->open_gguf(std::make_shared<const InputFile>(model.gguf_file));
+  }
+  return checkpoint;
+}
+
+inline std::shared_ptr<const Checkpoint> Checkpoint::open(const ModelFiles& files) {
+  const std::string gguf = files.has("config.json") ? "" : files.only_gguf();
+  std::shared_ptr<Checkpoint> checkpoint(new Checkpoint(gguf.empty() ? files.where() : files.path(gguf)));
+  if (gguf.empty()) {
+    checkpoint->open_directory(files);
+  } else {
+    checkpoint->open_gguf(files.open(gguf));
   }
   return checkpoint;
 }
@@ -94,39 +115,37 @@ inline std::shared_ptr<const Checkpoint> Checkpoint::from_gguf_bytes(std::vector
                                                                      const std::string& where) {
   std::shared_ptr<Checkpoint> checkpoint(new Checkpoint(where));
   checkpoint->memory_ = std::move(bytes);
-  checkpoint->open_gguf(checkpoint->memory_);
+  checkpoint->open_gguf(std::make_shared<const InputFile>(checkpoint->memory_));
   return checkpoint;
 }
 
 inline std::shared_ptr<const Checkpoint> Checkpoint::over_gguf_bytes(std::span<const std::byte> bytes,
                                                                      const std::string& where) {
   std::shared_ptr<Checkpoint> checkpoint(new Checkpoint(where));
-  checkpoint->open_gguf(bytes);
+  checkpoint->open_gguf(std::make_shared<const InputFile>(bytes));
   return checkpoint;
 }
 
-inline void Checkpoint::open_directory(const std::string& directory) {
-  const auto file = [&](const char* name) { return detail::join_path(directory, name); };
-  config_ = detail::read_json_object(file("config.json"));
-  check_quantization_config(config_, file("config.json"));
-  if (detail::is_file(file("generation_config.json"))) {
-    generation_config_ = detail::read_json_object(file("generation_config.json"));
-  }
-  if (detail::is_file(file("model.safetensors"))) {
-    open_safetensors(file("model.safetensors"));
-  } else if (detail::is_file(file("model.safetensors.index.json"))) {
-    open_shards(directory, file("model.safetensors.index.json"));
-  } else if (detail::has_weight_files(directory)) {
-    fail(ErrorCode::unsupported, directory,
+inline void Checkpoint::open_directory(const ModelFiles& files) {
+  config_ = files.json("config.json");
+  check_quantization_config(config_, files.path("config.json"));
+  if (files.has("generation_config.json")) generation_config_ = files.json("generation_config.json");
+  if (files.has("model.safetensors")) {
+    open_safetensors(files, "model.safetensors");
+  } else if (files.has("model.safetensors.index.json")) {
+    open_shards(files, "model.safetensors.index.json");
+  } else if (files.has("pytorch_model.bin") || files.has("pytorch_model.bin.index.json")) {
+    fail(ErrorCode::unsupported, files.where(),
          " holds pytorch_model.bin, which is not read; save the model as safetensors");
   } else {
-    fail(ErrorCode::not_found, directory, " has neither model.safetensors nor model.safetensors.index.json");
+    fail(ErrorCode::not_found, files.where(), " has neither model.safetensors nor model.safetensors.index.json");
   }
-  check_int8_tensors(*this, directory);
+  check_int8_tensors(*this, files.where());
 }
 
-inline void Checkpoint::open_shards(const std::string& directory, const std::string& index_path) {
-  const Json index = detail::read_json_object(index_path);
+inline void Checkpoint::open_shards(const ModelFiles& files, const std::string& index_name) {
+  const Json index = files.json(index_name);
+  const std::string index_path = files.path(index_name);
   const auto map = index.find("weight_map");
   if (map == index.end() || !map->is_object()) fail(ErrorCode::malformed, index_path, " has no \"weight_map\"");
   std::map<std::string, std::vector<std::string>> shards;  // file name -> tensors
@@ -139,14 +158,10 @@ inline void Checkpoint::open_shards(const std::string& directory, const std::str
     shards[name].push_back(entry.key());
   }
   for (const auto& [name, tensors] : shards) {
-    open_safetensors(detail::join_path(directory, name));
-    const std::span<const std::byte> shard = files_.back().bytes();
+    const InputFile* shard = open_safetensors(files, name);
     for (const std::string& tensor : tensors) {
-      const EncodedTensor* found = find(tensor);
-      const auto inside = [&](const std::byte* byte) {
-        return !std::less<>()(byte, shard.data()) && !std::less<>()(shard.data() + shard.size(), byte);
-      };
-      if (found == nullptr || !inside(found->bytes.data())) {
+      const auto found = tensors_.find(tensor);
+      if (found == tensors_.end() || found->second.file != shard) {
         fail(ErrorCode::malformed, index_path, ": tensor ", detail::quoted_name(tensor), " is not in ",
              detail::quoted_name(name));
       }
@@ -154,48 +169,67 @@ inline void Checkpoint::open_shards(const std::string& directory, const std::str
   }
 }
 
-inline void Checkpoint::open_safetensors(const std::string& file_path) {
-  files_.emplace_back(file_path);
-  for (EncodedTensor& tensor : parse_safetensors(files_.back().bytes(), file_path)) add(std::move(tensor));
+inline const InputFile* Checkpoint::open_safetensors(const ModelFiles& files, const std::string& name) {
+  files_.push_back(files.open(name));
+  const InputFile& file = *files_.back();
+  const std::string where = files.path(name);
+  auto tensors = detail::parse_head(file, [&](std::span<const std::byte> head) {
+    auto list = parse_safetensors_head(head, file.size(), where);
+    file.release(head);
+    return list;
+  });
+  for (EncodedTensor& tensor : tensors) add(std::move(tensor), file);
+  return &file;
 }
 
-inline void Checkpoint::open_gguf(std::span<const std::byte> bytes) {
-  gguf_ = parse_gguf(bytes, path_);
+inline void Checkpoint::open_gguf(File file) {
+  gguf_ = detail::parse_head(*file, [&](std::span<const std::byte> head) {
+    return parse_gguf_head(head, file->size(), path_);  // its arrays are views, so the head stays
+  });
+  files_.push_back(std::move(file));
+  const std::string_view part_of_config = "rope_freqs.weight";
+  for (EncodedTensor& tensor : gguf_->tensors) {
+    if (!files_.back()->in_memory() && tensor.name != part_of_config) continue;
+    tensor.bytes = files_.back()->view(tensor.file_offset, tensor.size_bytes());
+  }
   config_ = llama_config(*gguf_);
   for (const EncodedTensor& tensor : gguf_->tensors) {
-    if (tensor.name == "rope_freqs.weight") continue;  // is "rope_scaling" in the config
+    if (tensor.name == part_of_config) continue;  // is "rope_scaling" in the config
     EncodedTensor renamed = tensor;
     renamed.name = huggingface_tensor_name(tensor.name);
-    add(std::move(renamed));
+    add(std::move(renamed), *files_.back());
   }
 }
 
-inline void Checkpoint::add(EncodedTensor tensor) {
-  size_bytes_ += tensor.bytes.size();
+inline void Checkpoint::add(EncodedTensor tensor, const InputFile& file) {
+  const std::size_t bytes = tensor.size_bytes();
+  size_bytes_ += bytes;
+  if (file.in_memory()) tensor.bytes = file.view(tensor.file_offset, bytes);  // those of lent files: `read`
   std::string name = tensor.name;
-  const auto [place, added] = tensors_.try_emplace(std::move(name), std::move(tensor));
+  const auto [place, added] = tensors_.try_emplace(std::move(name), Entry{std::move(tensor), &file});
   if (!added) fail(ErrorCode::malformed, path_, ": tensor ", detail::quoted_name(place->first), " appears twice");
 }
 
 inline const EncodedTensor* Checkpoint::find(std::string_view name) const {
   const auto found = tensors_.find(name);
-  return found == tensors_.end() ? nullptr : &found->second;
+  return found == tensors_.end() ? nullptr : &found->second.tensor;
 }
 
 inline std::vector<std::string> Checkpoint::names() const {
   std::vector<std::string> all;
   all.reserve(tensors_.size());
-  for (const auto& [name, tensor] : tensors_) all.push_back(name);
+  for (const auto& [name, entry] : tensors_) all.push_back(name);
   return all;
 }
 
+inline std::span<const std::byte> Checkpoint::read(const EncodedTensor& tensor) const {
+  const auto found = tensors_.find(tensor.name);
+  if (found == tensors_.end() || found->second.file->in_memory()) return tensor.bytes;
+  return found->second.file->view(tensor.file_offset, tensor.size_bytes());
+}
+
 inline void Checkpoint::release(std::span<const std::byte> bytes) const noexcept {
-  for (const MappedFile& file : files_) {
-    const std::byte* begin = file.bytes().data();
-    const std::byte* end = begin + file.bytes().size();
-    if (std::less_equal<>()(begin, bytes.data()) && std::less_equal<>()(bytes.data() + bytes.size(), end))
-      file.release(bytes);
-  }
+  for (const File& file : files_) file->release(bytes);
 }
 
 }  // namespace tulle

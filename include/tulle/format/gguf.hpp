@@ -85,7 +85,7 @@ inline void read_gguf_metadata(ByteReader& reader, std::span<const std::byte> by
   }
 }
 
-/// One entry of the tensor list. Its bytes are set by the caller: the data begins after the whole list.
+/// One entry of the tensor list. Its place is set by the caller: the data begins after the whole list.
 struct GgufTensorEntry {
   EncodedTensor tensor;
   std::uint64_t offset = 0;  ///< from the start of the data
@@ -135,7 +135,7 @@ inline std::size_t gguf_alignment(const GgufFile& file) {
   return found->get<std::size_t>();
 }
 
-inline void read_gguf_tensors(ByteReader& reader, std::span<const std::byte> bytes, std::size_t count, GgufFile& file) {
+inline void read_gguf_tensors(ByteReader& reader, std::uint64_t file_size, std::size_t count, GgufFile& file) {
   std::vector<GgufTensorEntry> entries;
   std::set<std::string_view> names;
   entries.reserve(count);
@@ -154,11 +154,10 @@ inline void read_gguf_tensors(ByteReader& reader, std::span<const std::byte> byt
            " must be next");
     }
     const std::size_t end = checked_add(checked_add(data_begin, next, what), entry.bytes, what);
-    if (end > bytes.size()) {
-      fail(ErrorCode::malformed, what, " ends at byte ", end, ", the file at ", bytes.size(),
-           "; is the file complete?");
+    if (end > file_size) {
+      fail(ErrorCode::malformed, what, " ends at byte ", end, ", the file at ", file_size, "; is the file complete?");
     }
-    entry.tensor.bytes = bytes.subspan(end - entry.bytes, entry.bytes);
+    entry.tensor.file_offset = end - entry.bytes;
     next = round_up(next + entry.bytes, file.alignment);
     file.tensors.push_back(std::move(entry.tensor));
   }
@@ -191,23 +190,36 @@ inline GgufFile read_gguf_head(ByteReader& reader, std::span<const std::byte> by
 
 }  // namespace detail
 
-/// Reads the metadata of a GGUF file and leaves its tensors alone, whatever their types.
+/// Reads the metadata of a GGUF file and leaves its tensors alone, whatever their types. `head`: the file's first bytes.
 /// Errors: as `parse_gguf`.
-inline GgufFile parse_gguf_metadata(std::span<const std::byte> bytes, std::string_view where) {
-  detail::ByteReader reader(bytes, where);
+inline GgufFile parse_gguf_metadata(std::span<const std::byte> head, std::uint64_t file_size, std::string_view where) {
+  detail::ByteReader reader(head, file_size, where);
   std::uint64_t tensor_count = 0;
-  return detail::read_gguf_head(reader, bytes, tensor_count);
+  return detail::read_gguf_head(reader, head, tensor_count);
+}
+inline GgufFile parse_gguf_metadata(std::span<const std::byte> bytes, std::string_view where) {
+  return parse_gguf_metadata(bytes, bytes.size(), where);
 }
 
-/// Reads the metadata and the tensor list of a GGUF file and checks both against the file's length.
+/// Reads the metadata and the tensor list at the head of a GGUF file and checks both against the file's length. The
+/// tensors' bytes are left empty. Errors: as `parse_gguf`.
+inline GgufFile parse_gguf_head(std::span<const std::byte> head, std::uint64_t file_size, std::string_view where) {
+  constexpr std::size_t smallest_tensor = 25;  // a name of 1 byte, rank 0
+  detail::ByteReader reader(head, file_size, where);
+  std::uint64_t claimed = 0;
+  GgufFile file = detail::read_gguf_head(reader, head, claimed);
+  detail::read_gguf_tensors(reader, file_size, reader.count(claimed, smallest_tensor, "the number of tensors"), file);
+  return file;
+}
+
+/// The same of a whole file, with its tensors' bytes.
 /// Errors: malformed where the format's rules are broken, unsupported for another version, big-endian files and tensor
 /// types that are not read; `where` names the file in messages.
 inline GgufFile parse_gguf(std::span<const std::byte> bytes, std::string_view where) {
-  constexpr std::size_t smallest_tensor = 25;  // a name of 1 byte, rank 0
-  detail::ByteReader reader(bytes, where);
-  std::uint64_t claimed = 0;
-  GgufFile file = detail::read_gguf_head(reader, bytes, claimed);
-  detail::read_gguf_tensors(reader, bytes, reader.count(claimed, smallest_tensor, "the number of tensors"), file);
+  GgufFile file = parse_gguf_head(bytes, bytes.size(), where);
+  for (EncodedTensor& tensor : file.tensors) {
+    tensor.bytes = bytes.subspan(static_cast<std::size_t>(tensor.file_offset), tensor.size_bytes());
+  }
   return file;
 }
 

@@ -34,7 +34,8 @@ inline DType safetensors_dtype(const std::string& name, const std::string& tenso
 }
 
 /// One entry of the header: {"dtype": "F32", "shape": [2, 3], "data_offsets": [begin, end]}.
-inline EncodedTensor safetensors_entry(const std::string& name, const Json& entry, std::span<const std::byte> data,
+/// Its offset is from the start of the data, which has `data_size` bytes.
+inline EncodedTensor safetensors_entry(const std::string& name, const Json& entry, std::uint64_t data_size,
                                        std::string_view where) {
   constexpr std::size_t highest_rank = 8;  // the format has no limit; models have at most 5
   const std::string tensor = std::string(where) + ": tensor " + quoted_name(name);
@@ -61,8 +62,8 @@ inline EncodedTensor safetensors_entry(const std::string& name, const Json& entr
 
   EncodedTensor result{name, safetensors_dtype(field("dtype").get<std::string>(), tensor), sizes("shape"), {}};
   const std::vector<std::size_t> offsets = sizes("data_offsets");
-  if (offsets.size() != 2 || offsets[0] > offsets[1] || offsets[1] > data.size()) {
-    fail(ErrorCode::malformed, tensor, ": \"data_offsets\" are no range of the ", data.size(), " bytes of data",
+  if (offsets.size() != 2 || offsets[0] > offsets[1] || offsets[1] > data_size) {
+    fail(ErrorCode::malformed, tensor, ": \"data_offsets\" are no range of the ", data_size, " bytes of data",
          "; is the file complete?");
   }
   std::size_t elements = 1;
@@ -72,7 +73,7 @@ inline EncodedTensor safetensors_entry(const std::string& name, const Json& entr
     fail(ErrorCode::malformed, tensor, " has ", offsets[1] - offsets[0], " bytes where its shape and dtype need ",
          bytes);
   }
-  result.bytes = data.subspan(offsets[0], bytes);
+  result.file_offset = offsets[0];
   return result;
 }
 
@@ -86,13 +87,12 @@ inline void check_safetensors_metadata(const Json& metadata, std::string_view wh
 
 }  // namespace detail
 
-/// The tensors of a safetensors file, in the order of their data. Any alignment; zero-size tensors and rank 0 are
-/// legal. Errors: malformed where the format's rules are broken (the data must be covered by the tensors without a hole
-/// or an overlap), unsupported for a dtype that is not read; `where` names the file in messages. Lifetime: the bytes of
-/// the tensors are views into `file`.
-inline std::vector<EncodedTensor> parse_safetensors(std::span<const std::byte> file, std::string_view where) {
+/// The tensors that the head of a safetensors file lists, in the order of their data; their bytes are left empty.
+/// Errors: as `parse_safetensors`.
+inline std::vector<EncodedTensor> parse_safetensors_head(std::span<const std::byte> head, std::uint64_t file_size,
+                                                         std::string_view where) {
   constexpr std::uint64_t longest_header = 100'000'000;  // the reference implementation's limit
-  detail::ByteReader reader(file, where);
+  detail::ByteReader reader(head, file_size, where);
   const auto header_bytes = reader.read<std::uint64_t>("the header's length");
   if (header_bytes > longest_header) {
     fail(ErrorCode::malformed, where, ": a header of ", header_bytes, " bytes is over the limit of ", longest_header,
@@ -101,31 +101,42 @@ inline std::vector<EncodedTensor> parse_safetensors(std::span<const std::byte> f
   const std::string_view header = reader.text(header_bytes, "the header");
   if (!header.starts_with('{')) fail(ErrorCode::malformed, where, ": the header does not begin with '{'");
   const Json entries = detail::parse_json_object(header, where);
-  const std::span<const std::byte> data = reader.take(reader.remaining(), "the data");
 
   std::vector<EncodedTensor> tensors;
   for (const auto& entry : entries.items()) {
     if (entry.key() == "__metadata__") {
       detail::check_safetensors_metadata(entry.value(), where);
     } else {
-      tensors.push_back(detail::safetensors_entry(entry.key(), entry.value(), data, where));
+      tensors.push_back(detail::safetensors_entry(entry.key(), entry.value(), reader.remaining(), where));
     }
   }
 
   std::sort(tensors.begin(), tensors.end(), [](const EncodedTensor& a, const EncodedTensor& b) {
-    return std::tuple(a.bytes.data(), a.bytes.size()) < std::tuple(b.bytes.data(), b.bytes.size());
+    return std::tuple(a.file_offset, a.size_bytes()) < std::tuple(b.file_offset, b.size_bytes());
   });
-  std::size_t end = 0;
-  for (const EncodedTensor& tensor : tensors) {
-    const auto begin = static_cast<std::size_t>(tensor.bytes.data() - data.data());
-    if (begin != end) {
-      fail(ErrorCode::malformed, where, ": tensor ", detail::quoted_name(tensor.name), " begins at byte ", begin,
-           " of the data where byte ", end, " must be next (a hole or an overlap)");
+  std::uint64_t end = 0;
+  for (EncodedTensor& tensor : tensors) {
+    if (tensor.file_offset != end) {
+      fail(ErrorCode::malformed, where, ": tensor ", detail::quoted_name(tensor.name), " begins at byte ",
+           tensor.file_offset, " of the data where byte ", end, " must be next (a hole or an overlap)");
     }
-    end = begin + tensor.bytes.size();
+    end += tensor.size_bytes();
+    tensor.file_offset += reader.position();
   }
-  if (end != data.size()) {
-    fail(ErrorCode::malformed, where, ": ", data.size() - end, " bytes follow the last tensor");
+  if (end != reader.remaining()) {
+    fail(ErrorCode::malformed, where, ": ", reader.remaining() - end, " bytes follow the last tensor");
+  }
+  return tensors;
+}
+
+/// The tensors of a safetensors file, in the order of their data. Any alignment; zero-size tensors and rank 0 are
+/// legal. Errors: malformed where the format's rules are broken (the data must be covered by the tensors without a hole
+/// or an overlap), unsupported for a dtype that is not read; `where` names the file in messages. Lifetime: the bytes of
+/// the tensors are views into `file`.
+inline std::vector<EncodedTensor> parse_safetensors(std::span<const std::byte> file, std::string_view where) {
+  std::vector<EncodedTensor> tensors = parse_safetensors_head(file, file.size(), where);
+  for (EncodedTensor& tensor : tensors) {
+    tensor.bytes = file.subspan(static_cast<std::size_t>(tensor.file_offset), tensor.size_bytes());
   }
   return tensors;
 }

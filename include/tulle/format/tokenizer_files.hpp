@@ -2,17 +2,20 @@
 /// \file Tokenizers and chat templates, found beside a model or alone (L3).
 #pragma once
 
+#include <filesystem>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
 
 #include <tulle/core/error.hpp>
 #include <tulle/core/json.hpp>
-#include <tulle/core/mapped_file.hpp>
+#include <tulle/core/input_file.hpp>
+#include <tulle/format/byte_reader.hpp>
 #include <tulle/format/gguf.hpp>
 #include <tulle/format/gguf_tokenizer.hpp>
-#include <tulle/format/json_file.hpp>
+#include <tulle/format/model_files.hpp>
 #include <tulle/format/model_path.hpp>
 #include <tulle/text/tokenizer.hpp>
 #include <tulle/text/tokenizer_json.hpp>
@@ -26,65 +29,58 @@ namespace tulle {
 
 namespace detail {
 
-/// The object in a file that may be missing: null then.
-inline Json optional_json_object(const std::string& path) {
-  return is_file(path) ? read_json_object(path) : Json();
-}
-
 /// tokenizer_config.json, with what only special_tokens_map.json says (the older form) put in.
-inline Json read_tokenizer_config(const std::string& directory) {
-  Json config = optional_json_object(join_path(directory, "tokenizer_config.json"));
-  const Json map = optional_json_object(join_path(directory, "special_tokens_map.json"));
+inline Json read_tokenizer_config(const ModelFiles& files) {
+  Json config = files.optional_json("tokenizer_config.json");
+  const Json map = files.optional_json("special_tokens_map.json");
   if (config.is_null()) return map;
   if (map.is_object()) config.insert(map.begin(), map.end());  // keeps what is there
   return config;
 }
 
-inline std::shared_ptr<const Tokenizer> sentencepiece_from_file(const std::string& path) {
+inline std::shared_ptr<const Tokenizer> sentencepiece_from_file(const ModelFiles& files, const std::string& name) {
 #ifdef TULLE_WITH_SENTENCEPIECE
-  const std::string directory = directory_of(path);
-  const Json config = read_tokenizer_config(directory);
+  const Json config = read_tokenizer_config(files);
   SentencePieceOptions options;
   if (config.is_object()) {
-    options.add_bos = json_value(config, "add_bos_token", true, directory);
-    options.add_eos = json_value(config, "add_eos_token", false, directory);
+    options.add_bos = json_value(config, "add_bos_token", true, files.where());
+    options.add_eos = json_value(config, "add_eos_token", false, files.where());
   }
-  const Json added = optional_json_object(join_path(directory, "added_tokens.json"));
+  const Json added = files.optional_json("added_tokens.json");
   for (const auto& entry : added.items()) {
     AddedToken token;
     token.content = entry.key();
-    token.id = to_token(entry.value(), directory);
+    token.id = to_token(entry.value(), files.where());
     options.added_tokens.push_back(std::move(token));
   }
-  return tokenizer_from_sentencepiece(MappedFile(path).text(), options, path);
+  return tokenizer_from_sentencepiece(files.open(name)->text(), options, files.path(name));
 #else
-  fail(ErrorCode::unsupported, path, " needs the sentencepiece library; build with -DTULLE_WITH_SENTENCEPIECE=ON ",
-       "or convert it to a tokenizer.json");
+  fail(ErrorCode::unsupported, files.path(name), " needs the sentencepiece library; build with ",
+       "-DTULLE_WITH_SENTENCEPIECE=ON, or convert it to a tokenizer.json");
 #endif
 }
 
-inline std::shared_ptr<const Tokenizer> tokenizer_from_json_file(const std::string& path) {
-  return tokenizer_from_json(read_json_object(path), read_tokenizer_config(directory_of(path)), path);
+inline std::shared_ptr<const Tokenizer> tokenizer_from_json_file(const ModelFiles& files, const std::string& name) {
+  return tokenizer_from_json(files.json(name), read_tokenizer_config(files), files.path(name));
 }
 
-inline std::shared_ptr<const Tokenizer> tokenizer_from_gguf_file(const std::string& path) {
-  const MappedFile file(path);
-  return tokenizer_from_gguf(parse_gguf_metadata(file.bytes(), path));
+/// What `make` makes of the metadata of a GGUF file.
+template <class Make>
+auto from_gguf_file(const ModelFiles& files, const std::string& name, Make&& make) {
+  const std::shared_ptr<const InputFile> file = files.open(name);
+  return make(parse_head(*file, [&](std::span<const std::byte> head) {
+    return parse_gguf_metadata(head, file->size(), files.path(name));
+  }));
 }
 
-inline std::shared_ptr<const Tokenizer> tokenizer_from_directory(const std::string& directory) {
-  const auto file = [&](const char* name) { return join_path(directory, name); };
-  if (is_file(file("tokenizer.json"))) return tokenizer_from_json_file(file("tokenizer.json"));
-  if (is_file(file("vocab.json")) && is_file(file("merges.txt"))) {
-    const MappedFile merges(file("merges.txt"));
-    return tokenizer_from_vocab_merges(read_json_object(file("vocab.json")), merges.text(),
-                                       optional_json_object(file("added_tokens.json")),
-                                       read_tokenizer_config(directory), directory);
-  }
-  if (is_file(file("tokenizer.model"))) return sentencepiece_from_file(file("tokenizer.model"));
-  if (const std::string gguf = only_gguf_file(directory); !gguf.empty()) return tokenizer_from_gguf_file(gguf);
-  fail(ErrorCode::not_found, directory, " holds no tokenizer; looked for tokenizer.json, vocab.json with merges.txt, ",
-       "tokenizer.model and one .gguf file");
+inline std::shared_ptr<const Tokenizer> tokenizer_from_gguf_file(const ModelFiles& files, const std::string& name) {
+  return from_gguf_file(files, name, [](const GgufFile& file) { return tokenizer_from_gguf(file); });
+}
+
+/// A path to a file as the files beside it, and its name.
+inline std::pair<DirectoryFiles, std::string> split_path(const std::string& path) {
+  const std::filesystem::path parts(path);
+  return {DirectoryFiles(parts.parent_path().string()), parts.filename().string()};
 }
 
 /// "chat_template" of tokenizer_config.json: a string, or a list of {"name", "template"}, of which "default" is taken.
@@ -104,43 +100,60 @@ inline std::string configured_chat_template(const Json& config, const std::strin
 
 }  // namespace detail
 
+/// The tokenizer among a model's files: tokenizer.json comes first, then vocab.json + merges.txt, tokenizer.model, one
+/// .gguf. Errors: not_found with what was looked for, malformed, unsupported.
+inline std::shared_ptr<const Tokenizer> load_tokenizer(const ModelFiles& files) {
+  if (files.has("tokenizer.json")) return detail::tokenizer_from_json_file(files, "tokenizer.json");
+  if (files.has("vocab.json") && files.has("merges.txt")) {
+    const std::shared_ptr<const InputFile> merges = files.open("merges.txt");
+    return tokenizer_from_vocab_merges(files.json("vocab.json"), merges->text(),
+                                       files.optional_json("added_tokens.json"), detail::read_tokenizer_config(files),
+                                       files.where());
+  }
+  if (files.has("tokenizer.model")) return detail::sentencepiece_from_file(files, "tokenizer.model");
+  if (const std::string gguf = files.only_gguf(); !gguf.empty()) return detail::tokenizer_from_gguf_file(files, gguf);
+  fail(ErrorCode::not_found, files.where(),
+       " holds no tokenizer; looked for tokenizer.json, vocab.json with merges.txt, tokenizer.model and one .gguf file");
+}
+
 /// `path`: a model directory, a folder with only tokenizer files, a GGUF file, a tokenizer.json, or a sentencepiece
-/// .model file. In a directory tokenizer.json comes first, then vocab.json + merges.txt, tokenizer.model, one .gguf.
-/// Errors: not_found with what was looked for, malformed, unsupported.
+/// .model file. Errors: those of the files.
 inline std::shared_ptr<const Tokenizer> load_tokenizer(const std::string& path) {
-  if (detail::is_directory(path)) return detail::tokenizer_from_directory(path);
+  if (detail::is_directory(path)) return load_tokenizer(DirectoryFiles(path));
   if (!detail::is_file(path)) {
     fail(ErrorCode::not_found, path, ": no such file or directory; give a model or a tokenizer");
   }
-  if (detail::is_gguf_file(path)) return detail::tokenizer_from_gguf_file(path);
-  if (path.ends_with(".safetensors")) return detail::tokenizer_from_directory(detail::directory_of(path));
-  if (path.ends_with(".json")) return detail::tokenizer_from_json_file(path);
-  if (path.ends_with(".model")) return detail::sentencepiece_from_file(path);
+  const auto [files, name] = detail::split_path(path);
+  if (detail::is_gguf_file(path)) return detail::tokenizer_from_gguf_file(files, name);
+  if (path.ends_with(".safetensors")) return load_tokenizer(files);
+  if (path.ends_with(".json")) return detail::tokenizer_from_json_file(files, name);
+  if (path.ends_with(".model")) return detail::sentencepiece_from_file(files, name);
   fail(ErrorCode::unsupported, path, " is no tokenizer; give a tokenizer.json, a .model, a GGUF file or a directory");
 }
 
-/// The chat template that belongs to `path` (as for `load_tokenizer`): chat_template.jinja, "chat_template" in
-/// tokenizer_config.json, or the one in a GGUF file. "" where there is none.
+/// The chat template among a model's files: chat_template.jinja, "chat_template" in tokenizer_config.json, or the one in
+/// a GGUF file, where there is no tokenizer.json. "" where there is none. Errors: malformed.
+inline std::string load_chat_template(const ModelFiles& files) {
+  if (files.has("chat_template.jinja")) return std::string(files.open("chat_template.jinja")->text());
+  if (files.has("tokenizer_config.json")) {
+    return detail::configured_chat_template(files.json("tokenizer_config.json"), files.path("tokenizer_config.json"));
+  }
+  if (files.has("tokenizer.json")) return "";
+  const std::string gguf = files.only_gguf();
+  return gguf.empty() ? "" : detail::from_gguf_file(files, gguf, chat_template_from_gguf);
+}
+
+/// The chat template that belongs to `path` (as for `load_tokenizer`). "" where there is none.
 /// Errors: not_found when `path` does not exist, malformed.
 inline std::string load_chat_template(const std::string& path) {
-  if (!detail::is_directory(path) && !detail::is_file(path)) {
+  if (detail::is_directory(path)) return load_chat_template(DirectoryFiles(path));
+  if (!detail::is_file(path)) {
     fail(ErrorCode::not_found, path, ": no such file or directory; give a model or a tokenizer");
   }
-  const auto of_gguf = [](const std::string& gguf) {
-    const MappedFile file(gguf);
-    return chat_template_from_gguf(parse_gguf_metadata(file.bytes(), gguf));
-  };
-  if (!detail::is_directory(path) && detail::is_gguf_file(path)) return of_gguf(path);
-
-  const std::string directory = detail::is_directory(path) ? path : detail::directory_of(path);
-  const std::string jinja = detail::join_path(directory, "chat_template.jinja");
-  if (detail::is_file(jinja)) return std::string(MappedFile(jinja).text());
-  const std::string config = detail::join_path(directory, "tokenizer_config.json");
-  if (detail::is_file(config)) return detail::configured_chat_template(detail::read_json_object(config), config);
-  if (detail::is_directory(path) && !detail::is_file(detail::join_path(path, "tokenizer.json"))) {
-    if (const std::string gguf = detail::only_gguf_file(path); !gguf.empty()) return of_gguf(gguf);
-  }
-  return "";
+  const auto [files, name] = detail::split_path(path);
+  if (detail::is_gguf_file(path)) return detail::from_gguf_file(files, name, chat_template_from_gguf);
+  const bool configured = files.has("chat_template.jinja") || files.has("tokenizer_config.json");
+  return configured ? load_chat_template(files) : "";
 }
 
 }  // namespace tulle

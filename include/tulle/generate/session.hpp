@@ -128,9 +128,10 @@ class Session {
     bytes = bytes.subspan(sizeof count);
     if (count > bytes.size() / sizeof(Token)) fail(ErrorCode::malformed, "the saved session is cut off");
     if (count == 0) return;
-    std::vector<Token> tokens(count);
-    std::memcpy(tokens.data(), bytes.data(), count * sizeof(Token));
-    id_ = engine_->restore(tokens, bytes.subspan(count * sizeof(Token)));
+    std::vector<Token> tokens(static_cast<std::size_t>(count));
+    const std::size_t token_bytes = tokens.size() * sizeof(Token);
+    std::memcpy(tokens.data(), bytes.data(), token_bytes);
+    id_ = engine_->restore(tokens, bytes.subspan(token_bytes));
   }
 
  private:

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -92,7 +93,9 @@ class WeightLoader {
       fail(ErrorCode::unsupported, "tensor \"", name, "\" is ", dtype_name(tensor.dtype), "; needed is F32, F16 or BF16");
     }
     std::vector<float> values(size);
-    decode_elements(tensor.dtype, tensor.bytes.data(), size, values.data());
+    const std::span<const std::byte> bytes = source_.read(tensor);
+    decode_elements(tensor.dtype, bytes.data(), size, values.data());
+    source_.release(bytes);
     return values;
   }
 
@@ -103,8 +106,8 @@ class WeightLoader {
     return weights;
   }
 
-  /// The rows of one matrix, checked; I8 rows come with their scale.
-  WeightRows rows_of(const Tensor& wanted, std::size_t columns) const {
+  /// The rows of one matrix, checked; I8 rows come with their scale. `release` them when they are packed.
+  WeightRows rows_of(const Tensor& wanted, std::size_t columns) {
     const std::string name = wanted.name + ".weight";
     const EncodedTensor& tensor = require(name);
     if (tensor.shape != std::vector<std::size_t>{wanted.rows, columns}) {
@@ -121,8 +124,10 @@ class WeightLoader {
     }
     const std::size_t row_bytes = dtype_bytes(tensor.dtype, columns, name);
     WeightRows rows(columns);
+    const std::span<const std::byte> bytes = source_.read(tensor);
+    held_.push_back(bytes);
     for (std::size_t row = 0; row < wanted.rows; ++row) {
-      rows.append(tensor.bytes.data() + row * row_bytes, tensor.dtype, scales[scales.size() == 1 ? 0 : row]);
+      rows.append(bytes.data() + row * row_bytes, tensor.dtype, scales[scales.size() == 1 ? 0 : row]);
     }
     return rows;
   }
@@ -174,24 +179,27 @@ class WeightLoader {
     return true;
   }
 
-  void release(const std::string& name) const { source_.release(require(name + ".weight").bytes); }
+  /// Gives back what was read for rows since the last call.
+  void release() noexcept {
+    for (const std::span<const std::byte> bytes : held_) source_.release(bytes);
+    held_.clear();
+  }
 
-  Linear<Kernel> linear(const std::vector<Tensor>& tensors, std::size_t columns, bool with_bias) const {
+  Linear<Kernel> linear(const std::vector<Tensor>& tensors, std::size_t columns, bool with_bias) {
     Linear<Kernel> result;
     std::vector<std::pair<std::string, WeightRows>> sources;
     for (const Tensor& tensor : tensors) sources.emplace_back(tensor.name, rows_of(tensor, columns));
     stack(sources, result);
+    release();
     for (const Tensor& tensor : tensors) {
-      if (with_bias) {
-        const auto bias = vector(tensor.name + ".bias", tensor.rows);
-        result.bias.insert(result.bias.end(), bias.begin(), bias.end());
-      }
-      release(tensor.name);
+      if (!with_bias) break;
+      const auto bias = vector(tensor.name + ".bias", tensor.rows);
+      result.bias.insert(result.bias.end(), bias.begin(), bias.end());
     }
     return result;
   }
 
-  Linear<Kernel> query_key_value(const std::string& prefix) const {
+  Linear<Kernel> query_key_value(const std::string& prefix) {
     const WeightNames& names = model_.names;
     if (!names.query_key_value.empty()) return fused_query_key_value(prefix + names.query_key_value);
     const Tensor query{prefix + names.query, model_.query_rows()}, key{prefix + names.key, model_.kv_rows()};
@@ -203,12 +211,12 @@ class WeightLoader {
            {key.name, halves_from_interleaved(rows_of(key, model_.hidden))},
            {value.name, rows_of(value, model_.hidden)}},
           result);
-    for (const Tensor& tensor : {query, key, value}) release(tensor.name);
+    release();
     return result;
   }
 
   /// CodeGen's tensor: mp_num blocks, each of query, value and key rows of heads / mp_num heads, in that order.
-  Linear<Kernel> fused_query_key_value(const std::string& name) const {
+  Linear<Kernel> fused_query_key_value(const std::string& name) {
     const WeightRows fused = rows_of({name, model_.qkv_rows()}, model_.hidden);
     const std::size_t block = model_.query_rows() / model_.mp_num;
     WeightRows ordered(model_.hidden);
@@ -222,27 +230,29 @@ class WeightLoader {
     }
     Linear<Kernel> result;
     result.parts.push_back(pack(name, 0, ordered));
-    release(name);
+    release();
     return result;
   }
 
-  void load_head(ModelWeights<Kernel>& weights) const {
+  void load_head(ModelWeights<Kernel>& weights) {
     const WeightNames& names = model_.names;
     const bool tied = model_.tied_head;
-    const WeightRows embedding = rows_of({names.embedding, model_.vocabulary}, model_.hidden);
+    const EncodedTensor& encoded = require(names.embedding + ".weight");
+    if (encoded.dtype == DType::i8) {
+      fail(ErrorCode::unsupported, "an I8 embedding is not supported; leave it out of the quantization");
+    }
+    if (!tied || !Kernel::keeps_values(encoded.dtype, options_.pack)) {
+      weights.embedding = Embedding<Kernel>(rows_of({names.embedding, model_.vocabulary}, model_.hidden));
+      release();
+    }
     weights.head = linear({{tied ? names.embedding : names.head, model_.vocabulary}}, model_.hidden, false);
     if (model_.head_bias) weights.head.bias = vector(names.head + ".bias", model_.vocabulary);
-    DType dtype{};
-    embedding.uniform(dtype);
-    if (dtype == DType::i8) fail(ErrorCode::unsupported, "an I8 embedding is not supported; leave it out of the quantization");
-    const bool inside_head = tied && Kernel::keeps_values(dtype, options_.pack);
-    weights.embedding = inside_head ? Embedding<Kernel>::of_head() : Embedding<Kernel>(embedding);
-    release(names.embedding);
   }
 
   const TensorSource& source_;
   const Architecture& model_;
   const LoadOptions& options_;
+  std::vector<std::span<const std::byte>> held_;  // of rows that are not packed yet
 };
 
 /// Packs the weights that `model` describes out of `source`.

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include <tulle/text/packed_numbers.hpp>
 #include <tulle/text/unicode_tables.hpp>
 #include <tulle/text/utf8.hpp>
 
@@ -23,10 +24,34 @@ inline constexpr char32_t syllable = 0xAC00, lead = 0x1100, vowel = 0x1161, tail
 inline constexpr char32_t leads = 19, vowels = 21, tails = 28, syllables = leads * vowels * tails;
 }  // namespace hangul
 
-inline std::uint8_t combining_class(char32_t code_point) noexcept {
-  const auto after = std::upper_bound(std::begin(combining_class_steps), std::end(combining_class_steps),
-                                      static_cast<std::uint32_t>(code_point << 8 | 0xFF));
-  return static_cast<std::uint8_t>(*std::prev(after));
+inline std::uint8_t combining_class(char32_t code_point) {
+  static const std::vector<CodePointStep> steps = unpack_steps(combining_class_steps);
+  const auto after = std::upper_bound(steps.begin(), steps.end(), code_point,
+                                      [](char32_t value, const CodePointStep& step) { return value < step.begin; });
+  return std::prev(after)->value;
+}
+
+struct CanonicalDecomposition {
+  char32_t code_point;
+  char32_t first;
+  char32_t second;  ///< 0: one part only
+  bool excluded;    ///< from composition
+};
+
+/// Sorted by code point; Hangul syllables are computed.
+inline const std::vector<CanonicalDecomposition>& decompositions() {
+  static const std::vector<CanonicalDecomposition> all = [] {
+    std::vector<CanonicalDecomposition> list;
+    char32_t code_point = 0, first = 0;
+    for (PackedNumbers numbers(canonical_decompositions); !numbers.empty();) {
+      code_point += numbers.take();
+      const std::uint32_t packed = numbers.take(), distance = packed >> 1;
+      first += (distance & 1) != 0 ? 0u - (distance + 1) / 2 : distance / 2;
+      list.push_back({code_point, first, static_cast<char32_t>(numbers.take()), (packed & 1) != 0});
+    }
+    return list;
+  }();
+  return all;
 }
 
 /// Appends the full canonical decomposition.
@@ -38,15 +63,16 @@ inline void decompose(char32_t code_point, std::u32string& out) {
     if (index % hangul::tails != 0) out += static_cast<char32_t>(hangul::tail + index % hangul::tails);
     return;
   }
+  const std::vector<CanonicalDecomposition>& all = decompositions();
   const auto found =
-      std::lower_bound(std::begin(canonical_decompositions), std::end(canonical_decompositions), code_point,
+      std::lower_bound(all.begin(), all.end(), code_point,
                        [](const CanonicalDecomposition& entry, char32_t value) { return entry.code_point < value; });
-  if (found == std::end(canonical_decompositions) || found->code_point != code_point) {
+  if (found == all.end() || found->code_point != code_point) {
     out += code_point;
     return;
   }
-  decompose(found->first & 0x7FFFFFFFu, out);
-  if (found->second != 0) out += static_cast<char32_t>(found->second);  // a second part never decomposes further
+  decompose(found->first, out);
+  if (found->second != 0) out += found->second;  // a second part never decomposes further
 }
 
 /// The primary composite of a pair, or 0.
@@ -64,8 +90,8 @@ inline char32_t compose(char32_t first, char32_t second) {
   };
   static const std::vector<Pair> pairs = [] {
     std::vector<Pair> all;
-    for (const CanonicalDecomposition& entry : canonical_decompositions) {
-      if (entry.second == 0 || entry.first >> 31 != 0) continue;
+    for (const CanonicalDecomposition& entry : decompositions()) {
+      if (entry.second == 0 || entry.excluded) continue;
       all.push_back({std::uint64_t{entry.first} << 32 | entry.second, entry.code_point});
     }
     std::sort(all.begin(), all.end(), [](const Pair& a, const Pair& b) { return a.parts < b.parts; });

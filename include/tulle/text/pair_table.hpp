@@ -48,7 +48,8 @@ class PairTable {
 
   /// Where `wanted` is or would be. The multiplier is 2^64 / golden ratio: Knuth, TAOCP volume 3, section 6.4.
   std::size_t place(std::uint64_t wanted) const noexcept {
-    std::size_t at = shift_ == 64 ? 0 : (wanted ^ wanted >> 29) * 0x9E3779B97F4A7C15u >> shift_;
+    const std::uint64_t hash = (wanted ^ wanted >> 29) * 0x9E3779B97F4A7C15u;
+    std::size_t at = shift_ == 64 ? 0 : static_cast<std::size_t>(hash >> shift_);
     while (slots_[at].key != wanted && slots_[at].key != empty) at = (at + 1) & (slots_.size() - 1);
     return at;
   }

@@ -4,13 +4,13 @@
 
 #include <array>
 #include <cstddef>
-#include <iterator>
 #include <optional>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include <tulle/text/code_point_set.hpp>
+#include <tulle/text/packed_numbers.hpp>
 #include <tulle/text/unicode_tables.hpp>
 
 namespace tulle {
@@ -24,14 +24,13 @@ inline constexpr std::array<std::string_view, 30> category_names = {
 /// Equal to Oniguruma's classes on every code point (compared with `tokenizers` 0.23). Two older tables inside that
 /// library differ from ours on rare characters: its `Punctuation` and the combining classes of its NFC (Unicode 9).
 inline std::optional<CodePointSet> category_set(std::string_view name) {
-  using detail::category_steps;
   if (name.empty() || name.size() > 2) return std::nullopt;
+  static const std::vector<detail::CodePointStep> steps = detail::unpack_steps(detail::category_steps);
   std::vector<CodePointSet::Range> ranges;
-  for (std::size_t index = 0; index < std::size(category_steps); ++index) {
-    if (!category_names[category_steps[index] & 0xFF].starts_with(name)) continue;
-    const bool is_last = index + 1 == std::size(category_steps);
-    ranges.push_back({category_steps[index] >> 8,
-                      is_last ? CodePointSet::largest : static_cast<char32_t>((category_steps[index + 1] >> 8) - 1)});
+  for (std::size_t index = 0; index < steps.size(); ++index) {
+    if (!category_names[steps[index].value].starts_with(name)) continue;
+    const bool is_last = index + 1 == steps.size();
+    ranges.push_back({steps[index].begin, is_last ? CodePointSet::largest : steps[index + 1].begin - 1});
   }
   if (ranges.empty()) return std::nullopt;
   return CodePointSet(std::move(ranges));

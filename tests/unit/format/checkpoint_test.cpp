@@ -6,6 +6,7 @@
 #include <string>
 #include <tulle/tensor/weight_rows.hpp>
 #include <unit/format/file_builder.hpp>
+#include <unit/format/lent_files.hpp>
 
 using namespace tulle;
 using namespace tulle::test;
@@ -120,6 +121,44 @@ TEST_CASE("a GGUF file opens from memory", "[format][checkpoint]") {
   CHECK(error_of([] { Checkpoint::from_gguf_bytes(to_bytes("GGUF"), "memory"); }) == ErrorCode::malformed);
   const GgufBuilder twice = tiny_llama_gguf().tensor("model.norm.weight", {4}, 0, float_bytes(4));
   CHECK(error_of([&] { Checkpoint::from_gguf_bytes(twice.build(), "memory"); }) == ErrorCode::malformed);
+}
+
+TEST_CASE("lent files open as the mapped ones, and only tensors that are wanted are read", "[format][checkpoint]") {
+  for (const std::string name : {"gguf/q4_1.gguf", "gguf/bf16.gguf", "codegen-tiny", "llama-tiny-gqa", "llama-tiny-int8"}) {
+    INFO(name);
+    std::size_t read = 0;
+    const GivenFiles files = lent_files(models + name, &read);
+    const auto mapped = Checkpoint::open(models + name);
+    const auto lent = Checkpoint::open(files);
+    REQUIRE(lent->names() == mapped->names());
+    CHECK(lent->config() == mapped->config());
+    CHECK(lent->generation_config() == mapped->generation_config());
+    CHECK(lent->size_bytes() == mapped->size_bytes());
+    for (const std::string& tensor : lent->names()) {
+      const EncodedTensor& found = *lent->find(tensor);
+      CHECK(found.bytes.empty());
+      read = 0;
+      const auto bytes = lent->read(found);
+      CHECK(read == bytes.size());
+      const auto expected = mapped->read(*mapped->find(tensor));
+      CHECK(std::equal(bytes.begin(), bytes.end(), expected.begin(), expected.end()));
+      lent->release(bytes);
+    }
+  }
+}
+
+TEST_CASE("lent files that are no model say so", "[format][checkpoint]") {
+  const TemporaryFolder folder;
+  const auto code = [&] { return error_of([&] { Checkpoint::open(lent_files(folder.path())); }); };
+  folder.write("config.json", R"({"model_type":"llama"})");
+  CHECK(code() == ErrorCode::not_found);
+  folder.write("model.safetensors", tiny_safetensors({"a"}));
+  CHECK(code() == std::nullopt);
+  Bytes cut = tiny_safetensors({"a"});
+  cut.pop_back();
+  folder.write("model.safetensors", cut);
+  CHECK(code() == ErrorCode::malformed);
+  CHECK(error_of([&] { Checkpoint::open(lent_files(folder.path("config.json"))); }) == ErrorCode::not_found);
 }
 
 TEST_CASE("the one GGUF file of a directory, and links to files, open", "[format][checkpoint]") {

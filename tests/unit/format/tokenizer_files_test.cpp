@@ -4,6 +4,7 @@
 #include <catch2/catch_all.hpp>
 #include <string>
 #include <unit/format/file_builder.hpp>
+#include <unit/format/lent_files.hpp>
 
 using namespace tulle;
 using namespace tulle::test;
@@ -129,4 +130,19 @@ TEST_CASE("chat templates are found in their three places", "[format][tokenizer_
   folder.write("chat_template.jinja", "three\n");
   CHECK(load_chat_template(folder.path()) == "three\n");
   CHECK(error_of([&] { load_chat_template(folder.path("none")); }) == ErrorCode::not_found);
+}
+
+TEST_CASE("lent files have the tokenizer and the template of the same files on disk", "[format][tokenizer_files]") {
+  for (const std::string path : {TULLE_GOLDEN "/tokenizers/llama3-style", TULLE_GOLDEN "/tokenizers/qwen-style",
+                                 TULLE_GOLDEN "/models/gguf/f32.gguf"}) {
+    INFO(path);
+    const GivenFiles files = lent_files(path);
+    const std::string text = "def f(x):\n    return x + 1";
+    CHECK(load_tokenizer(files)->encode(text) == load_tokenizer(path)->encode(text));
+    CHECK(load_chat_template(files) == load_chat_template(path));
+  }
+  const TemporaryFolder folder;
+  folder.write("config.json", "{}");
+  folder.write("a.txt", "");
+  CHECK(error_of([&] { load_tokenizer(lent_files(folder.path())); }) == ErrorCode::not_found);
 }

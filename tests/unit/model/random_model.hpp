@@ -2,10 +2,13 @@
 /// \file Small models of random weights in memory, for tests: the same on every machine.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstring>
 #include <functional>
+#include <list>
 #include <map>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -73,6 +76,46 @@ class MemorySource final : public TensorSource {
     EncodedTensor tensor;
   };
   std::map<std::string, Entry, std::less<>> entries_;
+};
+
+/// The tensors of another source, read piece by piece: nothing is in memory but what is being packed.
+class LentSource final : public TensorSource {
+ public:
+  explicit LentSource(const TensorSource& source) : source_(source) {
+    for (const std::string& name : source.names()) {
+      tensors_[name] = *source.find(name);
+      tensors_[name].bytes = {};
+    }
+  }
+
+  const EncodedTensor* find(std::string_view name) const override {
+    const auto found = tensors_.find(name);
+    return found == tensors_.end() ? nullptr : &found->second;
+  }
+  std::vector<std::string> names() const override { return source_.names(); }
+  std::span<const std::byte> read(const EncodedTensor& tensor) const override {
+    const std::span<const std::byte> bytes = source_.find(tensor.name)->bytes;
+    held_.emplace_back(bytes.begin(), bytes.end());
+    held_bytes_ += bytes.size();
+    most_held = std::max(most_held, held_bytes_);
+    return held_.back();
+  }
+  void release(std::span<const std::byte> bytes) const noexcept override {
+    const auto is_same = [&](const auto& held) { return held.data() == bytes.data(); };
+    const auto found = std::find_if(held_.begin(), held_.end(), is_same);
+    if (found == held_.end()) return;
+    held_bytes_ -= found->size();
+    held_.erase(found);
+  }
+
+  std::size_t still_held() const { return held_bytes_; }
+  mutable std::size_t most_held = 0;
+
+ private:
+  const TensorSource& source_;
+  std::map<std::string, EncodedTensor, std::less<>> tensors_;
+  mutable std::list<std::vector<std::byte>> held_;
+  mutable std::size_t held_bytes_ = 0;
 };
 
 /// Two layers, four heads on two, 100 tokens.

@@ -56,7 +56,46 @@ void check_refused(const TensorSource& source, const Architecture& model, ErrorC
   }
 }
 
+/// Every row of every matrix.
+std::vector<float> all_rows(const ModelWeights<AnyKernel>& weights) {
+  std::vector<float> all;
+  weights.for_each_linear([&](const Linear<AnyKernel>& linear) {
+    for (std::size_t row = 0; row < linear.rows(); ++row) {
+      const std::vector<float> values = row_of(linear, row);
+      all.insert(all.end(), values.begin(), values.end());
+    }
+    all.insert(all.end(), linear.bias.begin(), linear.bias.end());
+  });
+  return all;
+}
+
 }  // namespace
+
+TEST_CASE("a source that reads piece by piece gives the same weights, and no more is held than what is packed",
+          "[model][weight_loader]") {
+  for (const DType dtype : {DType::f32, DType::i8}) {
+    for (const bool tied : {false, true}) {
+      CAPTURE(dtype_name(dtype), tied);
+      const Architecture model = llama({{"tie_word_embeddings", tied}, {"attention_bias", true}});
+      const MemorySource source = testing::random_tensors(model, [&](std::string_view name) {
+        return name.starts_with("model.layers") ? dtype : DType::f32;
+      });
+      const testing::LentSource lent(source);
+      for (const KernelChoice kernel : {KernelChoice::automatic, KernelChoice::dense_i8}) {
+        const auto expected = load(source, model, kernel), weights = load(lent, model, kernel);
+        CHECK(all_rows(weights) == all_rows(expected));
+        std::vector<float> row(model.hidden), expected_row(model.hidden);
+        weights.embedding.row(7, weights.head, row.data());
+        expected.embedding.row(7, expected.head, expected_row.data());
+        CHECK(row == expected_row);
+        CHECK(lent.still_held() == 0);
+        // Gate and up together, or the embedding where the layers are a fourth of its type.
+        CHECK(lent.most_held ==
+              (dtype == DType::f32 ? 2 * model.intermediate : model.vocabulary) * model.hidden * sizeof(float));
+      }
+    }
+  }
+}
 
 TEST_CASE("query, key and value are stacked, gate and up too, with their biases", "[model][weight_loader]") {
   const Architecture model = llama({{"attention_bias", true}, {"mlp_bias", true}});

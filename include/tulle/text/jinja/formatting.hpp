@@ -52,19 +52,18 @@ inline std::string number_digits(const Value& value, const FieldStyle& style) {
   if (!defined(value).is_number()) {
     fail(ErrorCode::invalid_argument, "a format wants a number, not ", value.type_name());
   }
-  char buffer[1400];  // the longest double has 309 digits before the point; at most 999 after it
-  std::to_chars_result end{};
+  std::string digits;
   if (style.type == 'f') {
-    end = std::to_chars(buffer, buffer + sizeof buffer, value.real(), std::chars_format::fixed,
-                        style.precision < 0 ? 6 : style.precision);
+    digits = fixed_text(value.real(), style.precision < 0 ? 6 : style.precision);
   } else {
     const double real = value.real();
     if (!(real > -9.2e18 && real < 9.2e18))
       fail(ErrorCode::invalid_argument, "a number too large for an integer format");
     const std::int64_t integer = value.is_integral() ? value.integer() : static_cast<std::int64_t>(real);
-    end = std::to_chars(buffer, buffer + sizeof buffer, integer, style.type == 'x' || style.type == 'X' ? 16 : 10);
+    char buffer[24];
+    const bool hexadecimal = style.type == 'x' || style.type == 'X';
+    digits.assign(buffer, std::to_chars(buffer, buffer + sizeof buffer, integer, hexadecimal ? 16 : 10).ptr);
   }
-  std::string digits(buffer, end.ptr);
   if (style.type == 'X') digits = upper(digits);
   if (style.plus && digits[0] != '-') digits.insert(0, 1, '+');
   return digits;

@@ -2,7 +2,6 @@
 /// \file The filters that make numbers (L2, text).
 #pragma once
 
-#include <charconv>
 #include <cmath>
 #include <cstdint>
 #include <string>
@@ -58,10 +57,7 @@ inline double rounded(double real, std::int64_t digits) {
     const double unit = std::pow(10.0, static_cast<double>(-digits));
     return std::isinf(unit) ? 0 : std::nearbyint(real / unit) * unit;
   }
-  char buffer[400];
-  const auto end =
-      std::to_chars(buffer, buffer + sizeof buffer, real, std::chars_format::fixed, static_cast<int>(digits));
-  return parse_real(std::string_view(buffer, static_cast<std::size_t>(end.ptr - buffer))).value_or(real);
+  return parse_real(fixed_text(real, static_cast<int>(digits))).value_or(real);
 }
 
 inline Value round(Budget&, V input, A arguments) {

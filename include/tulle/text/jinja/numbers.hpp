@@ -2,10 +2,14 @@
 /// \file Numbers from and to text, as Python reads and writes them (L2, text).
 #pragma once
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
+#include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -14,16 +18,57 @@
 
 namespace tulle::jinja {
 
+namespace detail {
+
+#if defined(__EMSCRIPTEN__)
+
+// The tables of std::to_chars for doubles are a fifth of a whole module; this C library knows no locale but "C".
+
+inline std::string fixed_text(double real, int digits) {
+  std::string text(static_cast<std::size_t>(std::snprintf(nullptr, 0, "%.*f", digits, real)), '\0');
+  (void)std::snprintf(text.data(), text.size() + 1, "%.*f", digits, real);
+  return text;
+}
+
+inline std::string shortest_text(double real, bool plain) {
+  char buffer[32];
+  int digits = 0;  // after the first
+  do {
+    (void)std::snprintf(buffer, sizeof buffer, "%.*e", digits, real);
+  } while (std::strtod(buffer, nullptr) != real && ++digits < 17);
+  if (!plain) return buffer;
+  const int exponent = std::atoi(std::strchr(buffer, 'e') + 1);
+  return fixed_text(real, std::max(0, digits - exponent));
+}
+
+#else
+
+/// A finite number with `digits` digits after the point, rounded as its exact value says.
+inline std::string fixed_text(double real, int digits) {
+  char buffer[1400];  // the longest double has 309 digits before the point; at most 999 after it
+  const auto end = std::to_chars(buffer, buffer + sizeof buffer, real, std::chars_format::fixed, digits);
+  return {buffer, end.ptr};
+}
+
+/// The shortest digits that read back as `real`, without an exponent or with one.
+inline std::string shortest_text(double real, bool plain) {
+  char buffer[64];
+  const auto end = std::to_chars(buffer, buffer + sizeof buffer, real,
+                                 plain ? std::chars_format::fixed : std::chars_format::scientific);
+  return {buffer, end.ptr};
+}
+
+#endif
+
+}  // namespace detail
+
 /// Python's repr(float): the shortest digits that read back, with an exponent outside of 1e-4 .. 1e16.
 inline std::string real_text(double real) {
   if (std::isnan(real)) return "nan";
   if (std::isinf(real)) return real < 0 ? "-inf" : "inf";
   const double size = std::fabs(real);
   const bool plain = size == 0 || (size >= 1e-4 && size < 1e16);
-  char buffer[64];
-  const auto end = std::to_chars(buffer, buffer + sizeof buffer, real,
-                                 plain ? std::chars_format::fixed : std::chars_format::scientific);
-  std::string text(buffer, end.ptr);
+  std::string text = detail::shortest_text(real, plain);
   if (plain && text.find('.') == std::string::npos) text += ".0";
   return text;
 }
