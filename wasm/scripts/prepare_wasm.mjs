@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Puts the modules that wasm/native has built (in the folder TULLE_WASM, by default build/wasm/dist of the repository)
+// Puts the modules that wasm/native has built (in the folder TULLE_WASM, by default build/wasm/dist/wasm of the repository)
 // beside the compiled sources, compressed, and the licence into the package.
 import { copyFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { gzipSync } from 'node:zlib';
 
 const wasm = dirname(dirname(fileURLToPath(import.meta.url)));
-const from = process.env.TULLE_WASM ?? join(wasm, '..', 'build', 'wasm', 'dist');
+const from = process.env.TULLE_WASM ?? join(wasm, '..', 'build', 'wasm', 'dist', 'wasm');
 const to = join(wasm, 'dist', 'wasm');
 mkdirSync(to, { recursive: true });
 
