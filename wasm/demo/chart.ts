@@ -22,13 +22,13 @@ export function barChart(measured: readonly Measured[]): SVGElement {
   const label = rows
     .map(({ title, value, text }) => `${title}: ${measured.map((each) => `${each.name} ${text(value(each))}`).join(', ')}`)
     .join('; ');
-  const chart = shape('svg', { viewBox: `0 0 480 ${height}`, role: 'img', 'aria-label': label });
+  const chart = shape('svg', { viewBox: `0 0 360 ${height}`, role: 'img', 'aria-label': label });
   rows.forEach(({ title, value, text }, row) => {
     const most = Math.max(...measured.map(value), 1e-9);
     chart.append(shape('text', { x: 0, y: row * 64 + 12 }, title));
     measured.forEach((each, index) => {
       const y = row * 64 + 18 + index * 20;
-      const width = (value(each) / most) * 300;
+      const width = (value(each) / most) * 190;
       chart.append(
         shape('rect', { class: each.name, x: 0, y, width, height: 16, rx: 2 }),
         shape('text', { x: width + 6, y: y + 12 }, `${each.name}: ${text(value(each))}`),

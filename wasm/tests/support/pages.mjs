@@ -9,14 +9,14 @@ import { serve } from './server.mjs';
 const wasm = fileURLToPath(new URL('../../', import.meta.url));
 const folders = { '/': wasm + 'tests/pages', '/dist/': wasm + 'dist', '/models/': goldenFolder + 'models' };
 
-/** For the tests of a file: browser, plain, isolated, and page(server) in a profile of its own. */
-export function pages() {
+/** For the tests of a file: browser, plain, isolated, and page(server) in a profile of its own; `more` is served too. */
+export function pages(more = {}) {
   const shared = {};
   const contexts = [];
   before(async () => {
     shared.browser = await launch();
-    shared.plain = await serve(folders);
-    shared.isolated = await serve(folders, { isolated: true });
+    shared.plain = await serve({ ...folders, ...more });
+    shared.isolated = await serve({ ...folders, ...more }, { isolated: true });
   });
   afterEach(async () => {
     for (const context of contexts.splice(0)) await context.close();
