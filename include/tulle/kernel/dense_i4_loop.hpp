@@ -93,7 +93,7 @@ struct DenseI4Loop {
     constexpr std::size_t lanes = Inputs < 4 ? Inputs : 4;
     for (std::size_t p = 0; p < Panels; ++p) {
       for (std::size_t lane0 = 0; lane0 < Inputs; lane0 += lanes) {
-        compute_i4_panel<Inputs, lanes, Minima>(*this, which[p], tile, lane0);
+        compute_i4_panel<lanes, Minima>(*this, which[p], tile, lane0);
       }
     }
   }

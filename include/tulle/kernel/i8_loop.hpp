@@ -11,6 +11,7 @@
 
 #include <tulle/core/half.hpp>
 #include <tulle/kernel/i8_loop_simd128.hpp>
+#include <tulle/kernel/i8_panel_address.hpp>
 #include <tulle/kernel/quantized_input.hpp>
 #include <tulle/kernel/tiles.hpp>
 #include <tulle/tensor/x86.hpp>
@@ -32,31 +33,19 @@ namespace tulle::detail {
 /// 128 bits take its quarters in any order.
 template <class Layout, class Scale, std::size_t Span, class Isa>
 struct I8Loop {
-  using Cursor = typename Layout::Cursor;
   static constexpr bool grouped = !std::is_void_v<Scale>;
   static constexpr std::size_t far_panels = Layout::far_panels;
-  static constexpr std::size_t steps = Layout::steps;
   static constexpr std::size_t blocks = Span / block_columns;
 
-  const std::uint8_t* bytes;
-  const std::size_t* offsets;  ///< where each panel begins; null when all have panel_bytes
-  std::size_t panel_bytes;
+  I8PanelAddress<Layout> panel;
   const Scale* group_scales;
   const float* row_scales;  ///< [rows padded], null when grouped
   const QuantizedInput& input;
   MatrixView<float> y;
   RowRange rows;
-  RowRange columns;             ///< multiples of 32
-  std::size_t first_panel = 0;  ///< the one that `bytes` begins with
+  RowRange columns;  ///< multiples of 32
 
   std::size_t padded_columns() const noexcept { return input.padded_columns(); }
-  typename Layout::Cursor panel(std::size_t index) const noexcept {
-    if constexpr (Layout::block_bytes == 0) {
-      return {bytes + offsets[index]};
-    } else {
-      return {bytes + (index - first_panel) * panel_bytes};
-    }
-  }
   auto panel_scales(std::size_t index) const noexcept {
     return group_scales + index * (padded_columns() / Span) * panel_rows;
   }
@@ -79,16 +68,10 @@ struct I8Loop {
 #if defined(TULLE_SIMD128)
   template <std::size_t Panels, std::size_t Inputs>
   void compute(isa::Simd128, const std::size_t* which, const InputTile& tile) const noexcept {
-    if constexpr (Inputs == 1) {  // panels far apart are streams of their own
-      compute_i8_panels<Panels, Span, Inputs, 1>(*this, which, tile, 0);
-    } else {
-      constexpr std::size_t lanes = Inputs < 4 ? Inputs : 4;
-      for (std::size_t p = 0; p < Panels && !is_repeated(which, p); ++p) {
-        for (std::size_t lane0 = 0; lane0 < Inputs; lane0 += lanes) {
-          compute_i8_panels<1, Span, Inputs, lanes>(*this, which + p, tile, lane0);
-        }
-      }
-    }
+    I8Panels128<Layout> panels{panel, row_scales, nullptr, nullptr, input, y, rows, columns};
+    if constexpr (std::is_same_v<Scale, Half>) panels.half_scales = group_scales;
+    if constexpr (std::is_same_v<Scale, float>) panels.float_scales = group_scales;
+    panels.run(which, Panels, tile);
   }
 #endif
 

@@ -2,81 +2,108 @@
 /// \file The inner loop of int8 weights on vectors of 128 bits (L2).
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
+#include <cstdint>
 
+#include <tulle/core/half.hpp>
+#include <tulle/kernel/i8_panel_address.hpp>
 #include <tulle/kernel/quantized_input.hpp>
 #include <tulle/kernel/tiles.hpp>
 #include <tulle/tensor/simd128.hpp>
 
-#if defined(TULLE_SIMD128)
-
 namespace tulle::detail {
 
-/// `Panels` panels of an `I8Loop` with `Lanes` inputs of a tile of `Inputs`, from input `lane0` of it on. 4 sums are kept at
-/// once: of all 16 rows and one input, or of 4 rows and 4 inputs.
-template <std::size_t Panels, std::size_t Span, std::size_t Inputs, std::size_t Lanes, class Loop>
-TULLE_TARGET_SIMD128 void compute_i8_panels(const Loop& loop, const std::size_t* which, const InputTile& tile,
-                                            std::size_t lane0) noexcept {
-  using namespace simd128;
-  constexpr std::size_t quarters = 4 / Lanes, blocks = Span / block_columns;
-  const float* x_scales = loop.input.scales(tile) + lane0;
-  const std::int8_t* x = loop.input.codes(tile) + code_index(loop.columns.begin, Inputs, lane0);
-  alignas(16) float values[Panels][Lanes][panel_rows] = {};
-  typename Loop::Cursor w[Panels];
-  for (std::size_t p = 0; p < Panels; ++p) {
-    w[p] = loop.panel(which[p]);
-    for (std::size_t lane = 0; lane < Lanes && !loop.is_first_part(); ++lane) {
-      if (lane0 + lane < tile.inputs) load_panel(loop.y, loop.rows, which[p], tile.first + lane0 + lane, values[p][lane]);
+#if defined(TULLE_SIMD128)
+
+/// What the loop over panels of blocks in `Layout` needs, whatever their scales are: few copies of a long loop make a small
+/// WebAssembly module.
+template <class Layout>
+struct I8Panels128 {
+  const I8PanelAddress<Layout>& panels;
+  const float* row_scales;                 ///< [rows padded], null when columns come in groups
+  const Half* half_scales = nullptr;       ///< [panels][columns / 32][16], or null
+  const float* float_scales = nullptr;     ///< [panels][columns / 16][16], or null
+  const QuantizedInput& input;
+  MatrixView<float> y;
+  RowRange rows, columns;
+
+  /// `count` panels (at most 4) with `Lanes` inputs of a tile, from input `lane0` of it on. 4 sums are kept at once: of all
+  /// 16 rows and one input, or of 4 rows and 4 inputs.
+  template <std::size_t Lanes>
+  TULLE_TARGET_SIMD128 void compute(const std::size_t* which, std::size_t count, const InputTile& tile,
+                                    std::size_t lane0) const noexcept {
+    using namespace simd128;
+    constexpr std::size_t quarters = 4 / Lanes;
+    const std::size_t span = float_scales != nullptr ? 16 : 32, groups = input.padded_columns() / span;
+    const float* x_scales = input.scales(tile) + lane0;
+    const std::int8_t* x = input.codes(tile) + code_index(columns.begin, tile.width, lane0);
+    alignas(16) float values[4][Lanes][panel_rows] = {};
+    typename Layout::Cursor w[4];
+    for (std::size_t p = 0; p < count; ++p) {
+      w[p] = panels(which[p]);
+      for (std::size_t lane = 0; lane < Lanes && columns.begin != 0 && lane0 + lane < tile.inputs; ++lane) {
+        load_panel(y, rows, which[p], tile.first + lane0 + lane, values[p][lane]);
+      }
     }
-  }
-  for (std::size_t begin = loop.columns.begin; begin < loop.columns.end; begin += Span) {
-    for (std::size_t p = 0; p < Panels; ++p) {
-      for (std::size_t q0 = 0; q0 < 4; q0 += quarters) {
-        Sums sums[quarters][Lanes];
-        typename Loop::Cursor cursor = w[p];
-#pragma GCC unroll 2
-        for (std::size_t block = 0; block < blocks; ++block, cursor.next()) {
+    for (std::size_t begin = columns.begin; begin < columns.end; begin += span) {
+      for (std::size_t p = 0; p < count; ++p) {
+        const std::size_t scale_at = (which[p] * groups + begin / span) * panel_rows;
+        for (std::size_t q0 = 0; q0 < 4; q0 += quarters) {
+          Sums sums[quarters][Lanes];
+          typename Layout::Cursor cursor = w[p];
+          const std::int8_t* block_x = x;
+          for (std::size_t column = 0; column < span; column += block_columns, cursor.next()) {
 #pragma GCC unroll 4
-          for (std::size_t s = 0; s < Loop::steps; ++s) {
+            for (std::size_t s = 0; s < Layout::steps; ++s) {
 #pragma GCC unroll 4
-            for (std::size_t q = 0; q < quarters; ++q) {
-              const auto step = cursor.step(isa::Simd128{}, s, q0 + q);
+              for (std::size_t q = 0; q < quarters; ++q) {
+                const auto step = cursor.step(isa::Simd128{}, s, q0 + q);
 #pragma GCC unroll 4
-              for (std::size_t lane = 0; lane < Lanes; ++lane) {
-                step.dot(sums[q][lane], x + (block * Inputs + lane) * block_columns, s);
+                for (std::size_t lane = 0; lane < Lanes; ++lane) step.dot(sums[q][lane], block_x + lane * block_columns, s);
               }
+            }
+            block_x += tile.width * block_columns;
+          }
+#pragma GCC unroll 4
+          for (std::size_t q = 0; q < quarters; ++q) {
+            const std::size_t row = 4 * (q0 + q);
+            F32x4 w_scale{};
+            if (half_scales != nullptr) w_scale = load4(half_scales + scale_at + row);
+            if (float_scales != nullptr) w_scale = load4(float_scales + scale_at + row);
+#pragma GCC unroll 4
+            for (std::size_t lane = 0; lane < Lanes; ++lane) {
+              F32x4 scale = splat(x_scales[begin / group_columns * tile.width + lane]);
+              if (row_scales == nullptr) scale = w_scale * scale;
+              float* value = values[p][lane] + row;
+              store(value, multiply_add(as_floats(sums[q][lane].total()), scale, load4(value)));
             }
           }
         }
-#pragma GCC unroll 4
-        for (std::size_t q = 0; q < quarters; ++q) {
-          const std::size_t row = 4 * (q0 + q);
-          F32x4 w_scale{};
-          if constexpr (Loop::grouped) w_scale = load4(loop.panel_scales(which[p]) + begin / Span * panel_rows + row);
-#pragma GCC unroll 4
-          for (std::size_t lane = 0; lane < Lanes; ++lane) {
-            F32x4 scale = splat(x_scales[begin / group_columns * Inputs + lane]);
-            if constexpr (Loop::grouped) scale = w_scale * scale;
-            float* value = values[p][lane] + row;
-            store(value, multiply_add(as_floats(sums[q][lane].total()), scale, load4(value)));
-          }
+        for (std::size_t column = 0; column < span; column += block_columns) w[p].next();
+      }
+      x += span * tile.width;
+    }
+    for (std::size_t p = 0; p < count; ++p) {
+      for (std::size_t lane = 0; lane < Lanes && lane0 + lane < tile.inputs; ++lane) {
+        for (std::size_t row = 0; row < panel_rows && row_scales != nullptr && columns.end == input.padded_columns(); ++row) {
+          values[p][lane][row] *= row_scales[which[p] * panel_rows + row];
         }
+        store_panel(y, rows, which[p], tile.first + lane0 + lane, values[p][lane]);
       }
-      for (std::size_t block = 0; block < blocks; ++block) w[p].next();
-    }
-    x += blocks * Inputs * block_columns;
-  }
-  for (std::size_t p = 0; p < Panels; ++p) {
-    for (std::size_t lane = 0; lane < Lanes && lane0 + lane < tile.inputs; ++lane) {
-      for (std::size_t row = 0; row < panel_rows && !Loop::grouped && loop.is_last_part(); ++row) {
-        values[p][lane][row] *= loop.row_scales[which[p] * panel_rows + row];
-      }
-      store_panel(loop.y, loop.rows, which[p], tile.first + lane0 + lane, values[p][lane]);
     }
   }
-}
 
-}  // namespace tulle::detail
+  /// The same panels with a whole tile.
+  void run(const std::size_t* which, std::size_t count, const InputTile& tile) const noexcept {
+    if (tile.width == 1) return compute<1>(which, count, tile, 0);  // panels far apart are streams of their own
+    for (std::size_t p = 0; p < count; ++p) {
+      if (p > 0 && which[p] == which[p - 1]) break;  // a part of the columns must not be added twice
+      if (tile.width == 2) compute<2>(which + p, 1, tile, 0);
+      for (std::size_t lane0 = 0; tile.width > 2 && lane0 < tile.width; lane0 += 4) compute<4>(which + p, 1, tile, lane0);
+    }
+  }
+};
 
 #endif
+
+}  // namespace tulle::detail

@@ -70,7 +70,7 @@ class I8Weights {
     with_instruction_set<Isa>([&]<class Tag>(Tag) {
       const auto sweep = [&]<class Scale, std::size_t Span>(const Scale* group_scales, const float* row_scales) {
         const detail::I8Loop<Layout, Scale, Span, Tag> loop{
-            bytes_.data(), offsets_.data(), panel_bytes(), group_scales, row_scales, input, y, range, {0, padded_}};
+            {bytes_.data(), offsets_.data(), panel_bytes()}, group_scales, row_scales, input, y, range, {0, padded_}};
         if constexpr (Layout::expands_for_many && Tag::value == InstructionSet::simd128) {
           return multiply_expanded<Scale, Span, Tag>(loop, range);
         } else {
@@ -112,9 +112,9 @@ class I8Weights {
         for (std::size_t p = 0; p < panels; ++p) {
           Layout::expand(Tag{}, cursors[p], part_blocks, reinterpret_cast<std::int8_t*>(expanded + p * part_bytes));
         }
-        const detail::I8Loop<detail::DensePanels, Scale, Span, Tag> dense{
-            expanded,     nullptr,  part_bytes, sparse.group_scales, sparse.row_scales,
-            sparse.input, sparse.y, rows,       columns,             first_panel};
+        const detail::I8Loop<detail::DensePanels, Scale, Span, Tag> dense{{expanded, nullptr, part_bytes, first_panel},
+                                                                          sparse.group_scales, sparse.row_scales,
+                                                                          sparse.input, sparse.y, rows, columns};
         for_each_tile(dense, sparse.input.inputs(), rows);
       }
     }

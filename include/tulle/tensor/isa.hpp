@@ -57,8 +57,13 @@ struct Active {};
 
 }  // namespace isa
 
+/// Those a program can be told to run on. WebAssembly's modules are small: they hold one.
+#if defined(__wasm_simd128__)
+inline constexpr std::array instruction_sets{InstructionSet::simd128};
+#else
 inline constexpr std::array instruction_sets{InstructionSet::scalar, InstructionSet::simd128, InstructionSet::avx2,
                                              InstructionSet::avx512};
+#endif
 
 constexpr std::string_view instruction_set_name(InstructionSet set) noexcept {
   switch (set) {
@@ -101,7 +106,7 @@ inline bool machine_has(InstructionSet set) noexcept {
 namespace detail {
 
 inline InstructionSet best_instruction_set() noexcept {
-  InstructionSet best = InstructionSet::scalar;
+  InstructionSet best = instruction_sets.front();
   for (const InstructionSet set : instruction_sets) {
     if (machine_has(set)) best = set;
   }
@@ -149,6 +154,8 @@ template <class Isa, class Run>
 decltype(auto) with_instruction_set(Run&& run) {
   if constexpr (!std::is_same_v<Isa, isa::Active>) {
     return run(Isa{});
+  } else if constexpr (instruction_sets.size() == 1) {
+    return run(isa::Simd128{});
   } else {
     switch (active_instruction_set()) {
 #if defined(TULLE_X86)

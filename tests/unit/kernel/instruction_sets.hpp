@@ -15,6 +15,8 @@ namespace tulle::testing {
 /// For TEMPLATE_LIST_TEST_CASE: every set that this build holds.
 #if defined(TULLE_X86)
 using InstructionSets = std::tuple<isa::Scalar, isa::Simd128, isa::Avx2, isa::Avx512>;
+#elif defined(__wasm_simd128__)
+using InstructionSets = std::tuple<isa::Simd128>;
 #elif defined(TULLE_SIMD128)
 using InstructionSets = std::tuple<isa::Scalar, isa::Simd128>;
 #else
