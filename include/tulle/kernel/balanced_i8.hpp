@@ -32,6 +32,7 @@ struct BalancedPanels {
   static constexpr std::size_t far_panels = 4;
   static constexpr bool offset_codes = false;
   static constexpr bool expands_for_many = false;
+  static constexpr bool expands_on_simd128 = field_bits == 2;  ///< what such fields need costs more than they save
   static constexpr unsigned field_mask = (1u << field_bits) - 1;
 
   /// Where the fields of a half of step s begin, and the lowest of their bits.
@@ -134,12 +135,13 @@ struct BalancedPanels {
     }
 #endif
 #if defined(TULLE_SIMD128)
-    TULLE_INLINE_SIMD128 PickingStep128 step(isa::Simd128, std::size_t s, std::size_t quarter) noexcept {
+    /// Of fields that are columns.
+    TULLE_INLINE_SIMD128 PickingStep128 step(isa::Simd128, std::size_t s, std::size_t quarter) const noexcept {
       using namespace simd128;
       const std::size_t half = quarter / 2;
       const auto fields = load<U16x8>(at + fields_at(s, half) + 16 * (quarter % 2));
       const auto order = (I8x16)(fields >> shift(s, half)) & static_cast<std::int8_t>(field_mask);
-      return {Codes::at(at + field_bytes + 64 * s + 16 * quarter), pattern.order128(order, s, quarter)};
+      return {Codes::at(at + field_bytes + 64 * s + 16 * quarter), order};
     }
     typename Pattern::Order pattern{};
 #endif
@@ -179,11 +181,6 @@ struct TwoOfFour {
       return _mm512_or_si512(fields, _mm512_set1_epi32(static_cast<int>(s == 0 ? 0x04040000u : 0x0C0C0808u)));
     }
 #endif
-#if defined(TULLE_SIMD128)
-    static TULLE_INLINE_SIMD128 simd128::I8x16 order128(simd128::I8x16 fields, std::size_t s, std::size_t) noexcept {
-      return fields | (simd128::I8x16)simd128::splat(std::int32_t{s == 0 ? 0x04040000 : 0x0C0C0808});
-    }
-#endif
   };
 };
 
@@ -213,11 +210,6 @@ struct OfSixteen {
 #if defined(TULLE_X86)
     static TULLE_INLINE_AVX2 __m256i order(__m256i fields, std::size_t, std::size_t) noexcept { return fields; }
     static TULLE_INLINE_AVX512 __m512i order(__m512i fields, std::size_t) noexcept { return fields; }
-#endif
-#if defined(TULLE_SIMD128)
-    static TULLE_INLINE_SIMD128 simd128::I8x16 order128(simd128::I8x16 fields, std::size_t, std::size_t) noexcept {
-      return fields;
-    }
 #endif
   };
 };
@@ -292,19 +284,6 @@ struct EightOfSixteen {
     }
     __m256i last256[2];
     __m512i last512;
-#endif
-#if defined(TULLE_SIMD128)
-    TULLE_INLINE_SIMD128 simd128::I8x16 order128(simd128::I8x16 fields, std::size_t s, std::size_t quarter) noexcept {
-      using namespace simd128;
-      const auto sums = (I8x16)((I32x4)fields * 0x01010101);
-      if (s == 0) {
-        const I8x16 columns = sums + (I8x16)splat(std::int32_t{0x03020100});
-        last128[quarter] = shuffle(columns, I8x16{3, 3, 3, 3, 7, 7, 7, 7, 11, 11, 11, 11, 15, 15, 15, 15});
-        return columns;
-      }
-      return sums + (I8x16)splat(std::int32_t{0x04030201}) + last128[quarter];
-    }
-    simd128::I8x16 last128[4];
 #endif
   };
 };

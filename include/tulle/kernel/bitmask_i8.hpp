@@ -50,6 +50,7 @@ struct BitmaskPanels {
   static constexpr bool offset_codes = true;
   static constexpr std::size_t mask_bytes = block_codes / 8;
   static constexpr bool expands_for_many = true;
+  static constexpr bool expands_on_simd128 = true;
 
   static std::size_t bytes_of(const std::int8_t* codes) noexcept {
     std::size_t bytes = mask_bytes;
@@ -133,9 +134,6 @@ struct BitmaskPanels {
   /// The next `blocks` blocks as dense ones. out [blocks][256].
   static void expand(isa::Scalar, Cursor& cursor, std::size_t blocks, std::int8_t* out) noexcept {
     for (; blocks > 0; --blocks, out += block_codes, cursor.next()) cursor.read(out);
-  }
-  static void expand(isa::Simd128, Cursor& cursor, std::size_t blocks, std::int8_t* out) noexcept {
-    expand(isa::Scalar{}, cursor, blocks, out);
   }
 #if defined(TULLE_X86)
   using Step512 = DenseStep512;

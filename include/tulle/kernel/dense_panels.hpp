@@ -19,7 +19,7 @@ struct DensePanels {
   static constexpr std::size_t steps = 4;
   static constexpr std::size_t far_panels = 4;
   static constexpr bool offset_codes = true;
-  static constexpr bool expands_for_many = false;
+  static constexpr bool expands_for_many = false, expands_on_simd128 = false;
 
   static bool fits(const std::int8_t*) noexcept { return true; }
   static std::uint8_t* write(const std::int8_t* codes, std::uint8_t* out) noexcept {

@@ -71,7 +71,7 @@ class I8Weights {
       const auto sweep = [&]<class Scale, std::size_t Span>(const Scale* group_scales, const float* row_scales) {
         const detail::I8Loop<Layout, Scale, Span, Tag> loop{
             {bytes_.data(), offsets_.data(), panel_bytes()}, group_scales, row_scales, input, y, range, {0, padded_}};
-        if constexpr (Layout::expands_for_many && Tag::value == InstructionSet::simd128) {
+        if constexpr (Layout::expands_on_simd128 && Tag::value == InstructionSet::simd128) {
           return multiply_expanded<Scale, Span, Tag>(loop, range);
         } else {
           if constexpr (Layout::expands_for_many) {
@@ -95,7 +95,7 @@ class I8Weights {
     return offsets_.empty() ? index * panel_bytes() : offsets_[index];
   }
 
-  /// Many inputs (any number on vectors of 128 bits): 2 panels at a time are expanded to dense ones, part by part of their columns, and every input meets them.
+  /// Many inputs (on vectors of 128 bits any number): 2 panels at a time are expanded to dense ones, part by part of their columns, and every input meets them.
   template <class Scale, std::size_t Span, class Tag, class Loop>
   void multiply_expanded(const Loop& sparse, RowRange range) const noexcept {
     constexpr std::size_t part_columns = 512;  // 2 panels of them fill half of a small first-level cache
@@ -110,7 +110,12 @@ class I8Weights {
         const std::size_t part_blocks = (columns.end - begin) / detail::block_columns;
         const std::size_t part_bytes = part_blocks * detail::block_codes;
         for (std::size_t p = 0; p < panels; ++p) {
-          Layout::expand(Tag{}, cursors[p], part_blocks, reinterpret_cast<std::int8_t*>(expanded + p * part_bytes));
+          auto* codes = reinterpret_cast<std::int8_t*>(expanded + p * part_bytes);
+          if constexpr (Layout::expands_for_many && Tag::value != InstructionSet::simd128) {
+            Layout::expand(Tag{}, cursors[p], part_blocks, codes);
+          } else {
+            for (std::size_t i = 0; i < part_blocks; ++i, cursors[p].next()) cursors[p].read(codes + i * detail::block_codes);
+          }
         }
         const detail::I8Loop<detail::DensePanels, Scale, Span, Tag> dense{{expanded, nullptr, part_bytes, first_panel},
                                                                           sparse.group_scales, sparse.row_scales,

@@ -75,9 +75,11 @@ class WellWeights {
             }
           };
           std::size_t first = 0;
-          run.template operator()<8>(first);
-          run.template operator()<4>(first);
-          run.template operator()<2>(first);
+          if constexpr (Tag::value != InstructionSet::simd128) {
+            run.template operator()<8>(first);
+            run.template operator()<4>(first);
+            run.template operator()<2>(first);
+          }
           run.template operator()<1>(first);
         }
       });
