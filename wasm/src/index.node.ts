@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+// The package in Node.
+import { createWriteStream, promises as files } from 'node:fs';
+import { homedir, tmpdir } from 'node:os';
+import { basename, join, resolve } from 'node:path';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { fileURLToPath } from 'node:url';
+import { Worker } from 'node:worker_threads';
+import { TulleError } from './error.js';
+import { load, type Platform } from './load.js';
+import type { Model } from './model.js';
+import type { FromWorker, WorkerFile, WorkerLike } from './protocol.js';
+import { baseName, localFile, workerSource } from './source.js';
+import type { FileSource, LoadOptions, ModelSource } from './types.js';
+
+export * from './public.js';
+
+const defaultCache = join(process.env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'tulle', 'wasm');
+
+const node: Platform = {
+  defaultCache,
+  createWorker(): WorkerLike {
+    const worker = new Worker(new URL('./worker/node.js', import.meta.url), {
+      name: 'tulle',
+      execArgv: [], // the program's own may not suit a worker
+    });
+    return {
+      post: (message, transfer) => worker.postMessage(message, transfer as ArrayBuffer[]),
+      listen(onMessage, onFailure) {
+        worker.on('message', (message: FromWorker) => onMessage(message));
+        worker.on('error', (error) => onFailure(String(error)));
+        worker.on('exit', () => onFailure('it ended'));
+      },
+      hold: (on) => (on ? worker.ref() : worker.unref()),
+      terminate: () => void worker.terminate(),
+    };
+  },
+  async prepare(source, { signal }) {
+    const path = localPath(source);
+    if (path !== undefined) {
+      const stat = await statOf(path);
+      if (!stat.isDirectory()) return { source: { kind: 'file', file: pathFile(path) }, transfer: [] };
+      const names = (await files.readdir(path, { withFileTypes: true })).filter((each) => !each.isDirectory());
+      const inside = names.map(({ name }) => pathFile(join(path, name)));
+      return { source: { kind: 'directory', files: inside }, transfer: [] };
+    }
+    if (isUrl(source) && new URL(source).pathname.endsWith('/')) {
+      return { source: { kind: 'directory_url', url: new URL(source).href }, transfer: [] };
+    }
+    return workerSource(source, (each, transfer) => fileOf(each, transfer, signal));
+  },
+};
+
+function isUrl(source: unknown): source is string | URL {
+  return typeof source === 'string' || source instanceof URL;
+}
+
+/** The path that a string or a file: URL names; undefined for anything else. */
+function localPath(source: ModelSource): string | undefined {
+  if (!isUrl(source) || /^https?:/i.test(String(source))) return undefined;
+  return String(source).startsWith('file:') ? fileURLToPath(source) : resolve(String(source));
+}
+
+async function statOf(path: string) {
+  try {
+    return await files.stat(path);
+  } catch {
+    throw new TulleError('not_found', `${path}: no such file or directory`);
+  }
+}
+
+function pathFile(path: string, temporary = false): WorkerFile {
+  return { kind: 'path', name: basename(path), path, temporary };
+}
+
+async function fileOf(source: FileSource, transfer: Transferable[], signal?: AbortSignal): Promise<WorkerFile> {
+  const path = localPath(source);
+  if (path !== undefined) {
+    await statOf(path);
+    return pathFile(path);
+  }
+  if (isUrl(source)) return { kind: 'url', name: baseName(String(source)), url: new URL(source).href };
+  if (source instanceof ReadableStream) return spool(source, 'model.gguf', signal);
+  const file = localFile(source as Blob, transfer);
+  return file.kind === 'blob' ? spool(file.blob.stream(), file.name, signal) : file;
+}
+
+/** Streams and blobs go through a temporary file, which the worker deletes: the engine reads it in any order. */
+async function spool(stream: ReadableStream, name: string, signal?: AbortSignal): Promise<WorkerFile> {
+  const path = join(tmpdir(), `tulle-${process.pid}-${Math.random().toString(36).slice(2)}-${basename(name)}`);
+  try {
+    const from = Readable.fromWeb(stream as Parameters<typeof Readable.fromWeb>[0]);
+    await pipeline(from, createWriteStream(path, { flags: 'wx' }), signal ? { signal } : {});
+  } catch (error) {
+    await files.rm(path, { force: true });
+    throw error;
+  }
+  return { kind: 'path', name, path, temporary: true };
+}
+
+/** Loads a model into a worker of its own. */
+export function loadModel(source: ModelSource, options: LoadOptions = {}): Promise<Model> {
+  return load(node, source, options);
+}
+
+/** Deletes what loads have kept. */
+export async function clearCache(cache: string = defaultCache): Promise<void> {
+  await files.rm(cache, { recursive: true, force: true });
+}

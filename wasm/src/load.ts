@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// From a source to a model: the part of loading that is the same everywhere.
+import { Channel } from './channel.js';
+import { TulleError } from './error.js';
+import { Model } from './model.js';
+import type { LoadRequest, WorkerLike, WorkerSource } from './protocol.js';
+import type { LoadOptions, ModelSource } from './types.js';
+
+/** What differs between a page and Node. */
+export interface Platform {
+  createWorker(): WorkerLike;
+  /** The source as the worker gets it, and what of it is given away. */
+  prepare(source: ModelSource, options: LoadOptions): Promise<{ source: WorkerSource; transfer: Transferable[] }>;
+  readonly defaultCache: string;
+}
+
+/** How long a worker has to put its downloads away before it is ended. */
+const graceMs = 100;
+
+export async function load(platform: Platform, source: ModelSource, options: LoadOptions): Promise<Model> {
+  const { signal, onProgress } = options;
+  signal?.throwIfAborted();
+  checkOptions(options);
+  const prepared = await platform.prepare(source, options);
+  signal?.throwIfAborted();
+  const request: LoadRequest = {
+    source: prepared.source,
+    cache: options.cache === false ? null : typeof options.cache === 'string' ? options.cache : platform.defaultCache,
+    integrity: options.integrity,
+    assembly: options.assembly ?? '',
+    threads: options.threads,
+    sequenceLength: options.sequenceLength,
+    variant: options.variant,
+  };
+  const channel = new Channel(platform.createWorker());
+  const answer = channel.call('load', request, {
+    transfer: prepared.transfer,
+    onEvent: (event) => {
+      if ('progress' in event && !signal?.aborted) onProgress?.(event.progress);
+    },
+  });
+  const end = () => channel.close(new TulleError('cancelled', 'loading was ended'));
+  let abort = () => {};
+  const aborted = new Promise<never>((_, reject) => {
+    abort = () => {
+      answer.cancel();
+      reject(signal?.reason);
+    };
+    signal?.addEventListener('abort', abort, { once: true });
+  });
+  try {
+    return new Model(channel, await Promise.race([answer, aborted]));
+  } catch (error) {
+    // A download that was ended is put away for the next try; packing weights does not listen, and is cut off.
+    const late = setTimeout(end, graceMs);
+    answer.catch(() => {}).finally(() => {
+      clearTimeout(late);
+      end();
+    });
+    throw error;
+  } finally {
+    signal?.removeEventListener('abort', abort);
+  }
+}
+
+function checkOptions({ threads, sequenceLength }: LoadOptions): void {
+  const isCount = (value: number | undefined) => value === undefined || (Number.isInteger(value) && value >= 1);
+  if (!isCount(threads) || (threads ?? 1) > 64) {
+    throw new TulleError('invalid_argument', `threads is ${threads}; give a whole number from 1 to 64`);
+  }
+  if (!isCount(sequenceLength)) {
+    throw new TulleError('invalid_argument', `sequenceLength is ${sequenceLength}; give a whole number from 1 on`);
+  }
+}

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// The parts that nothing outside sees: layouts, hashes, probes, files in pieces.
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { createHash, randomBytes } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { expectedHash } from '../dist/worker/integrity.js';
+import { bytesFile, joinedFile } from '../dist/worker/open_file.js';
+import { Sha256 } from '../dist/worker/sha256.js';
+import { layoutOf, structs } from '../dist/worker/structs.js';
+import { chooseVariant } from '../dist/worker/variant.js';
+
+test('structs are those of the C ABI, field by field', () => {
+  const golden = readFileSync(new URL('../../capi/tulle.layout', import.meta.url), 'utf8');
+  for (const name of Object.keys(structs)) {
+    const layout = layoutOf(name, 8);
+    const fields = Object.entries(layout.fields).map(([field, { offset }]) => `  ${field} ${offset}\n`);
+    assert.ok(golden.includes(`${name} ${layout.size}\n${fields.join('')}`), name);
+  }
+});
+
+test('addresses have 4 bytes in WebAssembly', () => {
+  assert.equal(layoutOf('tulle_string').size, 8);
+  assert.equal(layoutOf('tulle_generate_options').fields.max_new_tokens.offset, 16);
+  assert.equal(layoutOf('tulle_session_options').size, 48);
+});
+
+test('SHA-256 of any length and cut is that of Node', () => {
+  for (const size of [0, 1, 55, 56, 63, 64, 65, 119, 120, 1000, 100_000]) {
+    const bytes = randomBytes(size);
+    const hash = new Sha256();
+    for (let at = 0; at < size; ) {
+      const step = 1 + ((at * 7919) % 200);
+      hash.update(bytes.subarray(at, at + step));
+      at += step;
+    }
+    assert.deepEqual(Buffer.from(hash.digest()), createHash('sha256').update(bytes).digest(), String(size));
+  }
+});
+
+test('integrity is understood as base64 and as hex, for one file and by name', () => {
+  const digest = createHash('sha256').update('tulle').digest();
+  const hex = digest.toString('hex');
+  assert.equal(expectedHash(`sha256-${digest.toString('base64')}`, 'a'), hex);
+  assert.equal(expectedHash({ a: hex.toUpperCase() }, 'a'), hex);
+  assert.equal(expectedHash({ a: hex }, 'b'), undefined);
+  assert.throws(() => expectedHash('md5-x', 'a'), { code: 'invalid_argument' });
+});
+
+test('pieces of a file are read across their borders', () => {
+  const whole = randomBytes(100);
+  const pieces = [whole.subarray(0, 10), whole.subarray(10, 11), whole.subarray(11, 60), whole.subarray(60)];
+  const file = joinedFile('whole', pieces.map((bytes, index) => bytesFile(String(index), bytes)));
+  assert.equal(file.size, 100);
+  for (const [offset, size] of [[0, 100], [5, 10], [9, 3], [59, 41], [99, 1], [20, 0]]) {
+    const read = new Uint8Array(size);
+    file.read(read, offset);
+    assert.deepEqual(Buffer.from(read), whole.subarray(offset, offset + size));
+  }
+});
+
+test('Node 20 runs simd128, also with the switch under which its relaxed products are wrong; Node 22 runs relaxed', () => {
+  const script = fileURLToPath(new URL('../dist/worker/variant.js', import.meta.url));
+  const program = `import(${JSON.stringify(script)}).then(({ chooseVariant }) => console.log(chooseVariant()))`;
+  const run = (node, ...options) => execFileSync(node, [...options, '--eval', program], { encoding: 'utf8' }).trim();
+  const node22 = fileURLToPath(new URL('../node_modules/node/bin/node', import.meta.url));
+  assert.equal(run(node22), 'relaxed');
+  if (process.versions.node.startsWith('20.')) {
+    assert.equal(run(process.execPath), 'simd128');
+    assert.equal(run(process.execPath, '--experimental-wasm-relaxed-simd'), 'simd128');
+    assert.throws(() => chooseVariant('relaxed'), { code: 'unsupported' });
+  }
+  assert.equal(chooseVariant('simd128'), 'simd128');
+});
