@@ -22,6 +22,12 @@
 #define TULLE_SIMD128 1
 #endif
 
+// A program that runs only where 128-bit vectors are, as every module of WebAssembly does, may define
+// TULLE_SIMD128_ALONE for all of its files: the loops of other sets are then left out.
+#if defined(TULLE_SIMD128_ALONE) && !defined(TULLE_SIMD128)
+#error "TULLE_SIMD128_ALONE: this compiler has no vectors of 128 bits (WebAssembly: -msimd128)"
+#endif
+
 namespace tulle {
 
 /// In order of preference: a later one is faster where the machine has it.
@@ -78,7 +84,9 @@ constexpr std::string_view instruction_set_name(InstructionSet set) noexcept {
 
 /// Whether this machine (processor and operating system) runs the set.
 inline bool machine_has(InstructionSet set) noexcept {
-#if defined(TULLE_X86)
+#if defined(TULLE_SIMD128_ALONE)
+  return set == InstructionSet::simd128;
+#elif defined(TULLE_X86)
   switch (set) {
     case InstructionSet::scalar: return true;
     case InstructionSet::simd128: return __builtin_cpu_supports("sse4.1");
@@ -150,6 +158,9 @@ decltype(auto) with_instruction_set(Run&& run) {
   if constexpr (!std::is_same_v<Isa, isa::Active>) {
     return run(Isa{});
   } else {
+#if defined(TULLE_SIMD128_ALONE)
+    return run(isa::Simd128{});
+#else
     switch (active_instruction_set()) {
 #if defined(TULLE_X86)
       case InstructionSet::avx512: return run(isa::Avx512{});
@@ -161,6 +172,7 @@ decltype(auto) with_instruction_set(Run&& run) {
       default: break;
     }
     return run(isa::Scalar{});
+#endif
   }
 }
 
