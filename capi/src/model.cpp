@@ -108,9 +108,9 @@ GivenFiles given_files(const tulle_file* files, std::size_t count) {
   const std::uint32_t stride = files->struct_size;
   std::vector<GivenFiles::File> given;
   for (std::size_t i = 0; i < count; ++i) {
-    const tulle_file file = read_struct(reinterpret_cast<const tulle_file*>(bytes + i * stride), file_defaults,
-                                        "tulle_file");
-    if (file.struct_size != stride) fail(ErrorCode::invalid_argument, "tulle_file.struct_size differs between files");
+    const auto* each = reinterpret_cast<const tulle_file*>(bytes + i * stride);
+    if (each->struct_size != stride) fail(ErrorCode::invalid_argument, "tulle_file.struct_size differs between files");
+    const tulle_file file = read_struct(each, file_defaults, "tulle_file");
     if (file.reserved != 0) fail(ErrorCode::invalid_argument, "tulle_file.reserved must be 0");
     if (file.read == nullptr) fail(ErrorCode::invalid_argument, "the read function of a file is NULL");
     given.push_back({std::string(read_text(file.name, "the name of a file")), file.size,
