@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The packed tarball in an empty folder: in Node, on a page without a bundler, and on pages that Vite makes.
 import assert from 'node:assert/strict';
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawnSync } from 'node:child_process';
 import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
@@ -88,6 +88,14 @@ test('the command says what is wrong', () => {
   assert.match(run('generate', text, 'Once upon a time', '--max-new-tokens', '5', '--threads', '1'), /\n$/);
 });
 
+test('lesson 10, in Node', () => {
+  cpSync(join(wasm, '../examples/10_generate.mjs'), join(folder, '10_generate.mjs'));
+  const run = (model) => spawnSync(process.execPath, ['10_generate.mjs', model, 'Once upon a time'], { cwd: folder, encoding: 'utf8' });
+  const { status, stdout } = run(facts('gguf/q4_1.gguf').path);
+  assert.ok(status === 0 && stdout.length > 0);
+  assert.match(run('none.gguf').stderr, /none\.gguf: no such file or directory/);
+});
+
 test('its types are complete', () => {
   writeFileSync(join(folder, 'typed.ts'), `
     import { loadModel, TulleError, type GenerationResult, type Model } from 'tulle';
@@ -146,5 +154,21 @@ describe('on pages', { skip: noBrowser }, () => {
     await build({ root, logLevel: 'error', build: { outDir: 'out', minify: true } });
     await generates(join(root, 'out'), false, 2);
     await generates(join(root, 'out'), true, 2);
+  });
+
+  test('lesson 9, built by Vite', async () => {
+    const root = join(folder, 'lesson');
+    cpSync(join(wasm, '../examples/09_browser'), root, { recursive: true });
+    const { build } = await import('vite');
+    await build({ root, logLevel: 'error', build: { outDir: 'out' } });
+    const server = await serve({ '/': join(root, 'out') });
+    servers.push(server);
+    const opened = await browser.newPage();
+    await opened.goto(server.url + '/index.html');
+    await opened.locator('#model').setInputFiles(facts('gguf/q4_1.gguf').path);
+    await opened.waitForFunction(() => document.querySelector('#text').textContent.length > 10);
+    await opened.locator('#model').setInputFiles({ name: 'x.gguf', mimeType: '', buffer: Buffer.from('not a model') });
+    await opened.waitForFunction(() => /x\.gguf|GGUF/.test(document.querySelector('#text').textContent));
+    await opened.close();
   });
 });
