@@ -23,6 +23,18 @@ for (const { name, assembly, path, prompt, greedy: expected } of contract()) {
   });
 }
 
+test('sparse int8 gives the bits of dense int8', async () => {
+  const { path, prompt } = facts('llama-tiny-int8');
+  const logitsOf = async (assembly) => {
+    const model = keep(await loadModel(path, { ...one, assembly }));
+    const session = keep(await model.session());
+    await session.generate(prompt, { ...greedy, keepLogits: true }).result;
+    return session.logits();
+  };
+  const dense = await logitsOf('dense_i8');
+  for (const assembly of ['i8', 'bitmask_i8']) assert.deepEqual(await logitsOf(assembly), dense, assembly);
+});
+
 test('every kind of source gives the same model', async () => {
   const bytes = readFileSync(tiny.path);
   const copy = () => bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.length);
