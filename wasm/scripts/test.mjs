@@ -6,7 +6,9 @@ import { readdirSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
 const wasm = fileURLToPath(new URL('..', import.meta.url));
-const all = readdirSync(wasm + 'tests').filter((name) => name.endsWith('.test.mjs')).map((name) => `tests/${name}`);
+const all = readdirSync(wasm + 'tests')
+  .filter((name) => name.endsWith('.test.mjs'))
+  .map((name) => `tests/${name}`);
 const runs = [
   [process.env.npm_node_execpath ?? process.execPath, all],
   [wasm + 'node_modules/node/bin/node', ['tests/node.test.mjs']],

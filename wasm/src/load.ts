@@ -53,10 +53,12 @@ export async function load(platform: Platform, source: ModelSource, options: Loa
   } catch (error) {
     // A download that was ended is put away for the next try; packing weights does not listen, and is cut off.
     const late = setTimeout(end, graceMs);
-    answer.catch(() => {}).finally(() => {
-      clearTimeout(late);
-      end();
-    });
+    answer
+      .catch(() => {})
+      .finally(() => {
+        clearTimeout(late);
+        end();
+      });
     throw error;
   } finally {
     signal?.removeEventListener('abort', abort);

@@ -28,7 +28,9 @@ before(() => {
 after(() => rmSync(folder, { recursive: true, force: true }));
 
 function filesOf(at) {
-  return readdirSync(at, { recursive: true }).map((name) => join(at, name)).filter((file) => statSync(file).isFile());
+  return readdirSync(at, { recursive: true })
+    .map((name) => join(at, name))
+    .filter((file) => statSync(file).isFile());
 }
 
 test('the package is small: 2 MB unpacked, 300 kB a module', (context) => {
@@ -42,7 +44,8 @@ test('the package is small: 2 MB unpacked, 300 kB a module', (context) => {
     context.diagnostic(`${file.slice(installed.length + 1)}: ${statSync(file).size} bytes`);
     assert.ok(statSync(file).size <= 300_000, `${file}: ${statSync(file).size} bytes`);
   }
-  for (const name of ['README.md', 'LICENSE', 'dist/index.d.ts']) assert.ok(files.includes(join(installed, name)), name);
+  for (const name of ['README.md', 'LICENSE', 'dist/index.d.ts'])
+    assert.ok(files.includes(join(installed, name)), name);
   assert.ok(files.every((file) => !/test|\.map$|tsconfig/.test(file.slice(installed.length))));
 });
 
@@ -63,11 +66,14 @@ test('what a browser loads imports nothing of Node', () => {
 });
 
 test('in Node', () => {
-  writeFileSync(join(folder, 'program.mjs'), `
+  writeFileSync(
+    join(folder, 'program.mjs'),
+    `
     import { loadModel } from 'tulle';
     const model = await loadModel(${JSON.stringify(path)});
     const { tokens } = await model.generate(${JSON.stringify(prompt)}, ${JSON.stringify(generation)}).result;
-    console.log(JSON.stringify([...tokens]));`);
+    console.log(JSON.stringify([...tokens]));`,
+  );
   const output = execFileSync(process.execPath, ['program.mjs'], { cwd: folder, encoding: 'utf8' });
   assert.deepEqual(JSON.parse(output), greedy);
 });
@@ -75,7 +81,10 @@ test('in Node', () => {
 test('the command says what is wrong', () => {
   const run = (...options) => {
     try {
-      return execFileSync(process.execPath, [join(installed, 'dist/cli.js'), ...options], { encoding: 'utf8', stdio: 'pipe' });
+      return execFileSync(process.execPath, [join(installed, 'dist/cli.js'), ...options], {
+        encoding: 'utf8',
+        stdio: 'pipe',
+      });
     } catch ({ status, stderr }) {
       return `${status} ${stderr}`;
     }
@@ -90,14 +99,17 @@ test('the command says what is wrong', () => {
 
 test('lesson 10, in Node', () => {
   cpSync(join(wasm, '../examples/10_generate.mjs'), join(folder, '10_generate.mjs'));
-  const run = (model) => spawnSync(process.execPath, ['10_generate.mjs', model, 'Once upon a time'], { cwd: folder, encoding: 'utf8' });
+  const run = (model) =>
+    spawnSync(process.execPath, ['10_generate.mjs', model, 'Once upon a time'], { cwd: folder, encoding: 'utf8' });
   const { status, stdout } = run(facts('gguf/q4_1.gguf').path);
   assert.ok(status === 0 && stdout.length > 0);
   assert.match(run('none.gguf').stderr, /none\.gguf: no such file or directory/);
 });
 
 test('its types are complete', () => {
-  writeFileSync(join(folder, 'typed.ts'), `
+  writeFileSync(
+    join(folder, 'typed.ts'),
+    `
     import { loadModel, TulleError, type GenerationResult, type Model } from 'tulle';
     export async function run(model: Model, signal: AbortSignal): Promise<GenerationResult> {
       for await (const { text } of model.generate([{ role: 'user', content: 'Hi' }], { signal, seed: 1n })) text.length;
@@ -106,9 +118,24 @@ test('its types are complete', () => {
       return model.generate(new Int32Array(1)).result;
     }
     export const model = loadModel(new URL('https://example.org/a.gguf'), { cache: false, integrity: { a: 'sha256-' } });
-    export const code: string = new TulleError('quota', '').code;`);
-  execFileSync(process.execPath, [join(wasm, 'node_modules/typescript/bin/tsc'), '--noEmit', '--strict', '--target', 'es2022',
-    '--lib', 'es2023,dom,esnext.disposable', '--module', 'nodenext', 'typed.ts'], { cwd: folder, stdio: 'pipe' });
+    export const code: string = new TulleError('quota', '').code;`,
+  );
+  execFileSync(
+    process.execPath,
+    [
+      join(wasm, 'node_modules/typescript/bin/tsc'),
+      '--noEmit',
+      '--strict',
+      '--target',
+      'es2022',
+      '--lib',
+      'es2023,dom,esnext.disposable',
+      '--module',
+      'nodenext',
+      'typed.ts',
+    ],
+    { cwd: folder, stdio: 'pipe' },
+  );
 });
 
 describe('on pages', { skip: noBrowser }, () => {
@@ -126,11 +153,14 @@ describe('on pages', { skip: noBrowser }, () => {
     const server = await serve({ '/': root, '/models/': goldenFolder + 'models' }, { isolated });
     servers.push(server);
     const opened = await open(browser, server.url + '/index.html');
-    const found = await opened.evaluate(async ([prompt, generation, threads]) => {
-      const model = await tulle.loadModel('/models/gguf/q8_0.gguf', { threads });
-      const { tokens } = await model.generate(prompt, generation).result;
-      return { tokens: [...tokens], threads: model.runtime.threads };
-    }, [prompt, generation, threads]);
+    const found = await opened.evaluate(
+      async ([prompt, generation, threads]) => {
+        const model = await tulle.loadModel('/models/gguf/q8_0.gguf', { threads });
+        const { tokens } = await model.generate(prompt, generation).result;
+        return { tokens: [...tokens], threads: model.runtime.threads };
+      },
+      [prompt, generation, threads],
+    );
     await opened.close();
     assert.deepEqual(found, { tokens: greedy, threads: isolated ? threads : 1 });
   }
@@ -139,8 +169,10 @@ describe('on pages', { skip: noBrowser }, () => {
     const root = join(folder, 'plain');
     mkdirSync(root);
     cpSync(join(installed, 'dist'), join(root, 'tulle'), { recursive: true });
-    writeFileSync(join(root, 'index.html'),
-      `${page}<script type="module">import * as tulle from './tulle/index.js'; globalThis.tulle = tulle;</script>`);
+    writeFileSync(
+      join(root, 'index.html'),
+      `${page}<script type="module">import * as tulle from './tulle/index.js'; globalThis.tulle = tulle;</script>`,
+    );
     await generates(root, false, 2);
     await generates(root, true, 2);
   });

@@ -42,9 +42,18 @@ test('memory holds the weights once', { skip }, async () => {
 });
 
 test('the command writes on', { skip }, () => {
-  const { stdout } = spawnSync(process.execPath,
-    [fileURLToPath(new URL('../dist/cli.js', import.meta.url)), 'generate', realModel, 'The capital of France is',
-      '--max-new-tokens', '2'], { encoding: 'utf8' });
+  const { stdout } = spawnSync(
+    process.execPath,
+    [
+      fileURLToPath(new URL('../dist/cli.js', import.meta.url)),
+      'generate',
+      realModel,
+      'The capital of France is',
+      '--max-new-tokens',
+      '2',
+    ],
+    { encoding: 'utf8' },
+  );
   assert.equal(stdout, ' Paris.\n');
 });
 
@@ -53,34 +62,39 @@ describe('in Chromium', { skip: skip || noBrowser }, () => {
 
   test('it answers, and stops within 100 ms in decode and 300 ms in prefill', async (context) => {
     const page = await site.page(site.isolated);
-    const found = await page.evaluate(async ([source, question]) => {
-      const model = await tulle.loadModel(source, { threads: 1, sequenceLength: 1024 });
-      const { text } = await model.generate(question, { maxNewTokens: 8 }).result;
-      const median = (values) => values.sort((a, b) => a - b)[values.length >> 1];
-      const reaction = async (prompt, begin) => {
-        const times = [];
-        for (let round = 0; round < 3; ++round) {
-          const generation = model.generate([round, ...prompt], { maxNewTokens: 500, ignoreEos: true });
-          await begin(generation);
-          const stopped = performance.now();
-          generation.stop();
-          await generation.result;
-          times.push(performance.now() - stopped);
-        }
-        return median(times);
-      };
-      const fourPieces = async (generation) => {
-        const pieces = generation[Symbol.asyncIterator]();
-        for (let count = 0; count < 4; ++count) await pieces.next();
-      };
-      const decode = await reaction([504, 2], fourPieces);
-      const long = Array.from({ length: 800 }, (_, index) => 100 + ((index * 37) % 4000));
-      const prefill = await reaction(long, () => new Promise((resolve) => setTimeout(resolve, 300)));
-      const variant = model.runtime.variant;
-      await model.dispose();
-      return { text, decode, prefill, variant };
-    }, [`/real/${basename(realModel)}`, question]);
-    context.diagnostic(`${found.variant}: stops after ${found.decode.toFixed(0)} ms in decode, ${found.prefill.toFixed(0)} ms in prefill`);
+    const found = await page.evaluate(
+      async ([source, question]) => {
+        const model = await tulle.loadModel(source, { threads: 1, sequenceLength: 1024 });
+        const { text } = await model.generate(question, { maxNewTokens: 8 }).result;
+        const median = (values) => values.sort((a, b) => a - b)[values.length >> 1];
+        const reaction = async (prompt, begin) => {
+          const times = [];
+          for (let round = 0; round < 3; ++round) {
+            const generation = model.generate([round, ...prompt], { maxNewTokens: 500, ignoreEos: true });
+            await begin(generation);
+            const stopped = performance.now();
+            generation.stop();
+            await generation.result;
+            times.push(performance.now() - stopped);
+          }
+          return median(times);
+        };
+        const fourPieces = async (generation) => {
+          const pieces = generation[Symbol.asyncIterator]();
+          for (let count = 0; count < 4; ++count) await pieces.next();
+        };
+        const decode = await reaction([504, 2], fourPieces);
+        const long = Array.from({ length: 800 }, (_, index) => 100 + ((index * 37) % 4000));
+        const prefill = await reaction(long, () => new Promise((resolve) => setTimeout(resolve, 300)));
+        const variant = model.runtime.variant;
+        await model.dispose();
+        return { text, decode, prefill, variant };
+      },
+      [`/real/${basename(realModel)}`, question],
+    );
+    context.diagnostic(
+      `${found.variant} stops in ${found.decode.toFixed(0)} ms in decode, ${found.prefill.toFixed(0)} ms in prefill`,
+    );
     assert.match(found.text, /Paris/);
     assert.ok(found.decode <= 100, `${found.decode} ms in decode`);
     assert.ok(found.prefill <= 300, `${found.prefill} ms in prefill`);

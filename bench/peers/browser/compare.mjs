@@ -21,14 +21,25 @@ const engines = [{ name: 'wllama 3.8.1, Q8_0', run: 'runWllama', model: 'Q8_0' }
 for (const variant of ['relaxed', 'simd128']) {
   engines.push({ name: `tulle ${variant}, dense int8`, run: 'runTulle', model: 'Q8_0', variant, assembly: 'dense_i8' });
   for (const model of ['8_16', '4_16']) {
-    engines.push({ name: `tulle ${variant}, ${model.replace('_', ':')} int8`, run: 'runTulle', model, variant, assembly: '' });
+    engines.push({
+      name: `tulle ${variant}, ${model.replace('_', ':')} int8`,
+      run: 'runTulle',
+      model,
+      variant,
+      assembly: '',
+    });
   }
 }
 
-const server = await serve({
-  '/': here, '/tulle/': join(root, 'wasm/dist'), '/wllama/': join(root, 'build/peers/browser/node_modules/@wllama/wllama'),
-  '/models/': join(root, 'build/peers/browser/models'),
-}, { isolated: threads > 1 });
+const server = await serve(
+  {
+    '/': here,
+    '/tulle/': join(root, 'wasm/dist'),
+    '/wllama/': join(root, 'build/peers/browser/node_modules/@wllama/wllama'),
+    '/models/': join(root, 'build/peers/browser/models'),
+  },
+  { isolated: threads > 1 },
+);
 const browser = await launch();
 const found = new Map(engines.map(({ name }) => [name, []]));
 for (let round = 0; round < rounds; ++round) {
@@ -45,7 +56,11 @@ for (let round = 0; round < rounds; ++round) {
 await browser.close();
 await server.close();
 
-const median = (name, key) => found.get(name).map((each) => each[key]).sort((a, b) => a - b)[rounds >> 1];
+const median = (name, key) =>
+  found
+    .get(name)
+    .map((each) => each[key])
+    .sort((a, b) => a - b)[rounds >> 1];
 const [peer] = engines;
 console.log(`SmolLM2-135M, threads: ${threads}, medians of ${rounds}; tokens per second, and times wllama\n`);
 console.log('| engine | decode | | prefill | | load, ms | memory, MB |\n|---|---|---|---|---|---|---|');
@@ -53,6 +68,8 @@ for (const { name } of engines) {
   const times = (key) => (median(name, key) / median(peer.name, key)).toFixed(1);
   const [decode, prefill] = ['decode', 'prefill'].map((key) => median(name, key).toFixed(0));
   const memory = median(name, 'memory');
-  console.log(`| ${name} | ${decode} | ${times('decode')} | ${prefill} | ${times('prefill')} | ` +
-    `${median(name, 'load').toFixed(0)} | ${memory ? (memory / 1e6).toFixed(0) : ''} |`);
+  console.log(
+    `| ${name} | ${decode} | ${times('decode')} | ${prefill} | ${times('prefill')} | ` +
+      `${median(name, 'load').toFixed(0)} | ${memory ? (memory / 1e6).toFixed(0) : ''} |`,
+  );
 }

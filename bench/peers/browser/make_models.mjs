@@ -80,7 +80,9 @@ function toQ8({ data, shape }, keep) {
     }
     const scale = values.reduce((most, value) => Math.max(most, Math.abs(value)), 0) / 127;
     out.writeUInt16LE(floatToHalf(scale), block * q8_0.bytes);
-    values.forEach((value, index) => out.writeInt8(scale > 0 ? Math.round(value / scale) : 0, block * q8_0.bytes + 2 + index));
+    values.forEach((value, index) =>
+      out.writeInt8(scale > 0 ? Math.round(value / scale) : 0, block * q8_0.bytes + 2 + index),
+    );
   }
   return out;
 }

@@ -2,7 +2,14 @@
 // The C ABI, one function a call.
 import { TulleError, type TulleErrorCode } from '../error.js';
 import type {
-  DecodeOptions, EncodeOptions, FinishReason, GenerateOptions, Message, ModelInfo, Piece, SessionOptions,
+  DecodeOptions,
+  EncodeOptions,
+  FinishReason,
+  GenerateOptions,
+  Message,
+  ModelInfo,
+  Piece,
+  SessionOptions,
 } from '../types.js';
 import { writeGenerateOptions } from './generate_options.js';
 import { Memory, type Scope } from './memory.js';
@@ -13,7 +20,12 @@ const ok = 0;
 const end = 31;
 const bufferTooSmall = 22;
 const flags = {
-  hasTokenizer: 1, hasChatTemplate: 2, addSpecialTokens: 1, plainText: 2, skipSpecialTokens: 4, addGenerationPrompt: 1,
+  hasTokenizer: 1,
+  hasChatTemplate: 2,
+  addSpecialTokens: 1,
+  plainText: 2,
+  skipSpecialTokens: 4,
+  addGenerationPrompt: 1,
 };
 const finishReasons: readonly (FinishReason | undefined)[] = [undefined, 'stop', 'length', 'capacity', , 'cancelled'];
 
@@ -66,7 +78,15 @@ export class Engine {
         const model = scope.allocate(4);
         this.#check(scope, (error) =>
           this.#module._tulle_host_load(
-            names.address, sizes.address, files.length, chosen.address, chosen.size, model, error));
+            names.address,
+            sizes.address,
+            files.length,
+            chosen.address,
+            chosen.size,
+            model,
+            error,
+          ),
+        );
         this.#model = this.#memory.view().getUint32(model, true);
         return this.#describe(scope);
       });
@@ -79,8 +99,9 @@ export class Engine {
     const chosen = (addSpecialTokens ? flags.addSpecialTokens : 0) | (plainText ? flags.plainText : 0);
     return this.#memory.scoped((scope) => {
       const { address, size } = scope.text(text);
-      return new Int32Array(this.#variable(scope, 4, (...out) =>
-        this.#module._tulle_encode(this.#model, address, size, chosen, ...out)));
+      return new Int32Array(
+        this.#variable(scope, 4, (...out) => this.#module._tulle_encode(this.#model, address, size, chosen, ...out)),
+      );
     });
   }
 
@@ -88,7 +109,8 @@ export class Engine {
     return this.#memory.scoped((scope) => {
       const { address, size } = scope.integers(tokens);
       const text = this.#variable(scope, 1, (...out) =>
-        this.#module._tulle_decode(this.#model, address, size, skipSpecialTokens ? flags.skipSpecialTokens : 0, ...out));
+        this.#module._tulle_decode(this.#model, address, size, skipSpecialTokens ? flags.skipSpecialTokens : 0, ...out),
+      );
       return new TextDecoder().decode(text);
     });
   }
@@ -102,7 +124,13 @@ export class Engine {
       });
       const text = this.#variable(scope, 1, (...out) =>
         this.#module._tulle_chat_prompt(
-          this.#model, array.address, messages.length, addGenerationPrompt ? flags.addGenerationPrompt : 0, ...out));
+          this.#model,
+          array.address,
+          messages.length,
+          addGenerationPrompt ? flags.addGenerationPrompt : 0,
+          ...out,
+        ),
+      );
       return new TextDecoder().decode(text);
     });
   }
@@ -117,7 +145,8 @@ export class Engine {
       options.set('window', window);
       if (sinks !== undefined) options.set('sinks', sinks);
       return this.#handle(scope, (out, error) =>
-        this.#module._tulle_session_new(this.#model, options.address, out, error));
+        this.#module._tulle_session_new(this.#model, options.address, out, error),
+      );
     });
   }
 
@@ -127,27 +156,35 @@ export class Engine {
 
   sessionFork(session: number): number {
     return this.#memory.scoped((scope) =>
-      this.#handle(scope, (out, error) => this.#module._tulle_session_fork(session, out, error)));
+      this.#handle(scope, (out, error) => this.#module._tulle_session_fork(session, out, error)),
+    );
   }
 
   history(session: number): Int32Array {
-    return this.#memory.scoped((scope) => new Int32Array(this.#variable(scope, 4, (...out) =>
-      this.#module._tulle_session_history(session, ...out))));
+    return this.#memory.scoped(
+      (scope) =>
+        new Int32Array(this.#variable(scope, 4, (...out) => this.#module._tulle_session_history(session, ...out))),
+    );
   }
 
   logits(session: number): Float32Array {
-    return this.#memory.scoped((scope) => new Float32Array(this.#variable(scope, 4, (...out) =>
-      this.#module._tulle_session_logits(session, ...out))));
+    return this.#memory.scoped(
+      (scope) =>
+        new Float32Array(this.#variable(scope, 4, (...out) => this.#module._tulle_session_logits(session, ...out))),
+    );
   }
 
   truncate(session: number, length: number): void {
     this.#memory.scoped((scope) =>
-      this.#check(scope, (error) => this.#module._tulle_session_truncate(session, length, error)));
+      this.#check(scope, (error) => this.#module._tulle_session_truncate(session, length, error)),
+    );
   }
 
   save(session: number): Uint8Array {
-    return this.#memory.scoped((scope) => new Uint8Array(this.#variable(scope, 1, (...out) =>
-      this.#module._tulle_session_save(session, ...out))));
+    return this.#memory.scoped(
+      (scope) =>
+        new Uint8Array(this.#variable(scope, 1, (...out) => this.#module._tulle_session_save(session, ...out))),
+    );
   }
 
   restore(session: number, bytes: Uint8Array): void {
@@ -165,7 +202,8 @@ export class Engine {
       this.#module._tulle_generate_options_init(written.address, written.size);
       writeGenerateOptions(scope, written, options);
       this.#check(scope, (error) =>
-        this.#module._tulle_session_generate_tokens(session, address, size, written.address, error));
+        this.#module._tulle_session_generate_tokens(session, address, size, written.address, error),
+      );
     });
   }
 
@@ -173,7 +211,11 @@ export class Engine {
   next(session: number): (Piece & { readonly finishReason: FinishReason | undefined }) | undefined {
     return this.#memory.scoped((scope) => {
       const token = scope.struct('tulle_token');
-      const status = this.#check(scope, (error) => this.#module._tulle_session_next(session, token.address, error), end);
+      const status = this.#check(
+        scope,
+        (error) => this.#module._tulle_session_next(session, token.address, error),
+        end,
+      );
       if (status === end) return undefined;
       return {
         text: token.text('text'),
