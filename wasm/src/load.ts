@@ -21,7 +21,10 @@ export async function load(platform: Platform, source: ModelSource, options: Loa
   const { signal, onProgress } = options;
   signal?.throwIfAborted();
   checkOptions(options);
-  const prepared = await platform.prepare(source, options);
+  const prepared = await platform.prepare(source, options).catch((error) => {
+    signal?.throwIfAborted(); // streams put other errors around the signal's reason
+    throw error;
+  });
   signal?.throwIfAborted();
   const request: LoadRequest = {
     source: prepared.source,
