@@ -5,9 +5,11 @@ package tulle_test
 import (
 	"context"
 	"encoding/json"
+	"iter"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -66,7 +68,12 @@ func newSession(t testing.TB, model *tulle.Model) *tulle.Session {
 
 func collect(t testing.TB, session *tulle.Session, tokens []int32, options tulle.Options) (ids []int32, text string) {
 	t.Helper()
-	for token, err := range session.GenerateTokens(context.Background(), tokens, options) {
+	return collectFrom(t, session.GenerateTokens(context.Background(), tokens, options))
+}
+
+func collectFrom(t testing.TB, tokens iter.Seq2[tulle.Token, error]) (ids []int32, text string) {
+	t.Helper()
+	for token, err := range tokens {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -90,6 +97,46 @@ func TestEveryModelOfTheContractGivesTheGoldenTokens(t *testing.T) {
 		ids, _ := collect(t, session, facts.prompt(), tulle.Options{MaxNewTokens: len(facts.Greedy), IgnoreEos: true})
 		if !slices.Equal(ids, facts.Greedy) {
 			t.Errorf("%s: %v, golden %v", line, ids, facts.Greedy)
+		}
+	}
+}
+
+func TestTheRealModelSaysWhatTransformersSays(t *testing.T) {
+	path := os.Getenv("TULLE_TEST_MODEL")
+	if path == "" {
+		t.Skip("TULLE_TEST_MODEL does not name SmolLM2-135M-Instruct.Q4_1.gguf")
+	}
+	prompts, err := os.ReadFile(filepath.Join(goldenFolder, "prompts.txt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(strings.TrimSpace(string(prompts)), "\n")
+	if len(lines) != 5 {
+		t.Fatal(len(lines), "prompts")
+	}
+	model := golden{path: path, assembly: "dense_f32/contiguous_f32"}.load(t)
+	session, err := model.NewSession(tulle.SessionOptions{SequenceLength: 256})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer session.Close()
+	for _, line := range lines {
+		text, numbers, _ := strings.Cut(line, "\t")
+		var greedy []int32
+		for _, number := range strings.Fields(numbers) {
+			id, err := strconv.ParseInt(number, 10, 32)
+			if err != nil {
+				t.Fatal(err)
+			}
+			greedy = append(greedy, int32(id))
+		}
+		if err := session.Truncate(0); err != nil {
+			t.Fatal(err)
+		}
+		ids, _ := collectFrom(t, session.Generate(context.Background(), strings.ReplaceAll(text, `\n`, "\n"),
+			tulle.Options{MaxNewTokens: len(greedy), IgnoreEos: true}))
+		if !slices.Equal(ids, greedy) {
+			t.Errorf("%q: %v, golden %v", text, ids, greedy)
 		}
 	}
 }

@@ -28,11 +28,30 @@ typedef struct golden {
 /* Line number `line` of the contract in the folder tests/golden; 0 past the last. */
 int read_golden(const char* folder, int line, golden* facts);
 
+/* One line of tests/golden/prompts.txt: a text, and the tokens that the default model (SmolLM2-135M-Instruct) says after
+ * it, computed in float32. */
+typedef struct golden_prompt {
+  char text[512];
+  int32_t greedy[64];
+  size_t text_size, greedy_size;
+} golden_prompt;
+
+/* Line number `line` of the prompts in the folder tests/golden; 0 past the last. */
+int read_golden_prompt(const char* folder, int line, golden_prompt* facts);
+
+tulle_model* load_model(const char* path, const char* assembly);
+
 /* Loads the model, run as the contract says. */
 tulle_model* load_golden(const golden* facts);
 
 /* The whole file; the caller frees it. */
 char* read_file(const char* path, size_t* size);
+
+/* The best token each time, so many of them whatever they are. */
+tulle_generate_options greedy_options(size_t tokens);
+
+/* Reads a generation to its end, which must be these tokens. */
+void check_next(tulle_session* session, const int32_t* ids, size_t count);
 
 /* Generates after the golden prompt in `session`, and compares. */
 void check_greedy(tulle_session* session, const golden* facts);

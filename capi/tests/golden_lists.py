@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compares what libtulle exports with capi/tulle.symbols, and the size and offsets of every struct of the headers, as a C
 compiler lays them out, with capi/tulle.layout (64-bit). A change of either breaks programs that are already compiled.
+Every function with arguments must be in misuse_test.c.
     usage: golden_lists.py --compiler CC --nm NM --library FILE [--write]        --write takes over what is"""
 import argparse
 import re
@@ -21,9 +22,10 @@ def symbols(nm, library):
     return sorted(names - {"TULLE_1"})
 
 
-def declared():
+def declared(arguments=""):
+    """Functions of the headers; those alone whose arguments match the pattern."""
     text = "".join(header.read_text(encoding="utf-8") for header in HEADERS)
-    return sorted(re.findall(r"^TULLE_API [\w ]+?\*?\s?(tulle_\w+)\(", text, re.MULTILINE))
+    return sorted(re.findall(rf"^TULLE_API [\w ]+?\*?\s?(tulle_\w+)\({arguments}", text, re.MULTILINE))
 
 
 def structs():
@@ -55,6 +57,8 @@ def main():
     exported = symbols(arguments.nm, arguments.library)
     wrong = [f"{name} is declared and not exported" for name in sorted(set(declared()) - set(exported))]
     wrong += [f"{name} is exported and not declared" for name in sorted(set(exported) - set(declared()))]
+    misused = (CAPI / "tests" / "misuse_test.c").read_text(encoding="utf-8")
+    wrong += [f"{name} is not in misuse_test.c" for name in sorted(declared("(?!void)")) if f"{name}(" not in misused]
     for file, lines in (("tulle.symbols", exported), ("tulle.layout", layout(arguments.compiler))):
         if arguments.write:
             (CAPI / file).write_text("\n".join(lines) + "\n", encoding="utf-8")

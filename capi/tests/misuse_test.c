@@ -111,15 +111,15 @@ static const struct function {
     {"free_model", free_model, 1, 0},
 };
 
-static void wrong_handles(void) {
+static void wrong_handles(const golden* facts) {
   tulle_session* freed_session = NULL;
   tulle_model* freed_model = NULL;
   char not_a_handle = 0;
   size_t i, j;
-  golden facts;
   CHECK_OK(tulle_session_new(model, NULL, &freed_session, &error));
   CHECK(tulle_session_free(freed_session) == TULLE_OK);
-  memset(&facts, 0, sizeof facts);
+  freed_model = load_golden(facts);
+  CHECK(tulle_model_free(freed_model) == TULLE_OK);
   CHECK(tulle_model_free(NULL) == TULLE_OK && tulle_session_free(NULL) == TULLE_OK);
   for (i = 0; i < sizeof functions / sizeof *functions; ++i) {
     const struct function* f = &functions[i];
@@ -372,7 +372,7 @@ int main(int count, char** arguments) {
   model = load_golden(&facts);
   for (i = 0; i < 64; ++i) tokens[i] = i;
   CHECK_OK(tulle_session_new(model, NULL, &session, &error));
-  wrong_handles();
+  wrong_handles(&facts);
   loading(facts.path);
   lent_files();
   text_calls();

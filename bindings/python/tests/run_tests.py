@@ -34,7 +34,8 @@ def main():
                     f"--config-settings=cmake.define.TULLE_BUILD_TREE={build}",
                     "--config-settings=cmake.define.CMAKE_CXX_FLAGS_RELEASE=-O1", HERE.parent], check=True)
     types = subprocess.run([python, "-m", "mypy", "--no-error-summary", "-p", "tulle"], cwd=folder).returncode
-    tests = subprocess.run([python, "-m", "pytest", "-q", "-p", "no:cacheprovider", HERE], cwd=folder).returncode
+    tests = subprocess.run([python, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-k", "not real_model", HERE],
+                           cwd=folder).returncode
     return types or tests
 
 

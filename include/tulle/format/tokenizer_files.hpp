@@ -23,6 +23,8 @@
 
 #ifdef TULLE_WITH_SENTENCEPIECE
 #include <tulle/text/sentencepiece.hpp>
+#else
+#include <tulle/text/sentencepiece_vocabulary.hpp>
 #endif
 
 namespace tulle {
@@ -38,8 +40,9 @@ inline Json read_tokenizer_config(const ModelFiles& files) {
   return config;
 }
 
-inline std::shared_ptr<const Tokenizer> sentencepiece_from_file(const ModelFiles& files, const std::string& name) {
 #ifdef TULLE_WITH_SENTENCEPIECE
+
+inline std::shared_ptr<const Tokenizer> sentencepiece_from_file(const ModelFiles& files, const std::string& name) {
   const Json config = read_tokenizer_config(files);
   SentencePieceOptions options;
   if (config.is_object()) {
@@ -54,11 +57,32 @@ inline std::shared_ptr<const Tokenizer> sentencepiece_from_file(const ModelFiles
     options.added_tokens.push_back(std::move(token));
   }
   return tokenizer_from_sentencepiece(files.open(name)->text(), options, files.path(name));
-#else
-  fail(ErrorCode::unsupported, files.path(name), " needs the sentencepiece library; build with ",
-       "-DTULLE_WITH_SENTENCEPIECE=ON, or convert it to a tokenizer.json");
-#endif
 }
+
+#else
+
+/// Plain BPE, which is what models that generate text have; other kinds need the library.
+inline std::shared_ptr<const Tokenizer> sentencepiece_from_file(const ModelFiles& files, const std::string& name) {
+  VocabularySpec spec = sentencepiece_vocabulary(files.open(name)->text(), files.path(name));
+  const Json config = read_tokenizer_config(files);
+  spec.add_bos = !config.is_object() || json_value(config, "add_bos_token", true, files.where());
+  spec.add_eos = config.is_object() && json_value(config, "add_eos_token", false, files.where());
+  const Json added = files.optional_json("added_tokens.json");
+  for (const auto& entry : added.items()) {
+    const auto id = static_cast<std::size_t>(to_token(entry.value(), files.where()));
+    if (id >= Vocabulary::largest_size) fail(ErrorCode::malformed, files.where(), ": an added token has the id ", id);
+    if (id >= spec.tokens.size()) {
+      spec.tokens.resize(id + 1);
+      spec.scores.resize(id + 1);
+      spec.types.resize(id + 1, VocabularySpec::unused);
+    }
+    spec.tokens[id] = entry.key();
+    spec.types[id] = VocabularySpec::user_defined;
+  }
+  return tokenizer_from_vocabulary(spec);
+}
+
+#endif
 
 inline std::shared_ptr<const Tokenizer> tokenizer_from_json_file(const ModelFiles& files, const std::string& name) {
   return tokenizer_from_json(files.json(name), read_tokenizer_config(files), files.path(name));

@@ -20,7 +20,7 @@
 
 namespace tulle {
 
-inline constexpr std::array<std::pair<std::string_view, KernelChoice>, 12> kernel_choices{
+inline constexpr std::array<std::pair<std::string_view, KernelChoice>, 13> kernel_choices{
     {{"auto", KernelChoice::automatic},
      {DenseF32::name, KernelChoice::dense_f32},
      {DenseF16::name, KernelChoice::dense_f16},
@@ -31,6 +31,7 @@ inline constexpr std::array<std::pair<std::string_view, KernelChoice>, 12> kerne
      {TwoOfFourI8::name, KernelChoice::two_of_four_i8},
      {FourOfSixteenI8::name, KernelChoice::four_of_sixteen_i8},
      {EightOfSixteenI8::name, KernelChoice::eight_of_sixteen_i8},
+     {AnyEightOfSixteenI8::name, KernelChoice::any_eight_of_sixteen_i8},
      {WellI8::name, KernelChoice::well_i8},
      {WellI4::name, KernelChoice::well_i4}}};
 
@@ -76,8 +77,9 @@ struct AnyKernel {
         case 5: return visitor(TwoOfFourI8{}, *std::get_if<5>(&form_));
         case 6: return visitor(FourOfSixteenI8{}, *std::get_if<6>(&form_));
         case 7: return visitor(EightOfSixteenI8{}, *std::get_if<7>(&form_));
-        case 8: return visitor(WellI8{}, std::get_if<8>(&form_)->weights);
-        default: return visitor(WellI4{}, std::get_if<9>(&form_)->weights);
+        case 8: return visitor(AnyEightOfSixteenI8{}, *std::get_if<8>(&form_));
+        case 9: return visitor(WellI8{}, std::get_if<9>(&form_)->weights);
+        default: return visitor(WellI4{}, std::get_if<10>(&form_)->weights);
       }
     }
 
@@ -102,7 +104,8 @@ struct AnyKernel {
       typename Kernel::Weights weights;  // of a type that two kernels share
     };
     std::variant<DenseF32::Weights, DenseF16::Weights, DenseI8::Weights, DenseI4::Weights, BitmaskI8::Weights,
-                 TwoOfFourI8::Weights, FourOfSixteenI8::Weights, EightOfSixteenI8::Weights, Of<WellI8>, Of<WellI4>>
+                 TwoOfFourI8::Weights, FourOfSixteenI8::Weights, EightOfSixteenI8::Weights, AnyEightOfSixteenI8::Weights,
+                 Of<WellI8>, Of<WellI4>>
         form_;
   };
 
@@ -156,6 +159,7 @@ struct AnyKernel {
       case KernelChoice::two_of_four_i8: weights.form_ = TwoOfFourI8::pack(source, options); break;
       case KernelChoice::four_of_sixteen_i8: weights.form_ = FourOfSixteenI8::pack(source, options); break;
       case KernelChoice::eight_of_sixteen_i8: weights.form_ = EightOfSixteenI8::pack(source, options); break;
+      case KernelChoice::any_eight_of_sixteen_i8: weights.form_ = AnyEightOfSixteenI8::pack(source, options); break;
       case KernelChoice::well_i8: weights.form_ = Weights::Of<WellI8>{WellI8::pack(source, options)}; break;
       case KernelChoice::well_i4: weights.form_ = Weights::Of<WellI4>{WellI4::pack(source, options)}; break;
       default: weights.form_ = DenseF32::pack(source, options); break;

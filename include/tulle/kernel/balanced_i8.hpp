@@ -15,26 +15,31 @@ namespace tulle {
 
 namespace detail {
 
-/// What the balanced layouts share. A block is 32 bytes that say where its nonzeros are, then `Pattern::steps` lines of 64
-/// codes [16 rows][4]: a step takes 4 codes of every row, picks their activations out of the block's 16 with one byte
+/// What the balanced layouts share. A block is 32 or 64 bytes that say where its nonzeros are, then `Pattern::steps` lines
+/// of 64 codes [16 rows][4]: a step takes 4 codes of every row, picks their activations out of the block's 16 with one byte
 /// shuffle, and adds the 4 products to the row's sum. Rows with fewer nonzeros are filled with zeros.
 ///
-/// The 32 bytes hold one field for each code, of 2 bits (2 steps) or 4 bits (1 step). Field of code b (0 ... 63) of step s:
-/// bits `shift(s, b / 32)` and up of byte b % 32, so that both halves of a step are one shift and one mask away.
+/// A code has a field of 2 or 4 bits. Those of codes 0 ... 31 and 32 ... 63 of the steps follow each other: first in the low
+/// bits of 32 bytes, then in the next higher ones, so that both halves of a step are one shift and one mask away.
 template <class Pattern>
 struct BalancedPanels {
   static constexpr std::string_view name = Pattern::name;
   static constexpr std::size_t steps = Pattern::steps;
-  static constexpr std::size_t field_bytes = 32;
+  static constexpr std::size_t field_bits = Pattern::field_bits;
+  static constexpr std::size_t fields_per_byte = 8 / field_bits;
+  static constexpr std::size_t field_bytes = 64 * steps / fields_per_byte;
   static constexpr std::size_t block_bytes = field_bytes + 64 * steps;
   static constexpr std::size_t far_panels = 4;
   static constexpr bool offset_codes = false;
   static constexpr bool expands_for_many = false;
-  static constexpr std::size_t field_bits = steps == 2 ? 2 : 4;
   static constexpr unsigned field_mask = (1u << field_bits) - 1;
 
+  /// Where the fields of a half of step s begin, and the lowest of their bits.
+  static constexpr std::size_t fields_at(std::size_t s, std::size_t half) noexcept {
+    return (2 * s + half) / fields_per_byte * 32;
+  }
   static constexpr int shift(std::size_t s, std::size_t half) noexcept {
-    return static_cast<int>((2 * s + half) * field_bits);
+    return static_cast<int>((2 * s + half) % fields_per_byte * field_bits);
   }
 
   /// The 16 codes of one row of a block.
@@ -61,7 +66,8 @@ struct BalancedPanels {
       (void)Pattern::choose(values, columns);
       for (std::size_t i = 0; i < columns.size(); ++i) {
         const std::size_t s = i / 4, b = row * 4 + i % 4;
-        out[b % 32] = static_cast<std::uint8_t>(out[b % 32] | Pattern::field(columns, i) << shift(s, b / 32));
+        std::uint8_t& fields = out[fields_at(s, b / 32) + b % 32];
+        fields = static_cast<std::uint8_t>(fields | Pattern::field(columns, i) << shift(s, b / 32));
         out[field_bytes + 64 * s + b] = static_cast<std::uint8_t>(values[columns[i]]);
       }
     }
@@ -98,7 +104,8 @@ struct BalancedPanels {
         std::array<std::uint8_t, 4 * steps> fields;
         for (std::size_t i = 0; i < fields.size(); ++i) {
           const std::size_t b = row * 4 + i % 4;
-          fields[i] = static_cast<std::uint8_t>(at[b % 32] >> shift(i / 4, b / 32) & field_mask);
+          const unsigned byte = at[fields_at(i / 4, b / 32) + b % 32];
+          fields[i] = static_cast<std::uint8_t>(byte >> shift(i / 4, b / 32) & field_mask);
         }
         for (std::size_t i = 0; i < fields.size(); ++i) {
           const std::size_t column = Pattern::column(fields, i);
@@ -109,19 +116,30 @@ struct BalancedPanels {
     }
 #if defined(TULLE_X86)
     TULLE_INLINE_AVX2 Step256 step(isa::Avx2, std::size_t s, std::size_t half) noexcept {
-      const __m256i fields = _mm256_load_si256(reinterpret_cast<const __m256i*>(at));
+      const __m256i fields = _mm256_load_si256(reinterpret_cast<const __m256i*>(at + fields_at(s, half)));
       const __m256i codes =
           _mm256_load_si256(reinterpret_cast<const __m256i*>(at + field_bytes + 64 * s + 32 * half));
       const __m256i order = _mm256_and_si256(_mm256_srli_epi16(fields, shift(s, half)), _mm256_set1_epi8(field_mask));
       return {codes, _mm256_abs_epi8(codes), pattern.order(order, s, half)};
     }
     TULLE_INLINE_AVX512 Step512 step(isa::Avx512, std::size_t s) noexcept {
-      const __m512i fields = _mm512_broadcast_i64x4(_mm256_load_si256(reinterpret_cast<const __m256i*>(at)));
+      static_assert(fields_at(0, 0) == fields_at(0, 1));  // both halves of a step lie in the same bytes
+      const __m512i fields =
+          _mm512_broadcast_i64x4(_mm256_load_si256(reinterpret_cast<const __m256i*>(at + fields_at(s, 0))));
       const __m512i codes = _mm512_loadu_si512(at + field_bytes + 64 * s);
       const __m512i shifts = _mm512_inserti64x4(_mm512_set1_epi16(static_cast<short>(shift(s, 0))),
                                                 _mm256_set1_epi16(static_cast<short>(shift(s, 1))), 1);
       const __m512i order = _mm512_and_si512(_mm512_srlv_epi16(fields, shifts), _mm512_set1_epi8(field_mask));
       return {_mm512_abs_epi8(codes), pattern.order(order, s), _mm512_movepi8_mask(codes)};
+    }
+#endif
+#if defined(TULLE_SIMD128)
+    TULLE_INLINE_SIMD128 PickingStep128 step(isa::Simd128, std::size_t s, std::size_t quarter) noexcept {
+      using namespace simd128;
+      const std::size_t half = quarter / 2;
+      const auto fields = load<U16x8>(at + fields_at(s, half) + 16 * (quarter % 2));
+      const auto order = (I8x16)(fields >> shift(s, half)) & static_cast<std::int8_t>(field_mask);
+      return {Codes::at(at + field_bytes + 64 * s + 16 * quarter), pattern.order128(order, s, quarter)};
     }
     typename Pattern::Order pattern{};
 #endif
@@ -131,7 +149,7 @@ struct BalancedPanels {
 /// 2 of 4 (also 1 of 4 beside another): the field is the column inside its four.
 struct TwoOfFour {
   static constexpr std::string_view name = "2:4_i8";
-  static constexpr std::size_t steps = 2;
+  static constexpr std::size_t steps = 2, field_bits = 2;
   using Columns = std::array<std::uint8_t, 8>;
 
   static bool choose(const std::array<std::int8_t, 16>& values, Columns& columns) noexcept {
@@ -161,23 +179,29 @@ struct TwoOfFour {
       return _mm512_or_si512(fields, _mm512_set1_epi32(static_cast<int>(s == 0 ? 0x04040000u : 0x0C0C0808u)));
     }
 #endif
+#if defined(TULLE_SIMD128)
+    static TULLE_INLINE_SIMD128 simd128::I8x16 order128(simd128::I8x16 fields, std::size_t s, std::size_t) noexcept {
+      return fields | (simd128::I8x16)simd128::splat(std::int32_t{s == 0 ? 0x04040000 : 0x0C0C0808});
+    }
+#endif
   };
 };
 
-/// 4 of 16 (so also 1 of 4): the field is the column.
-struct FourOfSixteen {
-  static constexpr std::string_view name = "4:16_i8";
-  static constexpr std::size_t steps = 1;
-  using Columns = std::array<std::uint8_t, 4>;
+/// The field is the column: 4 of 16 in one step (so also 1 of 4), 8 of 16 in two (so also 4 of 8).
+template <std::size_t Steps>
+struct OfSixteen {
+  static constexpr std::string_view name = Steps == 1 ? "4:16_i8" : "8:16_any_i8";
+  static constexpr std::size_t steps = Steps, field_bits = 4;
+  using Columns = std::array<std::uint8_t, 4 * steps>;
 
   static bool choose(const std::array<std::int8_t, 16>& values, Columns& columns) noexcept {
     std::size_t found = 0;
     for (std::size_t k = 0; k < 16; ++k) {
       if (values[k] == 0) continue;
-      if (found == 4) return false;
+      if (found == columns.size()) return false;
       columns[found++] = static_cast<std::uint8_t>(k);
     }
-    for (std::size_t k = 0; found < 4; ++k) {
+    for (std::size_t k = 0; found < columns.size(); ++k) {
       if (values[k] == 0) columns[found++] = static_cast<std::uint8_t>(k);
     }
     return true;
@@ -190,14 +214,21 @@ struct FourOfSixteen {
     static TULLE_INLINE_AVX2 __m256i order(__m256i fields, std::size_t, std::size_t) noexcept { return fields; }
     static TULLE_INLINE_AVX512 __m512i order(__m512i fields, std::size_t) noexcept { return fields; }
 #endif
+#if defined(TULLE_SIMD128)
+    static TULLE_INLINE_SIMD128 simd128::I8x16 order128(simd128::I8x16 fields, std::size_t, std::size_t) noexcept {
+      return fields;
+    }
+#endif
   };
 };
+using FourOfSixteen = OfSixteen<1>;
+using AnyEightOfSixteen = OfSixteen<2>;
 
 /// 8 of 16 whose columns are at most 4 apart, the first at most 3: 8938 of the 12870 ways to choose 8 of 16. The field is
 /// the distance from the column before, less one.
 struct EightOfSixteen {
   static constexpr std::string_view name = "8:16_i8";
-  static constexpr std::size_t steps = 2;
+  static constexpr std::size_t steps = 2, field_bits = 2;
   using Columns = std::array<std::uint8_t, 8>;
 
   static bool choose(const std::array<std::int8_t, 16>& values, Columns& columns) noexcept {
@@ -262,6 +293,19 @@ struct EightOfSixteen {
     __m256i last256[2];
     __m512i last512;
 #endif
+#if defined(TULLE_SIMD128)
+    TULLE_INLINE_SIMD128 simd128::I8x16 order128(simd128::I8x16 fields, std::size_t s, std::size_t quarter) noexcept {
+      using namespace simd128;
+      const auto sums = (I8x16)((I32x4)fields * 0x01010101);
+      if (s == 0) {
+        const I8x16 columns = sums + (I8x16)splat(std::int32_t{0x03020100});
+        last128[quarter] = shuffle(columns, I8x16{3, 3, 3, 3, 7, 7, 7, 7, 11, 11, 11, 11, 15, 15, 15, 15});
+        return columns;
+      }
+      return sums + (I8x16)splat(std::int32_t{0x04030201}) + last128[quarter];
+    }
+    simd128::I8x16 last128[4];
+#endif
   };
 };
 
@@ -272,12 +316,16 @@ using BasicTwoOfFourI8 = I8Kernel<detail::BalancedPanels<detail::TwoOfFour>, Isa
 template <class Isa>
 using BasicFourOfSixteenI8 = I8Kernel<detail::BalancedPanels<detail::FourOfSixteen>, Isa>;
 template <class Isa>
+using BasicAnyEightOfSixteenI8 = I8Kernel<detail::BalancedPanels<detail::AnyEightOfSixteen>, Isa>;
+template <class Isa>
 using BasicEightOfSixteenI8 = I8Kernel<detail::BalancedPanels<detail::EightOfSixteen>, Isa>;
 
 using TwoOfFourI8 = BasicTwoOfFourI8<isa::Active>;
 using FourOfSixteenI8 = BasicFourOfSixteenI8<isa::Active>;
+using AnyEightOfSixteenI8 = BasicAnyEightOfSixteenI8<isa::Active>;
 using EightOfSixteenI8 = BasicEightOfSixteenI8<isa::Active>;
 
-static_assert(LinearKernel<TwoOfFourI8> && LinearKernel<FourOfSixteenI8> && LinearKernel<EightOfSixteenI8>);
+static_assert(LinearKernel<TwoOfFourI8> && LinearKernel<FourOfSixteenI8> && LinearKernel<AnyEightOfSixteenI8> &&
+              LinearKernel<EightOfSixteenI8>);
 
 }  // namespace tulle

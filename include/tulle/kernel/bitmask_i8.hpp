@@ -134,6 +134,9 @@ struct BitmaskPanels {
   static void expand(isa::Scalar, Cursor& cursor, std::size_t blocks, std::int8_t* out) noexcept {
     for (; blocks > 0; --blocks, out += block_codes, cursor.next()) cursor.read(out);
   }
+  static void expand(isa::Simd128, Cursor& cursor, std::size_t blocks, std::int8_t* out) noexcept {
+    expand(isa::Scalar{}, cursor, blocks, out);
+  }
 #if defined(TULLE_X86)
   using Step512 = DenseStep512;
 

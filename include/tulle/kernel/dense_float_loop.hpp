@@ -11,6 +11,7 @@
 #include <tulle/core/half.hpp>
 #include <tulle/kernel/float_input.hpp>
 #include <tulle/kernel/tiles.hpp>
+#include <tulle/tensor/simd128.hpp>
 #include <tulle/tensor/x86.hpp>
 
 namespace tulle::detail {
@@ -50,24 +51,43 @@ struct DenseFloatLoop {
     }
   }
 
-#if defined(TULLE_X86)
-  static TULLE_INLINE_AVX2 __m256 load8(const float* w) noexcept { return _mm256_load_ps(w); }
-  static TULLE_INLINE_AVX2 __m256 load8(const Half* w) noexcept {
-    return _mm256_cvtph_ps(_mm_load_si128(reinterpret_cast<const __m128i*>(w)));
+#if defined(TULLE_SIMD128)
+  /// 8 rows at a time for up to 4 inputs.
+  template <std::size_t Panels, std::size_t Inputs>
+  TULLE_TARGET_SIMD128 void compute(isa::Simd128, const std::size_t* which, const InputTile& tile) const noexcept {
+    using namespace simd128;
+    constexpr std::size_t lanes = Inputs < 4 ? Inputs : 4;
+    const float* x = input.values(tile);
+    for (std::size_t p = 0; p < Panels; ++p) {
+      for (std::size_t lane0 = 0; lane0 < Inputs; lane0 += lanes) {
+        alignas(16) float values[lanes][panel_rows];
+        for (std::size_t row = 0; row < panel_rows; row += 8) {
+          F32x4 sums[lanes][2]{};
+          const Element* w = panel(which[p]) + row;
+          for (std::size_t column = 0; column < columns; ++column, w += panel_rows) {
+            const F32x4 low = load4(w), high = load4(w + 4);
+#pragma GCC unroll 4
+            for (std::size_t lane = 0; lane < lanes; ++lane) {
+              const F32x4 value = splat(x[column * Inputs + lane0 + lane]);
+              sums[lane][0] = multiply_add(low, value, sums[lane][0]);
+              sums[lane][1] = multiply_add(high, value, sums[lane][1]);
+            }
+          }
+#pragma GCC unroll 4
+          for (std::size_t lane = 0; lane < lanes; ++lane) {
+            store(values[lane] + row, sums[lane][0]);
+            store(values[lane] + row + 4, sums[lane][1]);
+          }
+        }
+        for (std::size_t lane = 0; lane < lanes && lane0 + lane < tile.inputs; ++lane) {
+          store_panel(y, rows, which[p], tile.first + lane0 + lane, values[lane]);
+        }
+      }
+    }
   }
-  static TULLE_INLINE_AVX2 __m256 load8(const BFloat16* w) noexcept {
-    const __m256i wide = _mm256_cvtepu16_epi32(_mm_load_si128(reinterpret_cast<const __m128i*>(w)));
-    return _mm256_castsi256_ps(_mm256_slli_epi32(wide, 16));
-  }
-  static TULLE_INLINE_AVX512 __m512 load16(const float* w) noexcept { return _mm512_load_ps(w); }
-  static TULLE_INLINE_AVX512 __m512 load16(const Half* w) noexcept {
-    return _mm512_cvtph_ps(_mm256_load_si256(reinterpret_cast<const __m256i*>(w)));
-  }
-  static TULLE_INLINE_AVX512 __m512 load16(const BFloat16* w) noexcept {
-    const __m512i wide = _mm512_cvtepu16_epi32(_mm256_load_si256(reinterpret_cast<const __m256i*>(w)));
-    return _mm512_castsi512_ps(_mm512_slli_epi32(wide, 16));
-  }
+#endif
 
+#if defined(TULLE_X86)
   /// Inputs beyond 4 a pass would not leave 16 registers enough: a tile of 8 is two passes over the cached panel.
   template <std::size_t Panels, std::size_t Inputs>
   TULLE_TARGET_AVX2 void compute(isa::Avx2, const std::size_t* which, const InputTile& tile) const noexcept {

@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include <tulle/core/half.hpp>
+#include <tulle/kernel/dense_i4_loop_simd128.hpp>
 #include <tulle/kernel/quantized_input.hpp>
 #include <tulle/kernel/tiles.hpp>
 #include <tulle/tensor/x86.hpp>
@@ -86,14 +87,19 @@ struct DenseI4Loop {
     }
   }
 
-#if defined(TULLE_X86)
-  static TULLE_INLINE_AVX2 __m256 load8(const Half* values) noexcept {
-    return _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(values)));
+#if defined(TULLE_SIMD128)
+  template <std::size_t Panels, std::size_t Inputs>
+  void compute(isa::Simd128, const std::size_t* which, const InputTile& tile) const noexcept {
+    constexpr std::size_t lanes = Inputs < 4 ? Inputs : 4;
+    for (std::size_t p = 0; p < Panels; ++p) {
+      for (std::size_t lane0 = 0; lane0 < Inputs; lane0 += lanes) {
+        compute_i4_panel<Inputs, lanes, Minima>(*this, which[p], tile, lane0);
+      }
+    }
   }
-  static TULLE_INLINE_AVX512 __m512 load16(const Half* values) noexcept {
-    return _mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(values)));
-  }
+#endif
 
+#if defined(TULLE_X86)
   /// A pair sum of maddubs is at most 2 * 15 * 127 = 3810, so 8 of them (4 lines) fit an int16: one widening for 32 columns.
   template <std::size_t Panels, std::size_t Inputs>
   TULLE_TARGET_AVX2 void compute(isa::Avx2, const std::size_t* which, const InputTile& tile) const noexcept {

@@ -32,6 +32,11 @@ struct DensePanels {
 
     void next() noexcept { at += block_codes; }
     void read(std::int8_t* codes) const noexcept { std::memcpy(codes, at, block_codes); }
+#if defined(TULLE_SIMD128)
+    TULLE_INLINE_SIMD128 DenseStep128 step(isa::Simd128, std::size_t s, std::size_t quarter) const noexcept {
+      return {simd128::Codes::at(at + 64 * s + 16 * quarter)};
+    }
+#endif
 #if defined(TULLE_X86)
     TULLE_INLINE_AVX2 DenseStep256 step(isa::Avx2, std::size_t s, std::size_t half) const noexcept {
       return DenseStep256::of(_mm256_load_si256(reinterpret_cast<const __m256i*>(at + 64 * s + 32 * half)));

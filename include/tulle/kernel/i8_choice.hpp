@@ -17,7 +17,7 @@ namespace tulle {
 struct I8Structure {
   double nonzero_share = 1;
   bool scale_per_row = false;  ///< and not one for each group of columns
-  bool two_of_four = false, four_of_sixteen = false, eight_of_sixteen = false;
+  bool two_of_four = false, four_of_sixteen = false, eight_of_sixteen = false, any_eight_of_sixteen = false;
 };
 
 /// Looks at every code, but gives up after 4 panels with hardly a zero: pruning leaves no part of a matrix out.
@@ -25,7 +25,7 @@ inline I8Structure measure_i8(const WeightRows& source) {
   constexpr std::size_t first_codes_panels = 4;
   constexpr double dense_share = 0.9;
   I8Rows rows(source);
-  I8Structure structure{0, rows.group() == 0, true, true, true};
+  I8Structure structure{0, rows.group() == 0, true, true, true, true};
   std::size_t panels = 0, codes_seen = 0, nonzeros = 0;
   const auto keep = [](bool& flag, bool fits) { flag = flag && fits; };
   detail::for_each_i8_panel(rows, [&](const std::vector<std::int8_t>& codes, const std::vector<float>&) {
@@ -41,6 +41,9 @@ inline I8Structure measure_i8(const WeightRows& source) {
       if (structure.eight_of_sixteen) {
         keep(structure.eight_of_sixteen, detail::BalancedPanels<detail::EightOfSixteen>::fits(block));
       }
+      if (structure.any_eight_of_sixteen) {
+        keep(structure.any_eight_of_sixteen, detail::BalancedPanels<detail::AnyEightOfSixteen>::fits(block));
+      }
     }
     return ++panels != first_codes_panels || static_cast<double>(nonzeros) < dense_share * static_cast<double>(codes_seen);
   });
@@ -52,6 +55,10 @@ inline I8Structure measure_i8(const WeightRows& source) {
 constexpr KernelChoice fastest_i8(const I8Structure& structure, InstructionSet set) noexcept {
   if (set == InstructionSet::scalar) return KernelChoice::dense_i8;
   if (structure.four_of_sixteen) return KernelChoice::four_of_sixteen_i8;
+  // On vectors of 128 bits the sums that 2-bit fields need cost more than the bytes they save.
+  if (set == InstructionSet::simd128) {
+    return structure.any_eight_of_sixteen ? KernelChoice::any_eight_of_sixteen_i8 : KernelChoice::dense_i8;
+  }
   if (set == InstructionSet::avx512) {
     // At 8:16 the bitmask decodes a tenth slower, but its prefill is that of dense weights and not 0.7 of it.
     if (structure.two_of_four && structure.nonzero_share > 0.4) return KernelChoice::two_of_four_i8;
@@ -59,8 +66,11 @@ constexpr KernelChoice fastest_i8(const I8Structure& structure, InstructionSet s
     if (structure.scale_per_row && structure.nonzero_share <= 0.22) return KernelChoice::well_i8;
     return structure.nonzero_share <= 0.55 ? KernelChoice::bitmask_i8 : KernelChoice::dense_i8;
   }
+  // With few weights left, hardly more than a pattern asks for are stored where none is kept to.
+  if (structure.scale_per_row && structure.nonzero_share <= 0.32) return KernelChoice::well_i8;
   if (structure.two_of_four) return KernelChoice::two_of_four_i8;
   if (structure.eight_of_sixteen) return KernelChoice::eight_of_sixteen_i8;
+  if (structure.any_eight_of_sixteen) return KernelChoice::any_eight_of_sixteen_i8;
   // Without vpexpandb a bitmask takes more instructions than the bytes it saves are worth.
   return structure.scale_per_row && structure.nonzero_share <= 0.52 ? KernelChoice::well_i8 : KernelChoice::dense_i8;
 }

@@ -10,15 +10,12 @@
 #include <type_traits>
 
 #include <tulle/core/half.hpp>
+#include <tulle/kernel/i8_loop_simd128.hpp>
 #include <tulle/kernel/quantized_input.hpp>
 #include <tulle/kernel/tiles.hpp>
 #include <tulle/tensor/x86.hpp>
 
 namespace tulle::detail {
-
-/// A block is what a layout stores together: 16 rows by 16 columns of codes, dense as [4 quads of columns][16 rows][4].
-inline constexpr std::size_t block_columns = 16;
-inline constexpr std::size_t block_codes = panel_rows * block_columns;
 
 /// One tile of Y = X W^T for panels of int8 blocks.
 ///
@@ -30,12 +27,15 @@ inline constexpr std::size_t block_codes = panel_rows * block_columns;
 /// A loop may take a part of the columns only: it then adds to what y holds, and the last part brings the row's scale.
 ///
 /// `Layout::Cursor` walks the blocks of a panel: `read` gives a block as dense codes; `step(isa, s[, half])` gives the
-/// operands of step s of `Layout::steps`, whose `dot` adds the step's products with 16 activations to 16 (8) int32 sums;
-/// `next` goes to the next block. Steps are taken in order, on AVX2 the lower 8 rows of a step before the upper 8.
+/// operands of step s of `Layout::steps`, whose `dot` adds the step's products with 16 activations to 16 (8, 4) int32 sums;
+/// `next` goes to the next block. Steps are taken in order, on AVX2 the lower 8 rows of a step before the upper 8; vectors of
+/// 128 bits take its quarters in any order.
 template <class Layout, class Scale, std::size_t Span, class Isa>
 struct I8Loop {
+  using Cursor = typename Layout::Cursor;
   static constexpr bool grouped = !std::is_void_v<Scale>;
   static constexpr std::size_t far_panels = Layout::far_panels;
+  static constexpr std::size_t steps = Layout::steps;
   static constexpr std::size_t blocks = Span / block_columns;
 
   const std::uint8_t* bytes;
@@ -76,6 +76,22 @@ struct I8Loop {
     }
   }
 
+#if defined(TULLE_SIMD128)
+  template <std::size_t Panels, std::size_t Inputs>
+  void compute(isa::Simd128, const std::size_t* which, const InputTile& tile) const noexcept {
+    if constexpr (Inputs == 1) {  // panels far apart are streams of their own
+      compute_i8_panels<Panels, Span, Inputs, 1>(*this, which, tile, 0);
+    } else {
+      constexpr std::size_t lanes = Inputs < 4 ? Inputs : 4;
+      for (std::size_t p = 0; p < Panels && !is_repeated(which, p); ++p) {
+        for (std::size_t lane0 = 0; lane0 < Inputs; lane0 += lanes) {
+          compute_i8_panels<1, Span, Inputs, lanes>(*this, which + p, tile, lane0);
+        }
+      }
+    }
+  }
+#endif
+
   void compute_panel(std::size_t which, const InputTile& tile) const noexcept {
     typename Layout::Cursor w = panel(which);
     float values[tile_inputs][panel_rows] = {};
@@ -114,15 +130,6 @@ struct I8Loop {
   }
 
 #if defined(TULLE_X86)
-  static TULLE_INLINE_AVX2 __m256 load8(const float* scales) noexcept { return _mm256_loadu_ps(scales); }
-  static TULLE_INLINE_AVX2 __m256 load8(const Half* scales) noexcept {
-    return _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(scales)));
-  }
-  static TULLE_INLINE_AVX512 __m512 load16(const float* scales) noexcept { return _mm512_loadu_ps(scales); }
-  static TULLE_INLINE_AVX512 __m512 load16(const Half* scales) noexcept {
-    return _mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(scales)));
-  }
-
   template <std::size_t Panels, std::size_t Inputs>
   TULLE_TARGET_AVX2 void compute(isa::Avx2, const std::size_t* which, const InputTile& tile) const noexcept {
     constexpr std::size_t at_once = Panels * Inputs <= 4 ? Panels : Inputs >= 4 ? 1 : 4 / Inputs;

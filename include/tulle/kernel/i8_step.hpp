@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-/// \file Exact int8 products on x86: what one step of the int8 loop does with 4 codes of each row (L2).
+/// \file Exact int8 products: what one step of the int8 loop does with 4 codes of each row (L2).
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 
 #include <tulle/kernel/quantized_input.hpp>
+#include <tulle/tensor/simd128.hpp>
 #include <tulle/tensor/x86.hpp>
 
 namespace tulle::detail {
@@ -43,6 +44,28 @@ struct DenseStep512 {
   }
   TULLE_INLINE_AVX512 __m512i dot(__m512i sums, const std::int8_t* x, std::size_t s) const noexcept {
     return _mm512_dpbusd_epi32(sums, offset_codes, _mm512_set1_epi32(load_quad(x + 4 * s)));
+  }
+};
+
+#endif
+
+#if defined(TULLE_SIMD128)
+
+struct DenseStep128 {
+  simd128::Codes codes;
+
+  TULLE_INLINE_SIMD128 void dot(simd128::Sums& sums, const std::int8_t* x, std::size_t s) const noexcept {
+    sums.add(codes, simd128::Quad::of(x + 4 * s));
+  }
+};
+
+/// Every row picks its 4 activations out of a block's 16.
+struct PickingStep128 {
+  simd128::Codes codes;
+  simd128::I8x16 order;
+
+  TULLE_INLINE_SIMD128 void dot(simd128::Sums& sums, const std::int8_t* x, std::size_t) const noexcept {
+    sums.add(codes, simd128::shuffle(simd128::load<simd128::I8x16>(x), order));
   }
 };
 

@@ -71,10 +71,14 @@ class I8Weights {
       const auto sweep = [&]<class Scale, std::size_t Span>(const Scale* group_scales, const float* row_scales) {
         const detail::I8Loop<Layout, Scale, Span, Tag> loop{
             bytes_.data(), offsets_.data(), panel_bytes(), group_scales, row_scales, input, y, range, {0, padded_}};
-        if constexpr (Layout::expands_for_many) {
-          if (input.inputs() > 2 * tile_inputs) return multiply_expanded<Scale, Span, Tag>(loop, range);
+        if constexpr (Layout::expands_for_many && Tag::value == InstructionSet::simd128) {
+          return multiply_expanded<Scale, Span, Tag>(loop, range);
+        } else {
+          if constexpr (Layout::expands_for_many) {
+            if (input.inputs() > 2 * tile_inputs) return multiply_expanded<Scale, Span, Tag>(loop, range);
+          }
+          for_each_tile(loop, input.inputs(), range);
         }
-        for_each_tile(loop, input.inputs(), range);
       };
       switch (scales_.group()) {
         case 16: return sweep.template operator()<float, 16>(scales_.floats(), nullptr);
@@ -91,7 +95,7 @@ class I8Weights {
     return offsets_.empty() ? index * panel_bytes() : offsets_[index];
   }
 
-  /// Many inputs: 2 panels at a time are expanded to dense ones, part by part of their columns, and every input meets them.
+  /// Many inputs (any number on vectors of 128 bits): 2 panels at a time are expanded to dense ones, part by part of their columns, and every input meets them.
   template <class Scale, std::size_t Span, class Tag, class Loop>
   void multiply_expanded(const Loop& sparse, RowRange range) const noexcept {
     constexpr std::size_t part_columns = 512;  // 2 panels of them fill half of a small first-level cache

@@ -28,6 +28,7 @@ enum class KernelChoice {
   two_of_four_i8,
   four_of_sixteen_i8,
   eight_of_sixteen_i8,
+  any_eight_of_sixteen_i8,
   well_i8,
   well_i4
 };

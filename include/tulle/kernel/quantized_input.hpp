@@ -12,6 +12,7 @@
 #include <tulle/core/aligned_buffer.hpp>
 #include <tulle/kernel/tiles.hpp>
 #include <tulle/tensor/matrix_view.hpp>
+#include <tulle/tensor/simd128.hpp>
 #include <tulle/tensor/x86.hpp>
 
 namespace tulle {
@@ -58,6 +59,9 @@ class QuantizedInput {
 
  private:
   void quantize_row(isa::Scalar, const float* x, const InputTile& tile, std::size_t lane) noexcept;
+#if defined(TULLE_SIMD128)
+  TULLE_TARGET_SIMD128 void quantize_row(isa::Simd128, const float* x, const InputTile& tile, std::size_t lane) noexcept;
+#endif
 #if defined(TULLE_X86)
   TULLE_TARGET_AVX2 void quantize_row(isa::Avx2, const float* x, const InputTile& tile, std::size_t lane) noexcept;
   void quantize_row(isa::Avx512, const float* x, const InputTile& tile, std::size_t lane) noexcept {
@@ -148,6 +152,52 @@ inline void QuantizedInput::quantize_row(isa::Scalar, const float* x, const Inpu
     }
   }
 }
+
+#if defined(TULLE_SIMD128)
+
+TULLE_TARGET_SIMD128 inline void QuantizedInput::quantize_row(isa::Simd128, const float* x, const InputTile& tile,
+                                                              std::size_t lane) noexcept {
+  using namespace simd128;
+  auto* codes = const_cast<std::int8_t*>(this->codes(tile));
+  auto* scales = const_cast<float*>(this->scales(tile));
+  auto* sums = const_cast<std::int32_t*>(this->sums(tile));
+  float scale = 0, inverse = 0;
+  if (scale_per_row_) scale_of(row_maximum(x), scale, inverse);
+  float tail[group_columns];
+  for (std::size_t begin = 0; begin < padded_; begin += group_columns) {
+    const float* group = x + begin;
+    if (begin + group_columns > columns_) {
+      std::fill_n(tail, group_columns, 0.0f);
+      std::copy(x + begin, x + columns_, tail);
+      group = tail;
+    }
+    if (!scale_per_row_) {
+      I32x4 largest{};  // magnitudes as integers: ordered like the floats, with NaN on top
+      for (std::size_t i = 0; i < group_columns; i += 4) {
+        const I32x4 magnitude = (I32x4)load4(group + i) & 0x7FFFFFFF;
+        largest = magnitude > largest ? magnitude : largest;
+      }
+      const std::int32_t most = std::max(std::max(largest[0], largest[1]), std::max(largest[2], largest[3]));
+      float maximum;
+      std::memcpy(&maximum, &most, sizeof maximum);
+      scale_of(maximum, scale, inverse);
+    }
+    scales[begin / group_columns * tile.width + lane] = scale;
+    for (std::size_t part = begin; part < begin + group_columns; part += sum_columns) {
+      I32x4 sum_of_codes{};
+      std::int8_t* out = codes + code_index(part, tile.width, lane);
+      for (std::size_t i = 0; i < sum_columns; i += 4) {
+        // Zeros, or a group that is not finite: no product with x may decide a code.
+        const I32x4 whole = inverse == 0.0f ? I32x4{} : simd128::round(load4(group + (part - begin) + i) * splat(inverse));
+        sum_of_codes += whole;
+        for (int k = 0; k < 4; ++k) out[i + static_cast<std::size_t>(k)] = static_cast<std::int8_t>(whole[k]);
+      }
+      sums[part / sum_columns * tile.width + lane] = sum(sum_of_codes);
+    }
+  }
+}
+
+#endif
 
 #if defined(TULLE_X86)
 

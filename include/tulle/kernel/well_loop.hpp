@@ -109,6 +109,11 @@ struct WellLoop {
   }
 
   template <std::size_t Inputs>
+  void compute(isa::Simd128, std::size_t piece, const std::uint8_t* x, Dots<Inputs>& high, Dots<Inputs>& low) const noexcept {
+    compute<Inputs>(isa::Scalar{}, piece, x, high, low);  // a window is more than one register: dense weights are faster
+  }
+
+  template <std::size_t Inputs>
   void compute(isa::Scalar, std::size_t piece, const std::uint8_t* x, Dots<Inputs>& high, Dots<Inputs>& low) const noexcept {
     for (std::size_t lane = 0; lane < Inputs; ++lane) {
       for (std::size_t row = 0; row < panel_rows; ++row) high[lane][row] = low[lane][row] = 0;

@@ -93,6 +93,10 @@ class WideInput {
     // An odd last column has a partner in int16 products.
     if (many() && columns_ % 2 != 0) reinterpret_cast<std::int16_t*>(out)[columns_] = 0;
   }
+  float magnitude(isa::Simd128, const float* x) const noexcept { return magnitude(isa::Scalar{}, x); }
+  void encode(isa::Simd128, const float* x, float inverse, std::uint8_t* out) const noexcept {
+    encode(isa::Scalar{}, x, inverse, out);
+  }
 #if defined(TULLE_X86)
   TULLE_TARGET_AVX2 float magnitude(isa::Avx2, const float* x) const noexcept {
     const __m256i mask = _mm256_set1_epi32(0x7FFFFFFF);

@@ -9,70 +9,13 @@
 #include <limits>
 
 #include <tulle/core/half.hpp>
+#include <tulle/model/attention_loop_scalar.hpp>
+#include <tulle/model/attention_loop_simd128.hpp>
 #include <tulle/tensor/x86.hpp>
 
 namespace tulle::detail {
 
-inline float element_value(float value) noexcept { return value; }
-inline float element_value(Half value) noexcept { return to_float(value); }
-inline float element_value(std::int8_t value) noexcept { return static_cast<float>(value); }
-
-/// scores[i] = sum_d query[d] * keys[i][d] for `count` rows of `size` elements. The order of each sum depends on `size`
-/// alone. `Isa` chooses the loop.
-template <class Element>
-void score_keys(isa::Scalar, const float* query, const Element* keys, std::size_t count, std::size_t size,
-                float* scores) noexcept {
-  for (std::size_t i = 0; i < count; ++i) {
-    float sum = 0;
-    for (std::size_t d = 0; d < size; ++d) sum = std::fma(query[d], element_value(keys[i * size + d]), sum);
-    scores[i] = sum;
-  }
-}
-
-/// out[d] += sum_i weights[i] * values[i][d], i in order, by fma.
-template <class Element>
-void add_values(isa::Scalar, const float* weights, const Element* values, std::size_t count, std::size_t size,
-                float* out) noexcept {
-  for (std::size_t i = 0; i < count; ++i) {
-    for (std::size_t d = 0; d < size; ++d) out[d] = std::fma(weights[i], element_value(values[i * size + d]), out[d]);
-  }
-}
-
-/// scores[i] *= scale, and by scales[i] where those are not null; returns the largest.
-inline float scale_scores(isa::Scalar, float* scores, std::size_t count, float scale, const float* scales) noexcept {
-  float largest = -std::numeric_limits<float>::infinity();
-  for (std::size_t i = 0; i < count; ++i) {
-    scores[i] *= scales == nullptr ? scale : scale * scales[i];
-    largest = std::max(largest, scores[i]);
-  }
-  return largest;
-}
-
-/// Elements as floats.
-template <class Element>
-void to_floats(isa::Scalar, const Element* from, std::size_t count, float* to) noexcept {
-  for (std::size_t i = 0; i < count; ++i) to[i] = element_value(from[i]);
-}
-
-/// scores[i] = exp(scores[i] - maximum) in place; returns their sum, added in order. maximum >= every score.
-inline float exponentials(isa::Scalar, float* scores, std::size_t count, float maximum) noexcept {
-  float sum = 0;
-  for (std::size_t i = 0; i < count; ++i) {
-    scores[i] = std::exp(scores[i] - maximum);
-    sum += scores[i];
-  }
-  return sum;
-}
-
 #if defined(TULLE_X86)
-
-TULLE_INLINE_AVX2 __m256 load_elements(const float* at) noexcept { return _mm256_loadu_ps(at); }
-TULLE_INLINE_AVX2 __m256 load_elements(const Half* at) noexcept {
-  return _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(at)));
-}
-TULLE_INLINE_AVX2 __m256 load_elements(const std::int8_t* at) noexcept {
-  return _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(at))));
-}
 
 /// exp(x) for x <= 0: 2^n * p(r), n = round(x / ln 2), r = x - n ln 2 in two steps (Cody, Waite), p of degree 6 from the
 /// Taylor series on |r| <= 0.35: relative error below 4e-8. Below -87 the result is 0.
@@ -110,7 +53,7 @@ TULLE_TARGET_AVX2 void score_keys(isa::Avx2, const float* query, const Element* 
     for (std::size_t d = 0; d < whole; d += 8) {
       const __m256 q = _mm256_loadu_ps(query + d);
 #pragma GCC unroll 4
-      for (std::size_t k = 0; k < 4; ++k) sums[k] = _mm256_fmadd_ps(q, load_elements(rows[k] + d), sums[k]);
+      for (std::size_t k = 0; k < 4; ++k) sums[k] = _mm256_fmadd_ps(q, load8(rows[k] + d), sums[k]);
     }
     for (std::size_t d = whole; d < size; ++d) {
       for (std::size_t k = 0; k < 4; ++k) tails[k] += query[d] * element_value(rows[k][d]);
@@ -134,7 +77,7 @@ TULLE_TARGET_AVX2 void add_columns(const float* weights, const Element* values, 
     const __m256 weight = _mm256_set1_ps(weights[i]);
     const Element* row = values + i * size;
 #pragma GCC unroll 8
-    for (std::size_t k = 0; k < Vectors; ++k) sums[k] = _mm256_fmadd_ps(weight, load_elements(row + 8 * k), sums[k]);
+    for (std::size_t k = 0; k < Vectors; ++k) sums[k] = _mm256_fmadd_ps(weight, load8(row + 8 * k), sums[k]);
   }
 #pragma GCC unroll 8
   for (std::size_t k = 0; k < Vectors; ++k) _mm256_storeu_ps(out + 8 * k, sums[k]);
@@ -149,7 +92,7 @@ TULLE_TARGET_AVX2 void add_values(isa::Avx2, const float* weights, const Element
   for (; d + 8 <= size; d += 8) {
     __m256 sum = _mm256_loadu_ps(out + d);
     for (std::size_t i = 0; i < count; ++i) {
-      sum = _mm256_fmadd_ps(_mm256_set1_ps(weights[i]), load_elements(values + i * size + d), sum);
+      sum = _mm256_fmadd_ps(_mm256_set1_ps(weights[i]), load8(values + i * size + d), sum);
     }
     _mm256_storeu_ps(out + d, sum);
   }
@@ -179,7 +122,7 @@ TULLE_TARGET_AVX2 inline float scale_scores(isa::Avx2, float* scores, std::size_
 template <class Element>
 TULLE_TARGET_AVX2 void to_floats(isa::Avx2, const Element* from, std::size_t count, float* to) noexcept {
   std::size_t i = 0;
-  for (; i + 8 <= count; i += 8) _mm256_storeu_ps(to + i, load_elements(from + i));
+  for (; i + 8 <= count; i += 8) _mm256_storeu_ps(to + i, load8(from + i));
   for (; i < count; ++i) to[i] = element_value(from[i]);
 }
 

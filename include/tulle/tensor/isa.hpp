@@ -9,6 +9,7 @@
 #include <atomic>
 #include <cstdlib>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <type_traits>
 
@@ -17,17 +18,36 @@
 #if defined(__x86_64__) || defined(__i386__)
 #define TULLE_X86 1
 #endif
+#if defined(TULLE_X86) || defined(__aarch64__) || defined(__wasm_simd128__)
+#define TULLE_SIMD128 1
+#endif
+
+// A program that runs only where 128-bit vectors are, as every module of WebAssembly does, may define
+// TULLE_SIMD128_ALONE for all of its files: the loops of other sets are then left out.
+#if defined(TULLE_SIMD128_ALONE) && !defined(TULLE_SIMD128)
+#error "TULLE_SIMD128_ALONE: this compiler has no vectors of 128 bits (WebAssembly: -msimd128)"
+#endif
 
 namespace tulle {
 
 /// In order of preference: a later one is faster where the machine has it.
-enum class InstructionSet { scalar, avx2, avx512 };
+enum class InstructionSet { scalar, simd128, avx2, avx512 };
 
 namespace isa {
 
 /// Plain C++: the reference that every other set is compared with.
 struct Scalar {
   static constexpr InstructionSet value = InstructionSet::scalar;
+};
+/// Vectors of 128 bits: SSE4.1 (Penryn and later), NEON, or WebAssembly's.
+struct Simd128 {
+  static constexpr InstructionSet value = InstructionSet::simd128;
+  /// Whether a * b + c is rounded once, as on every other set. Where it is not, float results differ in their last bits.
+#if defined(__aarch64__)
+  static constexpr bool fuses = true;
+#else
+  static constexpr bool fuses = false;
+#endif
 };
 /// AVX2, FMA and F16C (Haswell, Zen and later).
 struct Avx2 {
@@ -43,11 +63,19 @@ struct Active {};
 
 }  // namespace isa
 
-inline constexpr std::array instruction_sets{InstructionSet::scalar, InstructionSet::avx2, InstructionSet::avx512};
+inline constexpr std::array instruction_sets{InstructionSet::scalar, InstructionSet::simd128, InstructionSet::avx2,
+                                             InstructionSet::avx512};
 
 constexpr std::string_view instruction_set_name(InstructionSet set) noexcept {
   switch (set) {
     case InstructionSet::scalar: return "scalar";
+#if defined(TULLE_X86)
+    case InstructionSet::simd128: return "sse4.1";
+#elif defined(__aarch64__)
+    case InstructionSet::simd128: return "neon";
+#else
+    case InstructionSet::simd128: return "simd128";
+#endif
     case InstructionSet::avx2: return "avx2";
     case InstructionSet::avx512: return "avx512";
   }
@@ -56,9 +84,12 @@ constexpr std::string_view instruction_set_name(InstructionSet set) noexcept {
 
 /// Whether this machine (processor and operating system) runs the set.
 inline bool machine_has(InstructionSet set) noexcept {
-#if defined(TULLE_X86)
+#if defined(TULLE_SIMD128_ALONE)
+  return set == InstructionSet::simd128;
+#elif defined(TULLE_X86)
   switch (set) {
     case InstructionSet::scalar: return true;
+    case InstructionSet::simd128: return __builtin_cpu_supports("sse4.1");
     case InstructionSet::avx2:
       return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c");
     case InstructionSet::avx512:
@@ -68,6 +99,8 @@ inline bool machine_has(InstructionSet set) noexcept {
              __builtin_cpu_supports("avx512vbmi2");
   }
   return false;
+#elif defined(TULLE_SIMD128)
+  return set == InstructionSet::scalar || set == InstructionSet::simd128;
 #else
   return set == InstructionSet::scalar;
 #endif
@@ -110,7 +143,11 @@ inline InstructionSet active_instruction_set() noexcept { return detail::active_
 /// Errors: invalid_argument for an unknown name, unsupported when this machine lacks the set.
 inline void use_instruction_set(std::string_view name) {
   const auto set = detail::find_instruction_set(name);
-  if (!set) fail(ErrorCode::invalid_argument, "unknown instruction set \"", name, "\"; known are scalar, avx2 and avx512");
+  if (!set) {
+    std::string known;
+    for (const InstructionSet each : instruction_sets) known += (known.empty() ? "" : ", ") + std::string(instruction_set_name(each));
+    fail(ErrorCode::invalid_argument, "unknown instruction set \"", name, "\"; known are ", known);
+  }
   if (!machine_has(*set)) fail(ErrorCode::unsupported, "this machine has no ", name);
   detail::active_slot().store(*set, std::memory_order_relaxed);
 }
@@ -121,14 +158,21 @@ decltype(auto) with_instruction_set(Run&& run) {
   if constexpr (!std::is_same_v<Isa, isa::Active>) {
     return run(Isa{});
   } else {
-#if defined(TULLE_X86)
+#if defined(TULLE_SIMD128_ALONE)
+    return run(isa::Simd128{});
+#else
     switch (active_instruction_set()) {
+#if defined(TULLE_X86)
       case InstructionSet::avx512: return run(isa::Avx512{});
       case InstructionSet::avx2: return run(isa::Avx2{});
+#endif
+#if defined(TULLE_SIMD128)
+      case InstructionSet::simd128: return run(isa::Simd128{});
+#endif
       default: break;
     }
-#endif
     return run(isa::Scalar{});
+#endif
   }
 }
 

@@ -34,6 +34,7 @@ struct Pipeline {
   TokenDecoder decoder;
   std::vector<Token> prefix = {}, suffix = {};  ///< what `add_special_tokens` puts around a text
   std::optional<Token> bos = {}, eos = {};
+  bool added_as_written = false;  ///< normalized added tokens are looked for as they are, not as they would normalize
 };
 
 /// Encodes in the order of Hugging Face `tokenizers`: raw added tokens are found in the text; each gap is normalized;
@@ -107,14 +108,15 @@ class PipelineTokenizer final : public Tokenizer {
   Repair repair() const override { return pipeline_.decoder.repair(); }
 
  private:
-  /// The tokens to look for in raw text, or in normalized text: the latter as the normalizer writes them.
+  /// The tokens to look for in raw text, or in normalized text: the latter as the normalizer writes them, unless the
+  /// pipeline says that they are so already.
   static std::vector<AddedToken> tokens_of(const Pipeline& pipeline, bool normalized) {
     std::vector<AddedToken> chosen;
     Regex::Scratch scratch;
     for (const AddedToken& token : pipeline.added_tokens) {
       if (token.normalized != normalized) continue;
       chosen.push_back(token);
-      if (normalized) chosen.back().content = pipeline.normalizer.apply(token.content, scratch);
+      if (normalized && !pipeline.added_as_written) chosen.back().content = pipeline.normalizer.apply(token.content, scratch);
     }
     return chosen;
   }

@@ -5,66 +5,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <optional>
 #include <string_view>
 #include <vector>
 
+#include <tulle/text/protobuf.hpp>
+
 namespace tulle::detail {
-
-/// Walks the fields of a Protocol Buffers message (the wire format of protobuf.dev/programming-guides/encoding).
-class ProtobufFields {
- public:
-  explicit ProtobufFields(std::string_view message) : rest_(message) {}
-
-  /// Calls `visit(number, bytes)` for every field that has a length. False when the message is broken, or `visit` is.
-  template <class Visit>
-  bool all_of(Visit&& visit) {
-    while (!rest_.empty()) {
-      const std::optional<std::uint64_t> tag = take_varint();
-      if (!tag) return false;
-      switch (*tag & 7) {
-        case 0:
-          if (!take_varint()) return false;
-          break;
-        case 1:
-          if (!take(8)) return false;
-          break;
-        case 2: {
-          const std::optional<std::uint64_t> length = take_varint();
-          const std::optional<std::string_view> bytes = length ? take(*length) : std::nullopt;
-          if (!bytes || !visit(*tag >> 3, *bytes)) return false;
-          break;
-        }
-        case 5:
-          if (!take(4)) return false;
-          break;
-        default: return false;
-      }
-    }
-    return true;
-  }
-
- private:
-  std::optional<std::uint64_t> take_varint() {
-    std::uint64_t value = 0;
-    for (int shift = 0; shift < 64 && !rest_.empty(); shift += 7) {
-      const auto byte = static_cast<unsigned char>(rest_.front());
-      rest_.remove_prefix(1);
-      value |= std::uint64_t{byte & 0x7Fu} << shift;
-      if (byte < 0x80) return value;
-    }
-    return std::nullopt;
-  }
-
-  std::optional<std::string_view> take(std::uint64_t length) {
-    if (length > rest_.size()) return std::nullopt;
-    const std::string_view bytes = rest_.substr(0, length);
-    rest_.remove_prefix(length);
-    return bytes;
-  }
-
-  std::string_view rest_;
-};
 
 /// True when no walk through a character map leaves it. The map is: the size of a trie in bytes (u32), the trie (a
 /// double array of u32 units in the layout of darts-clone), and NUL-terminated strings, which the leaves point into.
@@ -102,10 +48,11 @@ inline bool is_sound_character_map(std::string_view map) {
 /// True when the character maps of a model (ModelProto: normalizer_spec is field 3, denormalizer_spec 5; their
 /// precompiled_charsmap is field 2) can be walked without leaving them.
 inline bool has_sound_character_maps(std::string_view model) {
-  return ProtobufFields(model).all_of([](std::uint64_t number, std::string_view bytes) {
-    if (number != 3 && number != 5) return true;
-    return ProtobufFields(bytes).all_of(
-        [](std::uint64_t inner, std::string_view map) { return inner != 2 || is_sound_character_map(map); });
+  return ProtobufFields(model).all_of([](const ProtobufField& part) {
+    if (!part.has_bytes || (part.number != 3 && part.number != 5)) return true;
+    return ProtobufFields(part.bytes).all_of([](const ProtobufField& map) {
+      return !map.has_bytes || map.number != 2 || is_sound_character_map(map.bytes);
+    });
   });
 }
 

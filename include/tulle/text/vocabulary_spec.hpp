@@ -21,7 +21,7 @@
 
 namespace tulle {
 
-/// What the keys `tokenizer.ggml.*` of a GGUF file say.
+/// What the keys `tokenizer.ggml.*` of a GGUF file, or a sentencepiece model, say.
 struct VocabularySpec {
   enum Type : int { normal = 1, unknown = 2, control = 3, user_defined = 4, unused = 5, byte = 6 };
 
@@ -34,6 +34,7 @@ struct VocabularySpec {
   std::optional<Token> bos = {}, eos = {}, unk = {};
   bool add_bos = false;  ///< with `add_special_tokens`
   bool add_eos = false;
+  bool normalizes_user_defined = false;  ///< such tokens are found in normalized text, as sentencepiece does
   bool add_space_prefix = true;          ///< "llama": a space before every text that is not empty
   std::string where = "the vocabulary";  ///< names the source in messages
 };
@@ -55,6 +56,7 @@ inline std::vector<AddedToken> added_tokens_of(const VocabularySpec& spec) {
     token.content = spec.tokens[id];
     token.id = static_cast<Token>(id);
     token.special = type == VocabularySpec::control;
+    token.normalized = spec.normalizes_user_defined && !token.special;
     added.push_back(std::move(token));
   }
   return added;
@@ -185,6 +187,7 @@ inline std::unique_ptr<Tokenizer> tokenizer_from_vocabulary(const VocabularySpec
                                         spec.pre.empty() ? "default" : spec.pre, spec.where);
   if (spec.add_bos && spec.bos) pipeline.prefix.push_back(*spec.bos);
   if (spec.add_eos && spec.eos) pipeline.suffix.push_back(*spec.eos);
+  pipeline.added_as_written = spec.normalizes_user_defined;
   pipeline.bos = spec.bos;
   pipeline.eos = spec.eos;
   return std::make_unique<PipelineTokenizer>(std::move(pipeline));

@@ -30,9 +30,13 @@ TEST_CASE("a buffer is zero, aligned, and readable behind its end", "[core][alig
   }
 }
 
-TEST_CASE("large buffers begin on a huge page", "[core][aligned_buffer]") {
+TEST_CASE("large buffers begin on a huge page, where there are such", "[core][aligned_buffer]") {
   const AlignedBuffer<std::uint8_t> buffer(std::size_t{3} << 20);
+#if defined(__linux__)
   CHECK(address(buffer.data()) % (std::size_t{2} << 20) == 0);
+#else
+  CHECK(address(buffer.data()) % AlignedBuffer<std::uint8_t>::alignment == 0);
+#endif
 }
 
 TEST_CASE("buffers move and never copy", "[core][aligned_buffer]") {

@@ -25,6 +25,11 @@ void write_vocab_merges(const TemporaryFolder& folder) {
   folder.write("merges.txt", "#version: 0.2\na b\n");
 }
 
+Bytes golden_bytes(const std::string& path) {
+  const MappedFile file(path);
+  return {file.bytes().begin(), file.bytes().end()};
+}
+
 std::vector<Token> ids(const std::string& path, std::string_view text = "ab") {
   return load_tokenizer(path)->encode(text);
 }
@@ -79,15 +84,27 @@ TEST_CASE("a GGUF tokenizer gives the reference's ids", "[format][tokenizer_file
 
 TEST_CASE("a sentencepiece model is read, or the error says how to get that", "[format][tokenizer_files]") {
   const std::string path = tokenizers + "spm-bpe/tokenizer.model";
-#ifdef TULLE_WITH_SENTENCEPIECE
   const auto tokenizer = load_tokenizer(path);
   CHECK(tokenizer->decode(tokenizer->encode("hello world")) == "hello world");
+  CHECK(tokenizer->encode("x", {.add_special_tokens = true}).front() == tokenizer->bos_token());
   CHECK(load_tokenizer(tokenizers + "spm-bpe")->vocabulary_size() == tokenizer->vocabulary_size());
   const TemporaryFolder folder;
-  CHECK(error_of([&] { load_tokenizer(folder.write("tokenizer.model", "no model")); }) == ErrorCode::malformed);
+  folder.write("tokenizer.model", golden_bytes(path));
+  folder.write("added_tokens.json", R"({"[INST]": 802})");
+  folder.write("tokenizer_config.json", R"({"add_bos_token": false, "add_eos_token": true})");
+  const auto with_added = load_tokenizer(folder.path());
+  CHECK(with_added->vocabulary_size() == 803);
+  std::vector<Token> expected{802};
+  for (const Token token : tokenizer->encode("the")) expected.push_back(token);
+  expected.push_back(*tokenizer->eos_token());
+  CHECK(with_added->encode("[INST]the", {.add_special_tokens = true}) == expected);
+  CHECK(error_of([&] { load_tokenizer(folder.write("other.model", "no model")); }) == ErrorCode::malformed);
+  const std::string unigram = tokenizers + "spm-unigram/tokenizer.model";
+#ifdef TULLE_WITH_SENTENCEPIECE
+  CHECK(load_tokenizer(unigram)->vocabulary_size() == 800);
 #else
-  CHECK(error_of([&] { load_tokenizer(path); }) == ErrorCode::unsupported);
-  CHECK(message_of([&] { load_tokenizer(path); }).find("TULLE_WITH_SENTENCEPIECE") != std::string::npos);
+  CHECK(error_of([&] { load_tokenizer(unigram); }) == ErrorCode::unsupported);
+  CHECK(message_of([&] { load_tokenizer(unigram); }).find("TULLE_WITH_SENTENCEPIECE") != std::string::npos);
 #endif
 }
 

@@ -3,6 +3,7 @@
 
 #include <bit>
 #include <cstdint>
+#include <type_traits>
 #include <vector>
 
 #include <catch2/catch_all.hpp>
@@ -14,7 +15,7 @@
 
 using namespace tulle;
 
-TEMPLATE_LIST_TEST_CASE("an output is the fused sum over the columns in order", "[kernel][dense_float_loop]",
+TEMPLATE_LIST_TEST_CASE("an output is the sum over the columns in order, fused where the set can", "[kernel][dense_float_loop]",
                         testing::InstructionSets) {
   testing::require_machine<TestType>();
   // Only this order, with one rounding a step, gives 1: 1e8 swallows what is added to it unless it has left again.
@@ -35,7 +36,7 @@ TEMPLATE_LIST_TEST_CASE("an output is the fused sum over the columns in order", 
   Kernel::start(fused, 1, input);
   Kernel::prepare(fused, factors.first(1), input, {0, 1});
   Kernel::multiply(fused, input, {&y, 1, 1}, {0, 1});
-  CHECK(y == -0x1p-40f);
+  CHECK(y == (std::is_same_v<testing::ReferenceSet<TestType>, isa::Scalar> ? -0x1p-40f : 0.0f));
 }
 
 TEMPLATE_LIST_TEST_CASE("every half and every bfloat16 reaches the product as it is", "[kernel][dense_float_loop]",

@@ -53,15 +53,21 @@ TEST_CASE("a layout is chosen by pattern, zeros and instruction set, and dense w
   for (const InstructionSet set : instruction_sets) {
     CHECK(fastest_i8(unstructured(1), set) == dense_i8);
     CHECK(fastest_i8(unstructured(0.85), set) == dense_i8);
-    const bool scalar = set == InstructionSet::scalar;
-    const I8Structure four{.nonzero_share = 0.25, .scale_per_row = true, .four_of_sixteen = true, .eight_of_sixteen = true};
+    const bool scalar = set == InstructionSet::scalar, simd128 = set == InstructionSet::simd128;
+    const I8Structure four{.nonzero_share = 0.25, .scale_per_row = true, .four_of_sixteen = true, .eight_of_sixteen = true,
+                           .any_eight_of_sixteen = true};
     CHECK(fastest_i8(four, set) == (scalar ? dense_i8 : four_of_sixteen_i8));
-    const I8Structure two{.nonzero_share = 0.5, .two_of_four = true, .eight_of_sixteen = true};
-    CHECK(fastest_i8(two, set) == (scalar ? dense_i8 : two_of_four_i8));
-    CHECK(fastest_i8(unstructured(0.1), set) == (scalar ? dense_i8 : well_i8));
+    const I8Structure two{.nonzero_share = 0.5, .two_of_four = true, .eight_of_sixteen = true, .any_eight_of_sixteen = true};
+    CHECK(fastest_i8(two, set) == (scalar ? dense_i8 : simd128 ? any_eight_of_sixteen_i8 : two_of_four_i8));
+    CHECK(fastest_i8(unstructured(0.1), set) == (scalar || simd128 ? dense_i8 : well_i8));
     CHECK(fastest_i8(grouped(0.1), set) == (set == InstructionSet::avx512 ? bitmask_i8 : dense_i8));
+    const I8Structure few{.nonzero_share = 0.05, .scale_per_row = true, .eight_of_sixteen = true, .any_eight_of_sixteen = true};
+    CHECK(fastest_i8(few, set) == (scalar ? dense_i8 : simd128 ? any_eight_of_sixteen_i8 : well_i8));
   }
   CHECK(fastest_i8(eight, InstructionSet::avx2) == eight_of_sixteen_i8);
+  const I8Structure any{.nonzero_share = 0.5, .any_eight_of_sixteen = true};
+  CHECK(fastest_i8(any, InstructionSet::avx2) == any_eight_of_sixteen_i8);
+  CHECK(fastest_i8(any, InstructionSet::avx512) == bitmask_i8);
   CHECK(fastest_i8(eight, InstructionSet::avx512) == bitmask_i8);
   CHECK(fastest_i8(unstructured(0.5), InstructionSet::avx512) == bitmask_i8);
   CHECK(fastest_i8(unstructured(0.5), InstructionSet::avx2) == well_i8);

@@ -4,6 +4,7 @@
 
 #include <string>
 #include <tuple>
+#include <type_traits>
 
 #include <catch2/catch_all.hpp>
 
@@ -13,10 +14,24 @@ namespace tulle::testing {
 
 /// For TEMPLATE_LIST_TEST_CASE: every set that this build holds.
 #if defined(TULLE_X86)
-using InstructionSets = std::tuple<isa::Scalar, isa::Avx2, isa::Avx512>;
+using InstructionSets = std::tuple<isa::Scalar, isa::Simd128, isa::Avx2, isa::Avx512>;
+#elif defined(TULLE_SIMD128)
+using InstructionSets = std::tuple<isa::Scalar, isa::Simd128>;
 #else
 using InstructionSets = std::tuple<isa::Scalar>;
 #endif
+
+/// The set whose bits `Isa` must give: its own where it rounds a * b + c twice.
+template <class Isa>
+struct ReferenceOf {
+  using type = isa::Scalar;
+};
+template <>
+struct ReferenceOf<isa::Simd128> {
+  using type = std::conditional_t<isa::Simd128::fuses, isa::Scalar, isa::Simd128>;
+};
+template <class Isa>
+using ReferenceSet = typename ReferenceOf<Isa>::type;
 
 /// Ends the test as skipped, with the set's name, where the machine lacks it.
 template <class Isa>

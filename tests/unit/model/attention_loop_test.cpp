@@ -40,13 +40,13 @@ std::vector<Element> elements(std::size_t count, std::uint32_t seed) {
   return encoded;
 }
 
-#if defined(TULLE_X86)
-using Cases = std::tuple<std::pair<isa::Scalar, float>, std::pair<isa::Scalar, Half>, std::pair<isa::Scalar, std::int8_t>,
-                         std::pair<isa::Avx2, float>, std::pair<isa::Avx2, Half>, std::pair<isa::Avx2, std::int8_t>,
-                         std::pair<isa::Avx512, float>, std::pair<isa::Avx512, Half>, std::pair<isa::Avx512, std::int8_t>>;
-#else
-using Cases = std::tuple<std::pair<isa::Scalar, float>, std::pair<isa::Scalar, Half>, std::pair<isa::Scalar, std::int8_t>>;
-#endif
+template <class Sets>
+struct EveryElement;
+template <class... Isa>
+struct EveryElement<std::tuple<Isa...>> {
+  using type = std::tuple<std::pair<Isa, float>..., std::pair<Isa, Half>..., std::pair<Isa, std::int8_t>...>;
+};
+using Cases = EveryElement<testing::InstructionSets>::type;
 
 }  // namespace
 

@@ -201,7 +201,19 @@ pub struct tulle_timings {
     pub decode_seconds: f64,
 }
 
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct tulle_file {
+    pub struct_size: u32,
+    pub reserved: u32,
+    pub name: tulle_string,
+    pub size: u64,
+    pub read: tulle_read,
+    pub context: *mut c_void,
+}
+
 extern "C" {
     pub fn tulle_session_timings(session: *mut tulle_session, timings: *mut tulle_timings, error: *mut tulle_error) -> i32;
+    pub fn tulle_model_load_files(files: *const tulle_file, count: usize, options: *const tulle_load_options, model: *mut *mut tulle_model, error: *mut tulle_error) -> i32;
     pub fn tulle_live_handles() -> u64;
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The contract that every binding keeps: the golden tokens of tests/golden/contract.txt.
+//! The contract that every binding keeps: the golden tokens of tests/golden/contract.txt and prompts.txt.
 mod common;
 
 use common::{golden_folder, Golden};
-use tulle::{FinishReason, GenerateOptions, SessionOptions};
+use tulle::{FinishReason, GenerateOptions, LoadOptions, Model, SessionOptions};
 
 #[test]
 fn every_model_of_the_contract_gives_the_golden_tokens() {
@@ -21,4 +21,22 @@ fn every_model_of_the_contract_gives_the_golden_tokens() {
         models += 1;
     }
     assert!(models > 5);
+}
+
+#[test]
+#[ignore = "needs the default model: TULLE_TEST_MODEL=FILE cargo test -- --ignored"]
+fn the_real_model_says_what_transformers_says() {
+    let path = std::env::var("TULLE_TEST_MODEL").expect("TULLE_TEST_MODEL names SmolLM2-135M-Instruct.Q4_1.gguf");
+    let model = Model::load_with(path, LoadOptions::new().assembly("dense_f32/contiguous_f32")).unwrap();
+    let mut session = model.session_with(&SessionOptions::new().sequence_length(256)).unwrap();
+    let prompts = std::fs::read_to_string(golden_folder().join("prompts.txt")).unwrap();
+    assert_eq!(prompts.lines().count(), 5);
+    for line in prompts.lines() {
+        let (text, ids) = line.split_once('\t').expect("TEXT tab IDS");
+        let greedy: Vec<i32> = ids.split(' ').map(|id| id.parse().unwrap()).collect();
+        let options = GenerateOptions::new().max_new_tokens(greedy.len() as u64).ignore_eos(true);
+        session.truncate(0).unwrap();
+        let tokens = session.generate(&text.replace("\\n", "\n"), &options).unwrap();
+        assert_eq!(tokens.map(|token| token.unwrap().id.unwrap()).collect::<Vec<_>>(), greedy, "{text}");
+    }
 }

@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file Vectors of 128 bits that are the same on SSE4.1, NEON and WebAssembly, and what they do with int8 codes (L1).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include <tulle/core/half.hpp>
+#include <tulle/tensor/isa.hpp>
+#include <tulle/tensor/x86.hpp>
+
+#if defined(TULLE_SIMD128)
+
+#if defined(__aarch64__)
+#include <arm_neon.h>
+#elif defined(__wasm_simd128__)
+#include <wasm_simd128.h>
+#endif
+
+/// Function attributes, as in x86.hpp; where every processor has the set they ask for nothing.
+#if defined(TULLE_X86)
+#define TULLE_TARGET_SIMD128 __attribute__((target("sse4.1")))
+#define TULLE_INLINE_SIMD128 inline __attribute__((always_inline, target("sse4.1")))
+#else
+#define TULLE_TARGET_SIMD128
+#define TULLE_INLINE_SIMD128 inline __attribute__((always_inline))
+#endif
+
+namespace tulle::simd128 {
+
+using I8x16 = std::int8_t __attribute__((vector_size(16)));
+using U8x16 = std::uint8_t __attribute__((vector_size(16)));
+using I16x8 = std::int16_t __attribute__((vector_size(16)));
+using U16x8 = std::uint16_t __attribute__((vector_size(16)));
+using I32x4 = std::int32_t __attribute__((vector_size(16)));
+using U32x4 = std::uint32_t __attribute__((vector_size(16)));
+using F32x4 = float __attribute__((vector_size(16)));
+
+template <class Vector, class Element>
+TULLE_INLINE_SIMD128 Vector load(const Element* from) noexcept {
+  Vector vector;
+  std::memcpy(&vector, from, sizeof vector);
+  return vector;
+}
+template <class Vector, class Element>
+TULLE_INLINE_SIMD128 void store(Element* to, Vector vector) noexcept {
+  std::memcpy(to, &vector, sizeof vector);
+}
+
+TULLE_INLINE_SIMD128 F32x4 splat(float value) noexcept { return F32x4{value, value, value, value}; }
+TULLE_INLINE_SIMD128 I32x4 splat(std::int32_t value) noexcept { return I32x4{value, value, value, value}; }
+/// 4 codes, 4 times.
+TULLE_INLINE_SIMD128 I8x16 splat4(const std::int8_t* codes) noexcept {
+  std::int32_t four;
+  std::memcpy(&four, codes, sizeof four);
+  return (I8x16)splat(four);
+}
+TULLE_INLINE_SIMD128 std::int32_t sum(I32x4 values) noexcept { return values[0] + values[1] + values[2] + values[3]; }
+TULLE_INLINE_SIMD128 F32x4 as_floats(I32x4 values) noexcept { return __builtin_convertvector(values, F32x4); }
+
+/// a * b + c, rounded once where the processor has such an instruction (see `isa::Simd128::fuses`).
+TULLE_INLINE_SIMD128 F32x4 multiply_add(F32x4 a, F32x4 b, F32x4 c) noexcept {
+#if defined(__aarch64__)
+  return (F32x4)vfmaq_f32((float32x4_t)c, (float32x4_t)a, (float32x4_t)b);
+#else
+  return a * b + c;
+#endif
+}
+
+/// To the nearest integer, halves to even; |values| < 2^31.
+TULLE_INLINE_SIMD128 I32x4 round(F32x4 values) noexcept {
+#if defined(TULLE_X86)
+  return (I32x4)_mm_cvtps_epi32((__m128)values);
+#elif defined(__aarch64__)
+  return (I32x4)vcvtnq_s32_f32((float32x4_t)values);
+#else
+  return (I32x4)wasm_i32x4_trunc_sat_f32x4(wasm_f32x4_nearest((v128_t)values));
+#endif
+}
+
+/// out[i] = table[order[i]], order in 0 ... 15.
+TULLE_INLINE_SIMD128 I8x16 shuffle(I8x16 table, I8x16 order) noexcept {
+#if defined(TULLE_X86)
+  return (I8x16)_mm_shuffle_epi8((__m128i)table, (__m128i)order);
+#elif defined(__aarch64__)
+  return (I8x16)vqtbl1q_s8((int8x16_t)table, (uint8x16_t)order);
+#else
+  return (I8x16)wasm_i8x16_swizzle((v128_t)table, (v128_t)order);
+#endif
+}
+
+TULLE_INLINE_SIMD128 F32x4 load4(const float* from) noexcept { return load<F32x4>(from); }
+TULLE_INLINE_SIMD128 F32x4 load4(const BFloat16* from) noexcept {
+  return (F32x4)U32x4{std::uint32_t{from[0].bits} << 16, std::uint32_t{from[1].bits} << 16, std::uint32_t{from[2].bits} << 16,
+                      std::uint32_t{from[3].bits} << 16};
+}
+TULLE_INLINE_SIMD128 F32x4 load4(const std::int8_t* from) noexcept {
+  return as_floats(I32x4{from[0], from[1], from[2], from[3]});
+}
+/// The bits of a half, moved to where a float has them, are 2^-112 of its value, subnormals too.
+TULLE_INLINE_SIMD128 F32x4 load4(const Half* from) noexcept {
+  std::uint16_t halves[4];
+  std::memcpy(halves, from, sizeof halves);
+#if defined(__aarch64__)
+  return (F32x4)vcvt_f32_f16(vreinterpret_f16_u16(vld1_u16(halves)));
+#else
+  const U32x4 bits{halves[0], halves[1], halves[2], halves[3]};
+  const U32x4 magnitude = (bits & 0x7FFFu) << 13;
+  const U32x4 not_finite = (U32x4)(magnitude >= 0x0F800000u) & 0x7F800000u;
+  const F32x4 value = (F32x4)magnitude * splat(0x1p112f);
+  return (F32x4)((U32x4)value | not_finite | (bits & 0x8000u) << 16);
+#endif
+}
+
+/// 4 rows by 4 columns of int8 codes, one row a lane of 32 bits, made ready to be multiplied; 4 activations, the same for
+/// every row; and the sums of products of the 4 rows with them. Every product of a code in [-128, 127] and an activation in
+/// [-127, 127] is exact.
+#if defined(TULLE_X86)
+
+struct Codes {
+  __m128i codes, magnitudes;
+
+  static TULLE_INLINE_SIMD128 Codes of(I8x16 codes) noexcept { return {(__m128i)codes, _mm_abs_epi8((__m128i)codes)}; }
+  static TULLE_INLINE_SIMD128 Codes at(const std::uint8_t* codes) noexcept { return of(load<I8x16>(codes)); }
+};
+
+struct Quad {
+  I8x16 x;
+
+  static TULLE_INLINE_SIMD128 Quad of(const std::int8_t* x) noexcept { return {splat4(x)}; }
+};
+
+struct Sums {
+  I32x4 sums{};
+
+  /// |w| meets x with w's sign: 2 * 128 * 127 fits the int16 of a pair.
+  TULLE_INLINE_SIMD128 void add(const Codes& w, I8x16 x) noexcept {
+    const __m128i pairs = _mm_maddubs_epi16(w.magnitudes, _mm_sign_epi8((__m128i)x, w.codes));
+    sums += (I32x4)_mm_madd_epi16(pairs, _mm_set1_epi16(1));
+  }
+  TULLE_INLINE_SIMD128 void add(const Codes& w, const Quad& quad) noexcept { add(w, quad.x); }
+  TULLE_INLINE_SIMD128 I32x4 total() const noexcept { return sums; }
+};
+
+#elif defined(__aarch64__)
+
+struct Codes {
+  int8x16_t codes;
+
+  static Codes of(I8x16 codes) noexcept { return {(int8x16_t)codes}; }
+  static Codes at(const std::uint8_t* codes) noexcept { return of(load<I8x16>(codes)); }
+};
+
+struct Quad {
+  I8x16 x;
+
+  static Quad of(const std::int8_t* x) noexcept { return {splat4(x)}; }
+};
+
+struct Sums {
+  int32x4_t sums{};
+
+  void add(const Codes& w, I8x16 x) noexcept {
+#if defined(__ARM_FEATURE_DOTPROD)
+    sums = vdotq_s32(sums, w.codes, (int8x16_t)x);
+#else
+    const int16x8_t low = vmull_s8(vget_low_s8(w.codes), vget_low_s8((int8x16_t)x));
+    sums = vpadalq_s16(sums, vpaddq_s16(low, vmull_high_s8(w.codes, (int8x16_t)x)));
+#endif
+  }
+  void add(const Codes& w, const Quad& quad) noexcept { add(w, quad.x); }
+  I32x4 total() const noexcept { return (I32x4)sums; }
+};
+
+#elif defined(__wasm_relaxed_simd__)
+
+// A relaxed dot product wants one operand in [0, 127]: so x is a positive part less a negative one, and both are exact.
+struct Codes {
+  v128_t codes;
+
+  static Codes of(I8x16 codes) noexcept { return {(v128_t)codes}; }
+  static Codes at(const std::uint8_t* codes) noexcept { return {wasm_v128_load(codes)}; }
+};
+
+struct Quad {
+  v128_t positive, negative;
+
+  static Quad of(I8x16 x) noexcept {
+    const v128_t zero = wasm_i8x16_const_splat(0);
+    return {wasm_i8x16_max((v128_t)x, zero), wasm_i8x16_max(wasm_i8x16_neg((v128_t)x), zero)};
+  }
+  static Quad of(const std::int8_t* x) noexcept { return of(splat4(x)); }
+};
+
+struct Sums {
+  v128_t positive = wasm_i32x4_const_splat(0), negative = wasm_i32x4_const_splat(0);
+
+  void add(const Codes& w, const Quad& x) noexcept {
+    positive = wasm_i32x4_relaxed_dot_i8x16_i7x16_add(w.codes, x.positive, positive);
+    negative = wasm_i32x4_relaxed_dot_i8x16_i7x16_add(w.codes, x.negative, negative);
+  }
+  void add(const Codes& w, I8x16 x) noexcept { add(w, Quad::of(x)); }
+  I32x4 total() const noexcept { return (I32x4)wasm_i32x4_sub(positive, negative); }
+};
+
+#else
+
+struct Codes {
+  v128_t low, high;  // 2 rows each, as int16
+
+  static Codes of(I8x16 codes) noexcept {
+    return {wasm_i16x8_extend_low_i8x16((v128_t)codes), wasm_i16x8_extend_high_i8x16((v128_t)codes)};
+  }
+  static Codes at(const std::uint8_t* codes) noexcept {
+    return {wasm_i16x8_load8x8(codes), wasm_i16x8_load8x8(codes + 8)};  // one instruction each
+  }
+};
+
+struct Quad {
+  v128_t x;  // as int16, twice
+
+  static Quad of(const std::int8_t* x) noexcept { return {wasm_i16x8_extend_low_i8x16((v128_t)splat4(x))}; }
+};
+
+struct Sums {
+  I32x4 low{}, high{};  // 2 rows each, of which either lane holds a part
+
+  void add(const Codes& w, const Quad& quad) noexcept {
+    low += (I32x4)wasm_i32x4_dot_i16x8(w.low, quad.x);
+    high += (I32x4)wasm_i32x4_dot_i16x8(w.high, quad.x);
+  }
+  void add(const Codes& w, I8x16 x) noexcept {
+    low += (I32x4)wasm_i32x4_dot_i16x8(w.low, wasm_i16x8_extend_low_i8x16((v128_t)x));
+    high += (I32x4)wasm_i32x4_dot_i16x8(w.high, wasm_i16x8_extend_high_i8x16((v128_t)x));
+  }
+  I32x4 total() const noexcept {
+    return (I32x4)wasm_i32x4_shuffle((v128_t)low, (v128_t)high, 0, 2, 4, 6) +
+           (I32x4)wasm_i32x4_shuffle((v128_t)low, (v128_t)high, 1, 3, 5, 7);
+  }
+};
+
+#endif
+
+}  // namespace tulle::simd128
+
+#endif
