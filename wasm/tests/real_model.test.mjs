@@ -67,15 +67,17 @@ describe('in Chromium', { skip: skip || noBrowser }, () => {
         const model = await tulle.loadModel(source, { threads: 1, sequenceLength: 1024 });
         const { text } = await model.generate(question, { maxNewTokens: 8 }).result;
         const median = (values) => values.sort((a, b) => a - b)[values.length >> 1];
-        const reaction = async (prompt, begin) => {
+        const ended = [];
+      const reaction = async (prompt, begin) => {
           const times = [];
           for (let round = 0; round < 3; ++round) {
             const generation = model.generate([round, ...prompt], { maxNewTokens: 500, ignoreEos: true });
             await begin(generation);
             const stopped = performance.now();
             generation.stop();
-            await generation.result;
+            const { finishReason, usage } = await generation.result;
             times.push(performance.now() - stopped);
+            ended.push([finishReason, usage.completionTokens > 0]);
           }
           return median(times);
         };
@@ -88,7 +90,7 @@ describe('in Chromium', { skip: skip || noBrowser }, () => {
         const prefill = await reaction(long, () => new Promise((resolve) => setTimeout(resolve, 300)));
         const variant = model.runtime.variant;
         await model.dispose();
-        return { text, decode, prefill, variant };
+        return { text, decode, prefill, variant, ended };
       },
       [`/real/${basename(realModel)}`, question],
     );
@@ -96,6 +98,9 @@ describe('in Chromium', { skip: skip || noBrowser }, () => {
       `${found.variant} stops in ${found.decode.toFixed(0)} ms in decode, ${found.prefill.toFixed(0)} ms in prefill`,
     );
     assert.match(found.text, /Paris/);
+    const inDecode = Array(3).fill(['cancelled', true]);
+    const inPrompt = Array(3).fill(['cancelled', false]);
+    assert.deepEqual(found.ended, [...inDecode, ...inPrompt]);
     assert.ok(found.decode <= 100, `${found.decode} ms in decode`);
     assert.ok(found.prefill <= 300, `${found.prefill} ms in prefill`);
   });
