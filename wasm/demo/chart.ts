@@ -20,7 +20,9 @@ export function barChart(measured: readonly Measured[]): SVGElement {
   ];
   const height = rows.length * 64;
   const label = rows
-    .map(({ title, value, text }) => `${title}: ${measured.map((each) => `${each.name} ${text(value(each))}`).join(', ')}`)
+    .map(
+      ({ title, value, text }) => `${title}: ${measured.map((each) => `${each.name} ${text(value(each))}`).join(', ')}`,
+    )
     .join('; ');
   const chart = shape('svg', { viewBox: `0 0 360 ${height}`, role: 'img', 'aria-label': label });
   rows.forEach(({ title, value, text }, row) => {

@@ -71,7 +71,8 @@ export class Chat {
       }
       const { text, usage, timings } = await generation.result;
       messages.push({ role: 'assistant', content: text });
-      speed.textContent = `${perSecond(timings.decodeTokensPerSecond)} written; ` +
+      speed.textContent =
+        `${perSecond(timings.decodeTokensPerSecond)} written; ` +
         `${usage.promptTokens - usage.cachedTokens} tokens read at ${perSecond(timings.prefillTokensPerSecond)}; ` +
         `memory ${megabytes(await model.memoryBytes())}`;
     } catch (error) {

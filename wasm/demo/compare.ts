@@ -7,7 +7,10 @@ import type { Picked } from './picker';
 
 const button = element<HTMLButtonElement>('compare');
 const summary = element('summary');
-const sides = [['dense', 'dense_i8'], ['sparse', 'auto']] as const;
+const sides = [
+  ['dense', 'dense_i8'],
+  ['sparse', 'auto'],
+] as const;
 const prompt = 'Once upon a time there was a weaver who';
 
 export interface Measured {
@@ -35,7 +38,8 @@ export function offerComparison(pause: () => Promise<void>, resume: () => Promis
       }
       element('chart').replaceChildren(barChart(measured));
       const [dense, sparse] = measured as [Measured, Measured];
-      summary.textContent = `Sparse writes ${(sparse.decode / dense.decode).toFixed(2)} times as fast as dense ` +
+      summary.textContent =
+        `Sparse writes ${(sparse.decode / dense.decode).toFixed(2)} times as fast as dense ` +
         `(${perSecond(sparse.decode)} against ${perSecond(dense.decode)}) and its weights take ` +
         `${megabytes(sparse.weights)} against ${megabytes(dense.weights)}.`;
     } catch (error) {
@@ -64,7 +68,12 @@ async function measure(name: 'dense' | 'sparse', load: () => Promise<Model>): Pr
     for await (const piece of generation) text.append(piece.text);
     const { timings } = await generation.result;
     const { info } = model;
-    return { name, decode: timings.decodeTokensPerSecond, prefill: timings.prefillTokensPerSecond, weights: info.weightBytes };
+    return {
+      name,
+      decode: timings.decodeTokensPerSecond,
+      prefill: timings.prefillTokensPerSecond,
+      weights: info.weightBytes,
+    };
   } finally {
     await model.dispose();
   }

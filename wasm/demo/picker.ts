@@ -37,7 +37,8 @@ export function offerModels(use: (picked: Picked) => Promise<void>): void {
       status.textContent = describe(name, model);
       await use({ model, again });
     } catch (error) {
-      if (aborting === controller) status.textContent = controller.signal.aborted ? 'Loading was ended.' : String(error);
+      if (aborting === controller)
+        status.textContent = controller.signal.aborted ? 'Loading was ended.' : String(error);
     } finally {
       if (aborting === controller) {
         element('loading').hidden = true;
@@ -81,6 +82,8 @@ function show({ phase, what, fraction, loadedBytes }: LoadProgress): void {
 function describe(name: string, { info, runtime }: Model): string {
   const count = runtime.threads === 1 ? '1 thread' : `${runtime.threads} threads`;
   const why = runtime.threadsNote && navigator.hardwareConcurrency > 1 ? ` (${runtime.threadsNote})` : '';
-  return `${name}: ${info.layers} layers, ${megabytes(info.weightBytes)} of weights; ${runtime.variant}, ${count}${why}; ` +
-    `loaded in ${(runtime.loadMs / 1000).toFixed(1)} s${runtime.fromCache ? ' from the cache' : ''}.`;
+  return (
+    `${name}: ${info.layers} layers, ${megabytes(info.weightBytes)} of weights; ${runtime.variant}, ${count}${why}; ` +
+    `loaded in ${(runtime.loadMs / 1000).toFixed(1)} s${runtime.fromCache ? ' from the cache' : ''}.`
+  );
 }

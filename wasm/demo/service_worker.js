@@ -4,12 +4,18 @@ const files = /* files */ [];
 const cacheName = `tulle-demo-${/* version */ 0}`;
 
 self.addEventListener('install', (event) => {
-  event.waitUntil(caches.open(cacheName).then((cache) => cache.addAll(files)).then(() => self.skipWaiting()));
+  event.waitUntil(
+    caches
+      .open(cacheName)
+      .then((cache) => cache.addAll(files))
+      .then(() => self.skipWaiting()),
+  );
 });
 
 self.addEventListener('activate', (event) => {
   const drop = async () => {
-    for (const name of await caches.keys()) if (name.startsWith('tulle-demo-') && name !== cacheName) await caches.delete(name);
+    for (const name of await caches.keys())
+      if (name.startsWith('tulle-demo-') && name !== cacheName) await caches.delete(name);
     await self.clients.claim();
   };
   event.waitUntil(drop());
@@ -19,6 +25,8 @@ self.addEventListener('fetch', (event) => {
   const { method, url } = event.request;
   const isOurs = files.some((file) => new URL(file, self.location).href === url.split(/[?#]/)[0]);
   if (method === 'GET' && isOurs) {
-    event.respondWith(caches.match(event.request, { cacheName, ignoreSearch: true }).then((kept) => kept ?? fetch(event.request)));
+    event.respondWith(
+      caches.match(event.request, { cacheName, ignoreSearch: true }).then((kept) => kept ?? fetch(event.request)),
+    );
   }
 });

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Puts the modules that wasm/native has built (in the folder TULLE_WASM, by default build/wasm/dist/wasm of the repository)
-// beside the compiled sources, compressed, and the licence into the package.
+// Puts the modules that wasm/native has built (in the folder TULLE_WASM, by default build/wasm/dist/wasm of the
+// repository) beside the compiled sources, compressed, and the licence into the package.
 import { copyFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -30,7 +30,10 @@ function glueOf(name) {
   replace("(await import('worker_threads'))", "process.getBuiltinModule('worker_threads')");
   // A bundler wants to see the options where they are used.
   const options = /var workerOptions=(\{[^}]*\});/.exec(glue)?.[1];
-  replace(`new URL("${name}.mjs",import.meta.url),workerOptions)`, `new URL("./${name}.mjs",import.meta.url),${options})`);
+  replace(
+    `new URL("${name}.mjs",import.meta.url),workerOptions)`,
+    `new URL("./${name}.mjs",import.meta.url),${options})`,
+  );
   return glue;
 }
 

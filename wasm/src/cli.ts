@@ -21,8 +21,13 @@ MODEL is a GGUF file, a Hugging Face directory, or the URL of one (which is kept
 example: tulle generate model.gguf "Once upon a time" --max-new-tokens 64`;
 
 const numbers = {
-  'max-new-tokens': 'maxNewTokens', temperature: 'temperature', 'top-p': 'topP', 'top-k': 'topK', 'min-p': 'minP',
-  'repetition-penalty': 'repetitionPenalty', seed: 'seed',
+  'max-new-tokens': 'maxNewTokens',
+  temperature: 'temperature',
+  'top-p': 'topP',
+  'top-k': 'topK',
+  'min-p': 'minP',
+  'repetition-penalty': 'repetitionPenalty',
+  seed: 'seed',
 } as const;
 
 function read() {
@@ -31,8 +36,16 @@ function read() {
   return parseArgs({
     allowPositionals: true,
     options: {
-      ...(Object.fromEntries(Object.keys(numbers).map((name) => [name, text])) as Record<keyof typeof numbers, typeof text>),
-      stop: text, threads: text, assembly: text, chat: flag, timings: flag, help: flag,
+      ...(Object.fromEntries(Object.keys(numbers).map((name) => [name, text])) as Record<
+        keyof typeof numbers,
+        typeof text
+      >),
+      stop: text,
+      threads: text,
+      assembly: text,
+      chat: flag,
+      timings: flag,
+      help: flag,
     },
   });
 }
@@ -79,7 +92,8 @@ async function main(): Promise<void> {
       console.error(
         `prompt: ${used.promptTokens} tokens, ${timings.prefillTokensPerSecond.toFixed(1)} per second; ` +
           `answer: ${used.completionTokens} tokens, ${timings.decodeTokensPerSecond.toFixed(1)} per second; ` +
-          `${model.runtime.variant}, threads: ${model.runtime.threads}`);
+          `${model.runtime.variant}, threads: ${model.runtime.threads}`,
+      );
     }
   } finally {
     await model.dispose();

@@ -39,7 +39,7 @@ export class Generation implements AsyncIterable<Piece> {
 
   async *[Symbol.asyncIterator](): AsyncGenerator<Piece, void, undefined> {
     try {
-      for (let next = 0; ; ) {
+      for (let next = 0; ;) {
         const piece = this.#pieces[next];
         if (piece) {
           ++next;

@@ -26,12 +26,12 @@ const browser: Platform = {
       terminate: () => worker.terminate(),
     };
   },
-  async prepare(source) {
+  async prepare(source, { signal }) {
     if (isUrl(source)) {
       const url = new URL(source, document.baseURI).href;
       if (new URL(url).pathname.endsWith('/')) return { source: { kind: 'directory_url', url }, transfer: [] };
     }
-    return workerSource(source, fileOf);
+    return workerSource(source, (each, transfer) => fileOf(each, transfer, signal));
   },
 };
 
@@ -39,13 +39,16 @@ function isUrl(source: unknown): source is string | URL {
   return typeof source === 'string' || source instanceof URL;
 }
 
-async function fileOf(source: FileSource, transfer: Transferable[]) {
+async function fileOf(source: FileSource, transfer: Transferable[], signal?: AbortSignal) {
   if (isUrl(source)) {
     const url = new URL(source, document.baseURI).href;
     return { kind: 'url', name: baseName(url), url } as const;
   }
   // The browser may keep a blob on disk, and a worker can read any part of it.
-  if (source instanceof ReadableStream) return localFile(await new Response(source).blob(), transfer);
+  if (source instanceof ReadableStream) {
+    const stream = source.pipeThrough(new TransformStream(), signal ? { signal } : {});
+    return localFile(await new Response(stream).blob(), transfer);
+  }
   return localFile(source, transfer);
 }
 

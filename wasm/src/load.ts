@@ -21,7 +21,10 @@ export async function load(platform: Platform, source: ModelSource, options: Loa
   const { signal, onProgress } = options;
   signal?.throwIfAborted();
   checkOptions(options);
-  const prepared = await platform.prepare(source, options);
+  const prepared = await platform.prepare(source, options).catch((error) => {
+    signal?.throwIfAborted(); // streams put other errors around the signal's reason
+    throw error;
+  });
   signal?.throwIfAborted();
   const request: LoadRequest = {
     source: prepared.source,
@@ -53,10 +56,12 @@ export async function load(platform: Platform, source: ModelSource, options: Loa
   } catch (error) {
     // A download that was ended is put away for the next try; packing weights does not listen, and is cut off.
     const late = setTimeout(end, graceMs);
-    answer.catch(() => {}).finally(() => {
-      clearTimeout(late);
-      end();
-    });
+    answer
+      .catch(() => {})
+      .finally(() => {
+        clearTimeout(late);
+        end();
+      });
     throw error;
   } finally {
     signal?.removeEventListener('abort', abort);

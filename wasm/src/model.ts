@@ -8,7 +8,14 @@ import { promptOf, requestOptions } from './prompt.js';
 import type { Loaded } from './protocol.js';
 import { Session } from './session.js';
 import type {
-  DecodeOptions, EncodeOptions, GenerateOptions, Message, ModelInfo, Prompt, Runtime, SessionOptions,
+  DecodeOptions,
+  EncodeOptions,
+  GenerateOptions,
+  Message,
+  ModelInfo,
+  Prompt,
+  Runtime,
+  SessionOptions,
 } from './types.js';
 
 /** A model in a worker of its own, with its tokenizer and chat template. `dispose` gives all of it up. */

@@ -1,8 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the page and the worker of an engine say to each other.
 import type {
-  DecodeOptions, EncodeOptions, GenerateOptions, GenerationResult, LoadProgress, Message, ModelInfo, Piece, Runtime,
-  SessionOptions, Variant,
+  DecodeOptions,
+  EncodeOptions,
+  GenerateOptions,
+  GenerationResult,
+  LoadProgress,
+  Message,
+  ModelInfo,
+  Piece,
+  Runtime,
+  SessionOptions,
+  Variant,
 } from './types.js';
 
 /** A source as it goes to the worker. */
@@ -35,9 +44,7 @@ export interface Loaded {
 }
 
 export type WorkerPrompt =
-  | { readonly text: string }
-  | { readonly messages: readonly Message[] }
-  | { readonly tokens: Int32Array };
+  { readonly text: string } | { readonly messages: readonly Message[] } | { readonly tokens: Int32Array };
 
 /** Session 0 is that of Model.generate. */
 export interface GenerateRequest {
@@ -72,8 +79,7 @@ export type CallName = keyof Calls;
 export type WorkerEvent = { readonly progress: LoadProgress } | { readonly pieces: readonly Piece[] };
 
 export type ToWorker =
-  | { readonly id: number; readonly call: CallName; readonly argument: unknown }
-  | { readonly cancel: number };
+  { readonly id: number; readonly call: CallName; readonly argument: unknown } | { readonly cancel: number };
 
 export type FromWorker =
   | { readonly id: number; readonly event: WorkerEvent }

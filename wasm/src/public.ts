@@ -5,6 +5,20 @@ export { Generation } from './generation.js';
 export { Model } from './model.js';
 export { Session } from './session.js';
 export type {
-  DecodeOptions, EncodeOptions, FileSource, FinishReason, GenerateOptions, GenerationResult, LoadOptions, LoadProgress,
-  Message, ModelInfo, ModelSource, Piece, Prompt, Runtime, SessionOptions, Variant,
+  DecodeOptions,
+  EncodeOptions,
+  FileSource,
+  FinishReason,
+  GenerateOptions,
+  GenerationResult,
+  LoadOptions,
+  LoadProgress,
+  Message,
+  ModelInfo,
+  ModelSource,
+  Piece,
+  Prompt,
+  Runtime,
+  SessionOptions,
+  Variant,
 } from './types.js';

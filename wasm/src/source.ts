@@ -35,7 +35,10 @@ export function localFile(source: Blob | ArrayBuffer | Uint8Array<ArrayBuffer>, 
   }
   const bytes = source instanceof ArrayBuffer ? new Uint8Array(source) : source;
   if (!(bytes instanceof Uint8Array)) {
-    throw new TulleError('invalid_argument', 'the source is no URL, File, Blob, ArrayBuffer, Uint8Array or ReadableStream');
+    throw new TulleError(
+      'invalid_argument',
+      'the source is no URL, File, Blob, ArrayBuffer, Uint8Array or ReadableStream',
+    );
   }
   if (bytes.byteLength === bytes.buffer.byteLength) transfer.push(bytes.buffer);
   return { kind: 'bytes', name: 'model.gguf', bytes };

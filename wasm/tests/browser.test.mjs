@@ -16,13 +16,15 @@ const greedy = { maxNewTokens: 32, ignoreEos: true };
 async function memoryOf(browser) {
   const session = await browser.newBrowserCDPSession();
   const { processInfo } = await session.send('SystemInfo.getProcessInfo');
-  const sizes = processInfo.filter(({ type }) => type === 'renderer').map(({ id }) =>
-    Number(/VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${id}/status`, 'utf8'))[1]));
+  const sizes = processInfo
+    .filter(({ type }) => type === 'renderer')
+    .map(({ id }) => Number(/VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${id}/status`, 'utf8'))[1]));
   return Math.round(sizes.reduce((sum, size) => sum + size, 0) / 1000);
 }
 
 async function until(isTrue) {
-  for (const end = Date.now() + 5000; !isTrue() && Date.now() < end; ) await new Promise((resolve) => setTimeout(resolve, 20));
+  for (const end = Date.now() + 5000; !isTrue() && Date.now() < end;)
+    await new Promise((resolve) => setTimeout(resolve, 20));
   assert.ok(isTrue());
 }
 
@@ -37,7 +39,8 @@ describe('Chromium', { skip: noBrowser }, () => {
       const path = name.endsWith('.gguf') ? `/models/${name}` : `/models/${name}/`;
       const { tokens, runtime } = await page.evaluate(
         ([source, options, tokens, generation]) => generate(source, options, tokens, generation),
-        [path, { assembly, threads: 1 }, prompt, { maxNewTokens: expected.length, ignoreEos: true }]);
+        [path, { assembly, threads: 1 }, prompt, { maxNewTokens: expected.length, ignoreEos: true }],
+      );
       assert.deepEqual(tokens, expected, `${name} as ${assembly}`);
       assert.equal(runtime.variant, 'relaxed');
     }
@@ -51,7 +54,8 @@ describe('Chromium', { skip: noBrowser }, () => {
         for (const threads of [1, 2]) {
           const { logits, runtime } = await page.evaluate(
             ([options, tokens, generation]) => generate('/models/gguf/q8_0.gguf', options, tokens, generation),
-            [{ assembly, variant, threads }, tiny.prompt, greedy]);
+            [{ assembly, variant, threads }, tiny.prompt, greedy],
+          );
           assert.deepEqual([runtime.variant, runtime.threads], [variant, threads]);
           found.set(`${variant} ${threads}`, logits);
         }
@@ -59,7 +63,9 @@ describe('Chromium', { skip: noBrowser }, () => {
       const model = keep(await loadModel(tiny.path, { assembly, threads: 1 }));
       const session = keep(await model.session());
       await session.generate(tiny.prompt, { ...greedy, keepLogits: true }).result;
-      const node = createHash('sha256').update(new Uint8Array((await session.logits()).buffer)).digest('hex');
+      const node = createHash('sha256')
+        .update(new Uint8Array((await session.logits()).buffer))
+        .digest('hex');
       assert.deepEqual([...found.values()], Array(4).fill(node), assembly);
     }
   });
@@ -67,7 +73,9 @@ describe('Chromium', { skip: noBrowser }, () => {
   test('a page that is not isolated has one thread, and says why', async () => {
     const page = await site.page();
     const { tokens, runtime } = await page.evaluate(
-      ([tokens, generation]) => generate('/models/gguf/q8_0.gguf', { threads: 4 }, tokens, generation), [tiny.prompt, greedy]);
+      ([tokens, generation]) => generate('/models/gguf/q8_0.gguf', { threads: 4 }, tokens, generation),
+      [tiny.prompt, greedy],
+    );
     assert.deepEqual(tokens, tiny.greedy);
     assert.equal(runtime.threads, 1);
     assert.match(runtime.threadsNote, /Cross-Origin-Opener-Policy/);
@@ -75,21 +83,29 @@ describe('Chromium', { skip: noBrowser }, () => {
 
   test('every kind of source gives the same model', async () => {
     const page = await site.page();
-    const found = await page.evaluate(async ([tokens, generation]) => {
-      const path = '/models/gguf/q8_0.gguf';
-      const bytes = await bytesOf(path);
-      const picked = new File([bytes], 'tiny.gguf');
-      const sources = {
-        path, URL: new URL(path, location.href), File: picked, Blob: new Blob([bytes]), ArrayBuffer: bytes.slice(),
-        Uint8Array: new Uint8Array(bytes.slice()), stream: new Blob([bytes]).stream(),
-        pieces: [picked.slice(0, 50_000), picked.slice(50_000, 70_000), picked.slice(70_000)],
-      };
-      const found = {};
-      for (const [kind, source] of Object.entries(sources)) {
-        found[kind] = (await generate(source, { threads: 1 }, tokens, generation)).tokens;
-      }
-      return found;
-    }, [tiny.prompt, greedy]);
+    const found = await page.evaluate(
+      async ([tokens, generation]) => {
+        const path = '/models/gguf/q8_0.gguf';
+        const bytes = await bytesOf(path);
+        const picked = new File([bytes], 'tiny.gguf');
+        const sources = {
+          path,
+          URL: new URL(path, location.href),
+          File: picked,
+          Blob: new Blob([bytes]),
+          ArrayBuffer: bytes.slice(),
+          Uint8Array: new Uint8Array(bytes.slice()),
+          stream: new Blob([bytes]).stream(),
+          pieces: [picked.slice(0, 50_000), picked.slice(50_000, 70_000), picked.slice(70_000)],
+        };
+        const found = {};
+        for (const [kind, source] of Object.entries(sources)) {
+          found[kind] = (await generate(source, { threads: 1 }, tokens, generation)).tokens;
+        }
+        return found;
+      },
+      [tiny.prompt, greedy],
+    );
     assert.equal(Object.keys(found).length, 8);
     for (const [kind, tokens] of Object.entries(found)) assert.deepEqual(tokens, tiny.greedy, kind);
   });
@@ -97,31 +113,40 @@ describe('Chromium', { skip: noBrowser }, () => {
   test('files of a directory that were picked', async () => {
     const { prompt, greedy: expected } = facts('codegen-tiny');
     const page = await site.page();
-    const { tokens } = await page.evaluate(async ([names, tokens, generation]) => {
-      const files = [];
-      for (const name of names) files.push(new File([await bytesOf(`/models/codegen-tiny/${name}`)], name));
-      return generate(files, { threads: 1 }, tokens, generation);
-    }, [directoryFiles, prompt, greedy]);
+    const { tokens } = await page.evaluate(
+      async ([names, tokens, generation]) => {
+        const files = [];
+        for (const name of names) files.push(new File([await bytesOf(`/models/codegen-tiny/${name}`)], name));
+        return generate(files, { threads: 1 }, tokens, generation);
+      },
+      [directoryFiles, prompt, greedy],
+    );
     assert.deepEqual(tokens, expected);
   });
 
-  test('an abort ends loading while it downloads and while it packs', async () => {
+  test('an abort ends loading while it downloads, packs, or waits for a stream', async () => {
     const page = await site.page();
     const outcomes = await page.evaluate(async () => {
       const outcomes = [];
       for (const phase of ['download', 'load']) {
         const controller = new AbortController();
         const load = tulle.loadModel('/models/gguf/q8_0.gguf', {
-          signal: controller.signal, threads: 1, onProgress: (progress) => progress.phase === phase && controller.abort(),
+          signal: controller.signal,
+          threads: 1,
+          onProgress: (progress) => progress.phase === phase && controller.abort(),
         });
         outcomes.push((await failure(load)).name);
       }
+      const endless = new ReadableStream({ pull: () => new Promise(() => {}) });
+      const controller = new AbortController();
+      setTimeout(() => controller.abort(), 20);
+      outcomes.push((await failure(tulle.loadModel(endless, { signal: controller.signal }))).name);
       const model = await tulle.loadModel('/models/gguf/q8_0.gguf', { threads: 1 });
       outcomes.push(model.runtime.fromCache);
       await model.dispose();
       return outcomes;
     });
-    assert.deepEqual(outcomes, ['AbortError', 'AbortError', true]);
+    assert.deepEqual(outcomes, ['AbortError', 'AbortError', 'AbortError', true]);
   });
 
   test('break, stop() and an abort end a generation, in the prompt too; the page never blocks', async () => {
@@ -172,13 +197,17 @@ describe('Chromium', { skip: noBrowser }, () => {
 
   test('100 models loaded and disposed of leave nothing', async () => {
     const page = await site.page(site.isolated);
-    const cycles = (count, threads) => page.evaluate(async ([prompt, count, threads]) => {
-      for (let cycle = 0; cycle < count; ++cycle) {
-        const model = await tulle.loadModel('/models/gguf/q8_0.gguf', { threads });
-        await model.generate(prompt, { maxNewTokens: 2, ignoreEos: true }).result;
-        await model.dispose();
-      }
-    }, [tiny.prompt, count, threads]);
+    const cycles = (count, threads) =>
+      page.evaluate(
+        async ([prompt, count, threads]) => {
+          for (let cycle = 0; cycle < count; ++cycle) {
+            const model = await tulle.loadModel('/models/gguf/q8_0.gguf', { threads });
+            await model.generate(prompt, { maxNewTokens: 2, ignoreEos: true }).result;
+            await model.dispose();
+          }
+        },
+        [tiny.prompt, count, threads],
+      );
     await cycles(10, 2);
     const before = await memoryOf(site.browser);
     await cycles(90, 1);

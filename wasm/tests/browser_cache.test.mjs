@@ -18,7 +18,8 @@ describe('the cache in Chromium', { skip: noBrowser }, () => {
   async function loadsWell(page, options = {}) {
     const { tokens, runtime } = await page.evaluate(
       ([options, tokens, generation]) => generate('/models/gguf/q8_0.gguf', options, tokens, generation),
-      [{ threads: 1, ...options }, tiny.prompt, greedy]);
+      [{ threads: 1, ...options }, tiny.prompt, greedy],
+    );
     assert.deepEqual(tokens, tiny.greedy);
     return runtime;
   }
@@ -36,19 +37,20 @@ describe('the cache in Chromium', { skip: noBrowser }, () => {
   }
 
   /** Changes the stored model: its bytes, or their number. */
-  const spoil = (page, change) => page.evaluate(async (change) => {
-    const root = await navigator.storage.getDirectory();
-    const folder = await root.getDirectoryHandle('tulle-models');
-    for await (const [name, handle] of folder) {
-      if (name.includes('.')) continue;
-      const bytes = new Uint8Array(await (await handle.getFile()).arrayBuffer());
-      const file = await handle.createWritable();
-      if (change === 'flip') bytes[bytes.length - 100] ^= 1;
-      if (change === 'garbage') bytes.fill(0x55);
-      await file.write(change === 'cut' ? bytes.slice(0, 1000) : bytes);
-      await file.close();
-    }
-  }, change);
+  const spoil = (page, change) =>
+    page.evaluate(async (change) => {
+      const root = await navigator.storage.getDirectory();
+      const folder = await root.getDirectoryHandle('tulle-models');
+      for await (const [name, handle] of folder) {
+        if (name.includes('.')) continue;
+        const bytes = new Uint8Array(await (await handle.getFile()).arrayBuffer());
+        const file = await handle.createWritable();
+        if (change === 'flip') bytes[bytes.length - 100] ^= 1;
+        if (change === 'garbage') bytes.fill(0x55);
+        await file.write(change === 'cut' ? bytes.slice(0, 1000) : bytes);
+        await file.close();
+      }
+    }, change);
 
   test('the second load needs no server, also in another page of the site', async () => {
     const context = await site.context();
@@ -67,8 +69,13 @@ describe('the cache in Chromium', { skip: noBrowser }, () => {
     const page = await site.page();
     site.plain.faults.cutAfter = 40_000;
     await loadsWell(page);
-    assert.deepEqual(site.plain.modelRequests().slice(1).map(({ status, ifRange }) => [status, !!ifRange]),
-      Array(site.plain.modelRequests().length - 1).fill([206, true]));
+    assert.deepEqual(
+      site.plain
+        .modelRequests()
+        .slice(1)
+        .map(({ status, ifRange }) => [status, !!ifRange]),
+      Array(site.plain.modelRequests().length - 1).fill([206, true]),
+    );
 
     await page.evaluate(() => tulle.clearCache());
     site.plain.reset();
@@ -97,7 +104,8 @@ describe('the cache in Chromium', { skip: noBrowser }, () => {
     other.faults.cutAfter = 40_000;
     const { tokens } = await page.evaluate(
       ([url, tokens, generation]) => generate(url, { threads: 1 }, tokens, generation),
-      [other.url + '/models/gguf/q8_0.gguf', tiny.prompt, greedy]);
+      [other.url + '/models/gguf/q8_0.gguf', tiny.prompt, greedy],
+    );
     assert.deepEqual(tokens, tiny.greedy);
     const answers = other.modelRequests();
     assert.equal(answers.at(-1).status, 206);
@@ -117,7 +125,8 @@ describe('the cache in Chromium', { skip: noBrowser }, () => {
     assert.equal((await loadsWell(page, { integrity })).fromCache, true);
     assert.equal(site.plain.modelRequests().length, 4);
     const wrong = await page.evaluate(() =>
-      failure(tulle.loadModel('/models/gguf/q8_0.gguf', { threads: 1, integrity: '0'.repeat(64) })));
+      failure(tulle.loadModel('/models/gguf/q8_0.gguf', { threads: 1, integrity: '0'.repeat(64) })),
+    );
     assert.equal(wrong.code, 'integrity');
   });
 
@@ -133,23 +142,35 @@ describe('the cache in Chromium', { skip: noBrowser }, () => {
     const context = await site.context();
     const [first, second] = [await site.page(site.plain, context), await site.page(site.plain, context)];
     site.plain.faults.chunkDelayMs = 30;
-    const started = first.evaluate(() => new Promise((resolve) => {
-      tulle.loadModel('/models/gguf/q8_0.gguf', { threads: 1, onProgress: ({ loadedBytes }) => loadedBytes > 30_000 && resolve() });
-    }));
+    const started = first.evaluate(
+      () =>
+        new Promise((resolve) => {
+          tulle.loadModel('/models/gguf/q8_0.gguf', {
+            threads: 1,
+            onProgress: ({ loadedBytes }) => loadedBytes > 30_000 && resolve(),
+          });
+        }),
+    );
     await started;
     const next = loadsWell(second);
     await first.close();
     site.plain.faults.chunkDelayMs = 0;
     await next;
-    assert.deepEqual(site.plain.modelRequests().map(({ status }) => status), [200, 206]);
+    assert.deepEqual(
+      site.plain.modelRequests().map(({ status }) => status),
+      [200, 206],
+    );
   });
 
   test('storage that is too small is named, and nothing is left in it', async () => {
     const page = await site.page();
     const session = await page.context().newCDPSession(page);
     await session.send('Storage.overrideQuotaForOrigin', { origin: site.plain.url, quotaSize: Math.floor(size / 2) });
-    const load = (options) => page.evaluate(
-      (options) => failure(tulle.loadModel('/models/gguf/q8_0.gguf', { threads: 1, ...options })), options);
+    const load = (options) =>
+      page.evaluate(
+        (options) => failure(tulle.loadModel('/models/gguf/q8_0.gguf', { threads: 1, ...options })),
+        options,
+      );
     assert.equal((await load({})).code, 'quota');
     const names = await page.evaluate(async () => {
       const folder = await (await navigator.storage.getDirectory()).getDirectoryHandle('tulle-models');

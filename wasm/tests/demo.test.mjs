@@ -14,7 +14,10 @@ describe('the demo page', { skip: noBrowser }, () => {
   let browser, server, context, page;
   const problems = [];
   before(async () => {
-    for (const command of ['node_modules/typescript/bin/tsc -p demo', 'node_modules/vite/bin/vite.js build demo --logLevel error']) {
+    for (const command of [
+      'node_modules/typescript/bin/tsc -p demo',
+      'node_modules/vite/bin/vite.js build demo --logLevel error',
+    ]) {
       execFileSync(process.execPath, command.split(' '), { cwd: wasm, stdio: 'pipe' });
     }
     browser = await launch();
@@ -32,20 +35,27 @@ describe('the demo page', { skip: noBrowser }, () => {
 
   const load = async () => {
     await page.locator('#files').setInputFiles(textModel.path);
-    await page.waitForFunction(() => /layers/.test(document.querySelector('#status').textContent), null, { timeout: 20_000 });
+    await page.waitForFunction(() => /layers/.test(document.querySelector('#status').textContent), null, {
+      timeout: 20_000,
+    });
   };
 
   test('a model is picked, and its threads are chosen', async () => {
     await page.locator('#threads').selectOption('2');
     await load();
-    assert.match(await page.locator('#status').textContent(), /q4_1\.gguf: 2 layers, .* MB of weights; relaxed, 2 threads; loaded in/);
+    assert.match(
+      await page.locator('#status').textContent(),
+      /q4_1\.gguf: 2 layers, .* MB of weights; relaxed, 2 threads; loaded in/,
+    );
   });
 
   test('a message is answered, with figures, and another one is stopped', async () => {
     await page.locator('#tokens').fill('40');
     await page.locator('#message').fill('Once upon a time');
     await page.keyboard.press('Enter');
-    await page.waitForFunction(() => /tokens\/s written; .* memory \d+ MB/.test(document.querySelector('#speed').textContent));
+    await page.waitForFunction(() =>
+      /tokens\/s written; .* memory \d+ MB/.test(document.querySelector('#speed').textContent),
+    );
     assert.equal(await page.locator('.assistant').count(), 1);
     await page.locator('#tokens').fill('4000');
     await page.locator('#message').fill('Again');
@@ -62,7 +72,9 @@ describe('the demo page', { skip: noBrowser }, () => {
 
   test('dense and sparse are compared, and the chat goes on', async () => {
     await page.locator('#compare').click();
-    await page.waitForFunction(() => /times as fast/.test(document.querySelector('#summary').textContent), null, { timeout: 30_000 });
+    await page.waitForFunction(() => /times as fast/.test(document.querySelector('#summary').textContent), null, {
+      timeout: 30_000,
+    });
     assert.equal(await page.locator('#chart rect').count(), 6);
     assert.match(await page.locator('#chart svg').getAttribute('aria-label'), /writing: dense .* tokens\/s, sparse/);
     await page.waitForFunction(() => !document.querySelector('#send').disabled);
@@ -80,7 +92,8 @@ describe('the demo page', { skip: noBrowser }, () => {
       width: document.documentElement.scrollWidth,
       background: getComputedStyle(document.body).backgroundColor,
       unnamed: [...document.querySelectorAll('input, select, textarea, button')].filter(
-        (control) => !control.labels?.length && !control.textContent.trim()).length,
+        (control) => !control.labels?.length && !control.textContent.trim(),
+      ).length,
     }));
     assert.ok(facts.width <= 360, `${facts.width} px wide`);
     assert.equal(facts.unnamed, 0);

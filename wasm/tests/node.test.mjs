@@ -23,6 +23,18 @@ for (const { name, assembly, path, prompt, greedy: expected } of contract()) {
   });
 }
 
+test('sparse int8 gives the bits of dense int8', async () => {
+  const { path, prompt } = facts('llama-tiny-int8');
+  const logitsOf = async (assembly) => {
+    const model = keep(await loadModel(path, { ...one, assembly }));
+    const session = keep(await model.session());
+    await session.generate(prompt, { ...greedy, keepLogits: true }).result;
+    return session.logits();
+  };
+  const dense = await logitsOf('dense_i8');
+  for (const assembly of ['i8', 'bitmask_i8']) assert.deepEqual(await logitsOf(assembly), dense, assembly);
+});
+
 test('every kind of source gives the same model', async () => {
   const bytes = readFileSync(tiny.path);
   const copy = () => bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.length);
@@ -56,7 +68,10 @@ test('an ArrayBuffer is given away, not copied', async () => {
 });
 
 test('what is no model is an error that says so', async () => {
-  await assert.rejects(loadModel('/no/such/model.gguf'), (error) => error instanceof TulleError && error.code === 'not_found');
+  await assert.rejects(
+    loadModel('/no/such/model.gguf'),
+    (error) => error instanceof TulleError && error.code === 'not_found',
+  );
   await assert.rejects(loadModel(new ArrayBuffer(64), one), (error) => error instanceof TulleError);
   await assert.rejects(loadModel(tiny.path, { ...one, assembly: 'nonsense' }), { code: 'invalid_argument' });
   await assert.rejects(loadModel(tiny.path, { threads: 0 }), { code: 'invalid_argument' });
@@ -141,7 +156,10 @@ test('a session goes on, forgets, forks and comes back', async () => {
   assert.equal(logits.indexOf(Math.max(...logits)), tiny.greedy[2]);
   const saved = await session.save();
   const fork = keep(await session.fork());
-  assert.deepEqual(await tokensOf(session, [tiny.greedy[2]].slice(1), { ...greedy, maxNewTokens: 5 }).catch((error) => error.code), 'invalid_argument');
+  assert.deepEqual(
+    await tokensOf(session, [tiny.greedy[2]].slice(1), { ...greedy, maxNewTokens: 5 }).catch((error) => error.code),
+    'invalid_argument',
+  );
   await session.truncate(5);
   assert.deepEqual([...(await session.history())], tiny.prompt.slice(0, 5));
   assert.deepEqual([...(await fork.history())], [...tiny.prompt, ...tiny.greedy.slice(0, 3)]);
@@ -161,9 +179,12 @@ test('leaving the loop, stop() and an abort end a generation; the model goes on'
 
   const controller = new AbortController();
   const aborted = model.generate(tiny.prompt, { ...long, signal: controller.signal });
-  await assert.rejects(async () => {
-    for await (const _ of aborted) controller.abort();
-  }, { name: 'AbortError' });
+  await assert.rejects(
+    async () => {
+      for await (const _ of aborted) controller.abort();
+    },
+    { name: 'AbortError' },
+  );
   await assert.rejects(aborted.result, { name: 'AbortError' });
   await assert.rejects(model.generate(tiny.prompt, { signal: AbortSignal.abort() }).text(), { name: 'AbortError' });
 
@@ -225,15 +246,22 @@ test('a program ends by itself when nothing is under way', { timeout: 20_000 }, 
     const model = await loadModel(${JSON.stringify(tiny.path)}, { threads: 2 });
     console.log((await model.generate([1, 2], { maxNewTokens: 2, ignoreEos: true }).result).tokens.length);`;
   const { stdout, status } = spawnSync(process.execPath, ['--input-type=module', '--eval', program], {
-    cwd: new URL('..', import.meta.url), encoding: 'utf8', timeout: 15_000,
+    cwd: new URL('..', import.meta.url),
+    encoding: 'utf8',
+    timeout: 15_000,
   });
   assert.deepEqual([stdout, status], ['2\n', 0]);
 });
 
 test('a Hugging Face directory needs its files only', async () => {
   const { prompt, greedy: expected, path } = facts('llama-tiny-gqa');
-  const names = ['config.json', 'generation_config.json', 'model.safetensors.index.json',
-    'model-00001-of-00002.safetensors', 'model-00002-of-00002.safetensors'];
+  const names = [
+    'config.json',
+    'generation_config.json',
+    'model.safetensors.index.json',
+    'model-00001-of-00002.safetensors',
+    'model-00002-of-00002.safetensors',
+  ];
   const files = names.map((name) => new File([readFileSync(`${path}/${name}`)], name));
   const model = keep(await loadModel(files, one));
   assert.deepEqual(await tokensOf(model, prompt, { maxNewTokens: expected.length, ignoreEos: true }), expected);

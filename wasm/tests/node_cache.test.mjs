@@ -24,7 +24,10 @@ beforeEach(() => {
   options = { threads: 1, cache };
 });
 const url = () => `${server.url}/models/gguf/q8_0.gguf`;
-const cached = (ending) => readdirSync(cache).filter((name) => name.endsWith(ending)).map((name) => join(cache, name));
+const cached = (ending) =>
+  readdirSync(cache)
+    .filter((name) => name.endsWith(ending))
+    .map((name) => join(cache, name));
 const dataFile = () => cached('').find((path) => !/\.\w+$/.test(path));
 
 async function loadsWell(source = url(), more = {}) {
@@ -50,7 +53,10 @@ test('a connection that is cut goes on where it was', async () => {
   await loadsWell();
   const requests = server.modelRequests();
   assert.ok(requests.length >= 3);
-  assert.deepEqual(requests.slice(1).map(({ status }) => status), Array(requests.length - 1).fill(206));
+  assert.deepEqual(
+    requests.slice(1).map(({ status }) => status),
+    Array(requests.length - 1).fill(206),
+  );
   assert.ok(requests.slice(1).every(({ range, ifRange }) => range && ifRange));
 });
 
@@ -77,7 +83,9 @@ test('a server that ignores Range, and one whose file changed, start anew', asyn
     server.faults.chunkDelayMs = 1;
     const controller = new AbortController();
     const onProgress = ({ loadedBytes }) => loadedBytes >= 30_000 && controller.abort();
-    await assert.rejects(loadModel(url(), { ...options, signal: controller.signal, onProgress }), { name: 'AbortError' });
+    await assert.rejects(loadModel(url(), { ...options, signal: controller.signal, onProgress }), {
+      name: 'AbortError',
+    });
     await new Promise((resolve) => setTimeout(resolve, 200));
     delete server.faults.cutAfter;
     Object.assign(server.faults, fault);
@@ -116,7 +124,9 @@ test('a hash finds a flipped bit in the cache, and a server with another file', 
   bytes[size - 100] ^= 1;
   writeFileSync(dataFile(), bytes);
   assert.equal((await loadsWell(url(), { integrity })).fromCache, false);
-  await assert.rejects(loadModel(url(), { ...options, integrity: { 'q8_0.gguf': '0'.repeat(64) } }), { code: 'integrity' });
+  await assert.rejects(loadModel(url(), { ...options, integrity: { 'q8_0.gguf': '0'.repeat(64) } }), {
+    code: 'integrity',
+  });
   assert.equal(dataFile(), undefined, 'what is not meant is not kept');
   await assert.rejects(loadModel(tiny.path, { integrity: '0'.repeat(64) }), { code: 'integrity' });
 });
@@ -151,7 +161,7 @@ test('loads at once, in this process and in another, download once', async () =>
   assert.deepEqual(cached('.lock'), []);
 });
 
-test('a lock of a process that has ended is nobody\'s', async () => {
+test("a lock of a process that has ended is nobody's", async () => {
   await loadsWell();
   const { pid } = await new Promise((resolve) => {
     const child = execFile(process.execPath, ['--eval', '']);

@@ -1,8 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // A folder of the file system, in Node.
 import {
-  closeSync, existsSync, fstatSync, ftruncateSync, mkdirSync, openSync, readFileSync, readSync, renameSync, rmSync,
-  statfsSync, writeFileSync, writeSync,
+  closeSync,
+  existsSync,
+  fstatSync,
+  ftruncateSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  readSync,
+  renameSync,
+  rmSync,
+  statfsSync,
+  writeFileSync,
+  writeSync,
 } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
@@ -23,7 +34,7 @@ export function openFile(path: string, flags: 'r' | 'r+' = 'r'): StoredFile {
       return done;
     },
     write(bytes, offset) {
-      for (let done = 0; done < bytes.length; ) {
+      for (let done = 0; done < bytes.length;) {
         done += named(() => writeSync(descriptor, bytes, done, bytes.length - done, offset + done));
       }
     },

@@ -86,7 +86,7 @@ class Opfs implements Storage {
       size: () => file.getSize(),
       read: (into, offset) => named(() => file.read(into, { at: offset })),
       write(bytes, offset) {
-        for (let done = 0; done < bytes.length; ) {
+        for (let done = 0; done < bytes.length;) {
           const written = named(() => file.write(bytes.subarray(done), { at: offset + done }));
           // Chromium does not throw when the storage is full, but gives back an error number.
           if (!(written > 0 && written <= bytes.length - done)) throw new TulleError('quota', full);

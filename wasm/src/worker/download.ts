@@ -24,7 +24,7 @@ export async function download(storage: Storage, key: string, url: string, optio
   const part = `${key}.part`;
   const file = await storage.create(part);
   try {
-    for (let failures = 0, most = file.size(); ; ) {
+    for (let failures = 0, most = file.size(); ;) {
       try {
         if (await transfer(storage, key, url, file, options)) break;
       } catch (error) {
@@ -81,7 +81,7 @@ async function transfer(
   }
   let done = file.size();
   report(done, entry?.size);
-  for (const reader = response.body.getReader(); ; ) {
+  for (const reader = response.body.getReader(); ;) {
     const { done: ended, value } = await reader.read();
     if (ended) break;
     file.write(value, done);

@@ -1,60 +1,60 @@
 // SPDX-License-Identifier: Apache-2.0
 // The C ABI, one function a call.
-import { TulleError, type TulleErrorCode } from '../error.js';
 import type {
-  DecodeOptions, EncodeOptions, FinishReason, GenerateOptions, Message, ModelInfo, Piece, SessionOptions,
+  DecodeOptions,
+  EncodeOptions,
+  FinishReason,
+  GenerateOptions,
+  Message,
+  ModelInfo,
+  Piece,
+  SessionOptions,
 } from '../types.js';
 import { writeGenerateOptions } from './generate_options.js';
-import { Memory, type Scope } from './memory.js';
-import type { NativeModule } from './native_module.js';
+import type { Scope } from './memory.js';
+import { NativeCalls } from './native_calls.js';
 import type { OpenFile } from './open_file.js';
 
-const ok = 0;
 const end = 31;
-const bufferTooSmall = 22;
 const flags = {
-  hasTokenizer: 1, hasChatTemplate: 2, addSpecialTokens: 1, plainText: 2, skipSpecialTokens: 4, addGenerationPrompt: 1,
+  hasTokenizer: 1,
+  hasChatTemplate: 2,
+  addSpecialTokens: 1,
+  plainText: 2,
+  skipSpecialTokens: 4,
+  addGenerationPrompt: 1,
 };
-const finishReasons: readonly (FinishReason | undefined)[] = [undefined, 'stop', 'length', 'capacity', , 'cancelled'];
+const finishReasons: readonly (FinishReason | undefined)[] = [undefined, 'stop', 'length', 'capacity', undefined, 'cancelled'];
 
-type Variable = (buffer: number, capacity: number, size: number, error: number) => number;
-
-export class Engine {
-  readonly #module: NativeModule;
-  readonly #memory: Memory;
+export class Engine extends NativeCalls {
   #model = 0;
 
-  constructor(module: NativeModule) {
-    this.#module = module;
-    this.#memory = new Memory(module);
-  }
-
   version(): string {
-    return this.#constant(this.#module._tulle_version());
+    return this.constant(this.module._tulle_version());
   }
 
   memoryBytes(): number {
-    return this.#module.wasmMemory.buffer.byteLength;
+    return this.module.wasmMemory.buffer.byteLength;
   }
 
   /** Reads and packs a model. Errors: those of the files, else of the C ABI. */
   load(files: readonly OpenFile[], assembly: string, report: (what: string, fraction: number) => void): ModelInfo {
     let failure: unknown;
-    this.#module.hostRead = (file, offset, address, size) => {
+    this.module.hostRead = (file, offset, address, size) => {
       try {
-        files[file]!.read(this.#memory.bytes(address, size), offset);
+        files[file]!.read(this.memory.bytes(address, size), offset);
         return 0;
       } catch (error) {
         failure = error;
         return 1;
       }
     };
-    this.#module.hostProgress = (_context, what, size, fraction) => {
-      report(this.#memory.text(what, size), fraction);
+    this.module.hostProgress = (_context, what, size, fraction) => {
+      report(this.memory.text(what, size), fraction);
       return 0;
     };
     try {
-      return this.#memory.scoped((scope) => {
+      return this.memory.scoped((scope) => {
         const names = scope.struct('tulle_string', files.length);
         const sizes = scope.copy(new Uint8Array(Float64Array.from(files, ({ size }) => size).buffer));
         files.forEach(({ name }, index) => {
@@ -64,10 +64,18 @@ export class Engine {
         });
         const chosen = scope.text(assembly);
         const model = scope.allocate(4);
-        this.#check(scope, (error) =>
-          this.#module._tulle_host_load(
-            names.address, sizes.address, files.length, chosen.address, chosen.size, model, error));
-        this.#model = this.#memory.view().getUint32(model, true);
+        this.check(scope, (error) =>
+          this.module._tulle_host_load(
+            names.address,
+            sizes.address,
+            files.length,
+            chosen.address,
+            chosen.size,
+            model,
+            error,
+          ),
+        );
+        this.#model = this.memory.view().getUint32(model, true);
         return this.#describe(scope);
       });
     } catch (error) {
@@ -77,103 +85,120 @@ export class Engine {
 
   encode(text: string, { addSpecialTokens = true, plainText = false }: EncodeOptions): Int32Array {
     const chosen = (addSpecialTokens ? flags.addSpecialTokens : 0) | (plainText ? flags.plainText : 0);
-    return this.#memory.scoped((scope) => {
+    return this.memory.scoped((scope) => {
       const { address, size } = scope.text(text);
-      return new Int32Array(this.#variable(scope, 4, (...out) =>
-        this.#module._tulle_encode(this.#model, address, size, chosen, ...out)));
+      return new Int32Array(
+        this.variable(scope, 4, (...out) => this.module._tulle_encode(this.#model, address, size, chosen, ...out)),
+      );
     });
   }
 
   decode(tokens: Int32Array, { skipSpecialTokens = false }: DecodeOptions): string {
-    return this.#memory.scoped((scope) => {
+    return this.memory.scoped((scope) => {
       const { address, size } = scope.integers(tokens);
-      const text = this.#variable(scope, 1, (...out) =>
-        this.#module._tulle_decode(this.#model, address, size, skipSpecialTokens ? flags.skipSpecialTokens : 0, ...out));
+      const text = this.variable(scope, 1, (...out) =>
+        this.module._tulle_decode(this.#model, address, size, skipSpecialTokens ? flags.skipSpecialTokens : 0, ...out),
+      );
       return new TextDecoder().decode(text);
     });
   }
 
   chatPrompt(messages: readonly Message[], addGenerationPrompt: boolean): string {
-    return this.#memory.scoped((scope) => {
+    return this.memory.scoped((scope) => {
       const array = scope.struct('tulle_message', messages.length);
       messages.forEach(({ role, content }, index) => {
         array.at(index).set('role', role);
         array.at(index).set('content', content);
       });
-      const text = this.#variable(scope, 1, (...out) =>
-        this.#module._tulle_chat_prompt(
-          this.#model, array.address, messages.length, addGenerationPrompt ? flags.addGenerationPrompt : 0, ...out));
+      const text = this.variable(scope, 1, (...out) =>
+        this.module._tulle_chat_prompt(
+          this.#model,
+          array.address,
+          messages.length,
+          addGenerationPrompt ? flags.addGenerationPrompt : 0,
+          ...out,
+        ),
+      );
       return new TextDecoder().decode(text);
     });
   }
 
   sessionNew(threads: number, { sequenceLength = 0, cache = '', window = 0, sinks }: SessionOptions): number {
-    return this.#memory.scoped((scope) => {
+    return this.memory.scoped((scope) => {
       const options = scope.struct('tulle_session_options');
-      this.#module._tulle_session_options_init(options.address, options.size);
+      this.module._tulle_session_options_init(options.address, options.size);
       options.set('threads', threads);
       options.set('cache', cache);
       options.set('sequence_length', sequenceLength);
       options.set('window', window);
       if (sinks !== undefined) options.set('sinks', sinks);
-      return this.#handle(scope, (out, error) =>
-        this.#module._tulle_session_new(this.#model, options.address, out, error));
+      return this.handle(scope, (out, error) =>
+        this.module._tulle_session_new(this.#model, options.address, out, error),
+      );
     });
   }
 
   sessionFree(session: number): void {
-    this.#module._tulle_session_free(session);
+    this.module._tulle_session_free(session);
   }
 
   sessionFork(session: number): number {
-    return this.#memory.scoped((scope) =>
-      this.#handle(scope, (out, error) => this.#module._tulle_session_fork(session, out, error)));
+    return this.memory.scoped((scope) =>
+      this.handle(scope, (out, error) => this.module._tulle_session_fork(session, out, error)),
+    );
   }
 
   history(session: number): Int32Array {
-    return this.#memory.scoped((scope) => new Int32Array(this.#variable(scope, 4, (...out) =>
-      this.#module._tulle_session_history(session, ...out))));
+    return this.memory.scoped(
+      (scope) =>
+        new Int32Array(this.variable(scope, 4, (...out) => this.module._tulle_session_history(session, ...out))),
+    );
   }
 
   logits(session: number): Float32Array {
-    return this.#memory.scoped((scope) => new Float32Array(this.#variable(scope, 4, (...out) =>
-      this.#module._tulle_session_logits(session, ...out))));
+    return this.memory.scoped(
+      (scope) =>
+        new Float32Array(this.variable(scope, 4, (...out) => this.module._tulle_session_logits(session, ...out))),
+    );
   }
 
   truncate(session: number, length: number): void {
-    this.#memory.scoped((scope) =>
-      this.#check(scope, (error) => this.#module._tulle_session_truncate(session, length, error)));
+    this.memory.scoped((scope) =>
+      this.check(scope, (error) => this.module._tulle_session_truncate(session, length, error)),
+    );
   }
 
   save(session: number): Uint8Array {
-    return this.#memory.scoped((scope) => new Uint8Array(this.#variable(scope, 1, (...out) =>
-      this.#module._tulle_session_save(session, ...out))));
+    return this.memory.scoped(
+      (scope) => new Uint8Array(this.variable(scope, 1, (...out) => this.module._tulle_session_save(session, ...out))),
+    );
   }
 
   restore(session: number, bytes: Uint8Array): void {
-    this.#memory.scoped((scope) => {
+    this.memory.scoped((scope) => {
       const { address, size } = scope.copy(bytes);
-      this.#check(scope, (error) => this.#module._tulle_session_restore(session, address, size, error));
+      this.check(scope, (error) => this.module._tulle_session_restore(session, address, size, error));
     });
   }
 
   /** Appends tokens; `next` then generates. */
   generate(session: number, tokens: Int32Array, options: Omit<GenerateOptions, 'signal'>): void {
-    this.#memory.scoped((scope) => {
+    this.memory.scoped((scope) => {
       const { address, size } = scope.integers(tokens);
       const written = scope.struct('tulle_generate_options');
-      this.#module._tulle_generate_options_init(written.address, written.size);
+      this.module._tulle_generate_options_init(written.address, written.size);
       writeGenerateOptions(scope, written, options);
-      this.#check(scope, (error) =>
-        this.#module._tulle_session_generate_tokens(session, address, size, written.address, error));
+      this.check(scope, (error) =>
+        this.module._tulle_session_generate_tokens(session, address, size, written.address, error),
+      );
     });
   }
 
   /** The next piece; undefined after the last one. */
   next(session: number): (Piece & { readonly finishReason: FinishReason | undefined }) | undefined {
-    return this.#memory.scoped((scope) => {
+    return this.memory.scoped((scope) => {
       const token = scope.struct('tulle_token');
-      const status = this.#check(scope, (error) => this.#module._tulle_session_next(session, token.address, error), end);
+      const status = this.check(scope, (error) => this.module._tulle_session_next(session, token.address, error), end);
       if (status === end) return undefined;
       return {
         text: token.text('text'),
@@ -186,7 +211,7 @@ export class Engine {
 
   #describe(scope: Scope): ModelInfo {
     const info = scope.struct('tulle_model_info');
-    this.#check(scope, (error) => this.#module._tulle_model_describe(this.#model, info.address, error));
+    this.check(scope, (error) => this.module._tulle_model_describe(this.#model, info.address, error));
     return {
       weightBytes: info.number('weight_bytes'),
       vocabulary: info.number('vocabulary'),
@@ -199,35 +224,5 @@ export class Engine {
       hasTokenizer: (info.number('flags') & flags.hasTokenizer) !== 0,
       hasChatTemplate: (info.number('flags') & flags.hasChatTemplate) !== 0,
     };
-  }
-
-  #handle(scope: Scope, make: (out: number, error: number) => number): number {
-    const out = scope.allocate(4);
-    this.#check(scope, (error) => make(out, error));
-    return this.#memory.view().getUint32(out, true);
-  }
-
-  /** Asks for the size, then for the values: a copy of `width` bytes each. */
-  #variable(scope: Scope, width: number, call: Variable): ArrayBuffer {
-    const size = scope.allocate(4);
-    this.#check(scope, (error) => call(0, 0, size, error), bufferTooSmall);
-    const count = this.#memory.view().getUint32(size, true);
-    const buffer = scope.allocate(count * width);
-    this.#check(scope, (error) => call(buffer, count, size, error));
-    return this.#memory.bytes(buffer, count * width).slice().buffer as ArrayBuffer;
-  }
-
-  /** Errors: a status other than 0 and `allowed`. */
-  #check(scope: Scope, call: (error: number) => number, allowed = ok): number {
-    const error = scope.struct('tulle_error');
-    const status = call(error.address);
-    if (status === ok || status === allowed) return status;
-    const code = this.#constant(this.#module._tulle_status_name(status)) as TulleErrorCode;
-    throw new TulleError(code, error.text('message'));
-  }
-
-  #constant(address: number): string {
-    const memory = this.#memory.bytes(0, this.memoryBytes());
-    return this.#memory.text(address, memory.indexOf(0, address >>> 0) - (address >>> 0));
   }
 }

@@ -9,7 +9,15 @@ export interface Breathing {
   /** Lets messages in. */
   pause(): Promise<void>;
   readonly stopped: boolean;
+  readonly pace: Pace;
 }
+
+/** How many tokens of a prompt are read at once here: learned while the model runs. */
+export interface Pace {
+  slice: number;
+}
+
+export const firstPace: Pace = { slice: 8 };
 
 /** Messages are let in, and pieces sent, this often. */
 const breathMs = 8;
@@ -28,10 +36,13 @@ export async function generate(
   const isFirst = history ? true : engine.history(session).length === 0;
   const addSpecialTokens = isFirst && (options.addSpecialTokens ?? true);
   const whole =
-    'tokens' in prompt ? prompt.tokens
-    : 'text' in prompt ? engine.encode(prompt.text, { addSpecialTokens })
-    : engine.encode(engine.chatPrompt(prompt.messages, true), { addSpecialTokens: false });
-  if (whole.length === 0 && isFirst) throw new TulleError('invalid_argument', 'the prompt is empty; give at least one token');
+    'tokens' in prompt
+      ? prompt.tokens
+      : 'text' in prompt
+        ? engine.encode(prompt.text, { addSpecialTokens })
+        : engine.encode(engine.chatPrompt(prompt.messages, true), { addSpecialTokens: false });
+  if (whole.length === 0 && isFirst)
+    throw new TulleError('invalid_argument', 'the prompt is empty; give at least one token');
   const cachedTokens = history ? keepCommon(engine, session, history, whole) : 0;
 
   const begin = performance.now();
@@ -106,17 +117,18 @@ async function readPrompt(
   breathing: Breathing,
 ): Promise<Int32Array | undefined> {
   const before = engine.history(session).length;
-  let slice = 8;
+  const { pace } = breathing;
   let at = 0;
   await breathing.pause();
-  while (!breathing.stopped && tokens.length - at > slice) {
+  while (!breathing.stopped && tokens.length - at > pace.slice) {
+    const { slice } = pace;
     const begin = performance.now();
     engine.generate(session, tokens.subarray(at, at + slice), { maxNewTokens: 0 });
     while (engine.next(session) !== undefined);
     at += slice;
     const ms = Math.max(performance.now() - begin, 0.01);
     const fitting = (slice * sliceMs) / ms;
-    slice = Math.max(1, Math.min(longestSlice, slice * 4, fitting < 16 ? Math.floor(fitting) : fitting & ~15));
+    pace.slice = Math.max(1, Math.min(longestSlice, slice * 4, fitting < 16 ? Math.floor(fitting) : fitting & ~15));
     await breathing.pause();
   }
   if (!breathing.stopped) return tokens.subarray(at);

@@ -9,9 +9,17 @@ const flagOf = { ignoreEos: 1, showSpecialTokens: 4, logProbabilities: 8, keepLo
 
 type Field = FieldName<'tulle_generate_options'>;
 const numbers = {
-  maxNewTokens: 'max_new_tokens', seed: 'seed', temperature: 'temperature', topP: 'top_p', minP: 'min_p',
-  typicalP: 'typical_p', repetitionPenalty: 'repetition_penalty', presencePenalty: 'presence_penalty',
-  frequencyPenalty: 'frequency_penalty', topK: 'top_k', noRepeatNgram: 'no_repeat_ngram',
+  maxNewTokens: 'max_new_tokens',
+  seed: 'seed',
+  temperature: 'temperature',
+  topP: 'top_p',
+  minP: 'min_p',
+  typicalP: 'typical_p',
+  repetitionPenalty: 'repetition_penalty',
+  presencePenalty: 'presence_penalty',
+  frequencyPenalty: 'frequency_penalty',
+  topK: 'top_k',
+  noRepeatNgram: 'no_repeat_ngram',
   minNewTokens: 'min_new_tokens',
 } as const satisfies Partial<Record<keyof GenerateOptions, Field>>;
 

@@ -13,7 +13,10 @@ export function expectedHash(integrity: Integrity, name: string): string | undef
   const text = given.replace(/^sha256-/i, '');
   if (/^[0-9a-f]{64}$/i.test(text)) return text.toLowerCase();
   if (/^[A-Za-z0-9+/]{43}=$/.test(text)) return hex(Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0)));
-  throw new TulleError('invalid_argument', `integrity of ${name} is "${given}"; give "sha256-" and base64, or 64 hex digits`);
+  throw new TulleError(
+    'invalid_argument',
+    `integrity of ${name} is "${given}"; give "sha256-" and base64, or 64 hex digits`,
+  );
 }
 
 export function hex(bytes: Uint8Array): string {
@@ -38,5 +41,8 @@ export async function checkHash(
   }
   const found = hex(hash.digest());
   if (found === expected) return;
-  throw new TulleError('integrity', `${file.name} is not the file that was meant: its SHA-256 is ${found}, not ${expected}`);
+  throw new TulleError(
+    'integrity',
+    `${file.name} is not the file that was meant: its SHA-256 is ${found}, not ${expected}`,
+  );
 }

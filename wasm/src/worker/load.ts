@@ -38,7 +38,11 @@ export async function loadEngine(
     loaded: {
       info,
       runtime: {
-        version: engine.version(), variant, threads, fromCache, loadMs: performance.now() - begin,
+        version: engine.version(),
+        variant,
+        threads,
+        fromCache,
+        loadMs: performance.now() - begin,
         ...(threadsNote === undefined ? {} : { threadsNote }),
       },
     },
@@ -109,8 +113,10 @@ async function openAndLoad(
 
 function firstUrl(source: WorkerSource): string | undefined {
   switch (source.kind) {
-    case 'directory_url': return source.url;
-    case 'file': return source.file.kind === 'url' ? source.file.url : undefined;
+    case 'directory_url':
+      return source.url;
+    case 'file':
+      return source.file.kind === 'url' ? source.file.url : undefined;
     default: {
       const files = source.kind === 'pieces' ? source.pieces : source.files;
       return files.find((file) => file.kind === 'url')?.url;

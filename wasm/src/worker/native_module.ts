@@ -4,7 +4,11 @@
 export interface NativeModule {
   readonly wasmMemory: WebAssembly.Memory;
   /** Of threaded builds. */
-  readonly PThread?: { readonly unusedWorkers: unknown[]; allocateUnusedWorker(): void; loadWasmModuleToWorker(worker: unknown): Promise<unknown> };
+  readonly PThread?: {
+    readonly unusedWorkers: unknown[];
+    allocateUnusedWorker(): void;
+    loadWasmModuleToWorker(worker: unknown): Promise<unknown>;
+  };
   /** 0, or a number when it could not be read. */
   hostRead: (file: number, offset: number, address: number, size: number) => number;
   /** 0; anything else ends loading. */
@@ -16,19 +20,43 @@ export interface NativeModule {
   _tulle_status_name(status: number): number;
   _tulle_live_handles(): bigint;
   _tulle_host_load(
-    names: number, sizes: number, count: number, assembly: number, assemblySize: number, model: number, error: number,
+    names: number,
+    sizes: number,
+    count: number,
+    assembly: number,
+    assemblySize: number,
+    model: number,
+    error: number,
   ): number;
   _tulle_model_describe(model: number, info: number, error: number): number;
   _tulle_encode(
-    model: number, text: number, textSize: number, flags: number, tokens: number, capacity: number, size: number,
+    model: number,
+    text: number,
+    textSize: number,
+    flags: number,
+    tokens: number,
+    capacity: number,
+    size: number,
     error: number,
   ): number;
   _tulle_decode(
-    model: number, tokens: number, count: number, flags: number, text: number, capacity: number, size: number,
+    model: number,
+    tokens: number,
+    count: number,
+    flags: number,
+    text: number,
+    capacity: number,
+    size: number,
     error: number,
   ): number;
   _tulle_chat_prompt(
-    model: number, messages: number, count: number, flags: number, text: number, capacity: number, size: number,
+    model: number,
+    messages: number,
+    count: number,
+    flags: number,
+    text: number,
+    capacity: number,
+    size: number,
     error: number,
   ): number;
   _tulle_session_options_init(options: number, size: number): number;
@@ -36,7 +64,13 @@ export interface NativeModule {
   _tulle_session_free(session: number): number;
   _tulle_session_fork(session: number, copy: number, error: number): number;
   _tulle_generate_options_init(options: number, size: number): number;
-  _tulle_session_generate_tokens(session: number, tokens: number, count: number, options: number, error: number): number;
+  _tulle_session_generate_tokens(
+    session: number,
+    tokens: number,
+    count: number,
+    options: number,
+    error: number,
+  ): number;
   _tulle_session_next(session: number, token: number, error: number): number;
   _tulle_session_history(session: number, tokens: number, capacity: number, size: number, error: number): number;
   _tulle_session_logits(session: number, logits: number, capacity: number, size: number, error: number): number;

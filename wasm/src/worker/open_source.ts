@@ -17,8 +17,15 @@ export interface OpenSource {
 
 /** Files of a Hugging Face directory besides its weights; those the server does not have are left out. */
 const companions = [
-  'generation_config.json', 'tokenizer.json', 'tokenizer_config.json', 'chat_template.jinja', 'special_tokens_map.json',
-  'added_tokens.json', 'vocab.json', 'merges.txt', 'tokenizer.model',
+  'generation_config.json',
+  'tokenizer.json',
+  'tokenizer_config.json',
+  'chat_template.jinja',
+  'special_tokens_map.json',
+  'added_tokens.json',
+  'vocab.json',
+  'merges.txt',
+  'tokenizer.model',
 ];
 const indexName = 'model.safetensors.index.json';
 
@@ -74,10 +81,14 @@ export class SourceOpener {
 
   async #filesOf(source: WorkerSource): Promise<readonly OpenFile[]> {
     switch (source.kind) {
-      case 'file': return [await this.#file(source.file)];
-      case 'directory': return this.#all(source.files);
-      case 'directory_url': return this.#directory(source.url);
-      case 'pieces': return [joinedFile(source.pieces[0]!.name, await this.#all(source.pieces))];
+      case 'file':
+        return [await this.#file(source.file)];
+      case 'directory':
+        return this.#all(source.files);
+      case 'directory_url':
+        return this.#directory(source.url);
+      case 'pieces':
+        return [joinedFile(source.pieces[0]!.name, await this.#all(source.pieces))];
     }
   }
 
@@ -96,7 +107,10 @@ export class SourceOpener {
   async #fetch(name: string, url: string): Promise<OpenFile> {
     const report = (done: number, total?: number) =>
       this.#report({
-        phase: 'download', what: name, fraction: total ? done / total : undefined, loadedBytes: done,
+        phase: 'download',
+        what: name,
+        fraction: total ? done / total : undefined,
+        loadedBytes: done,
         ...(total === undefined ? {} : { totalBytes: total }),
       });
     this.#urls.push(url);
@@ -131,7 +145,10 @@ export class SourceOpener {
     if (index) for (const name of shardsOf(index)) await add(name);
     else if (!(await tryAdd('model.safetensors'))) await add('pytorch_model.bin');
     for (const name of companions) await tryAdd(name);
-    await this.#cache?.keepList(url, files.map(({ name }) => name));
+    await this.#cache?.keepList(
+      url,
+      files.map(({ name }) => name),
+    );
     return files;
   }
 
@@ -140,7 +157,11 @@ export class SourceOpener {
     if (expected === undefined) return;
     const report = (done: number) =>
       this.#report({
-        phase: 'verify', what: file.name, fraction: done / file.size, loadedBytes: done, totalBytes: file.size,
+        phase: 'verify',
+        what: file.name,
+        fraction: done / file.size,
+        loadedBytes: done,
+        totalBytes: file.size,
       });
     await checkHash(file, expected, report, async () => {
       await this.#platform.pause();

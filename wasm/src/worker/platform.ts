@@ -21,5 +21,10 @@ export interface WorkerPlatform {
   /** Where the cache `folder` is; undefined where there is no storage. */
   openStorage(folder: string): Promise<Storage | undefined>;
   /** The file of a URL that is not to be kept. */
-  fetchFile(name: string, url: string, signal: AbortSignal, report: (done: number, total?: number) => void): Promise<OpenFile>;
+  fetchFile(
+    name: string,
+    url: string,
+    signal: AbortSignal,
+    report: (done: number, total?: number) => void,
+  ): Promise<OpenFile>;
 }

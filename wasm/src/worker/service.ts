@@ -4,11 +4,13 @@ import { messageOf, TulleError } from '../error.js';
 import type { CallName, Calls, GenerateRequest, ToWorker } from '../protocol.js';
 import type { SessionOptions } from '../types.js';
 import type { Engine } from './engine.js';
-import { generate } from './generate.js';
+import { firstPace, generate } from './generate.js';
 import { type LoadedEngine, loadEngine } from './load.js';
 import type { WorkerPlatform } from './platform.js';
 
-type Handlers = { [Name in CallName]: (argument: Calls[Name]['argument'], id: number) => Promise<Calls[Name]['answer']> };
+type Handlers = {
+  [Name in CallName]: (argument: Calls[Name]['argument'], id: number) => Promise<Calls[Name]['answer']>;
+};
 
 /** What the tokenizer answers may come between two tokens; all else waits for its turn. */
 const atOnce: readonly CallName[] = ['memory', 'encode', 'decode', 'chatPrompt'];
@@ -25,6 +27,7 @@ class Service {
   #turn: Promise<unknown> = Promise.resolve();
   #loaded: LoadedEngine | undefined;
   #nextSession = 1;
+  readonly #pace = { ...firstPace };
   #sequenceLength: number | undefined;
 
   constructor(platform: WorkerPlatform) {
@@ -97,6 +100,7 @@ class Service {
     const signal = this.#signal(id);
     const breathing = {
       pause: () => this.#platform.pause(),
+      pace: this.#pace,
       get stopped() {
         return signal.aborted;
       },

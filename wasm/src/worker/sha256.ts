@@ -63,17 +63,35 @@ export class Sha256 {
       w[i] = (w[i - 16]! + sigma0 + w[i - 7]! + sigma1) | 0;
     }
     const state = this.#state;
-    let a = state[0]!, b = state[1]!, c = state[2]!, d = state[3]!;
-    let e = state[4]!, f = state[5]!, g = state[6]!, h = state[7]!;
+    let a = state[0]!,
+      b = state[1]!,
+      c = state[2]!,
+      d = state[3]!;
+    let e = state[4]!,
+      f = state[5]!,
+      g = state[6]!,
+      h = state[7]!;
     for (let i = 0; i < 64; ++i) {
       const sum1 = ((e >>> 6) | (e << 26)) ^ ((e >>> 11) | (e << 21)) ^ ((e >>> 25) | (e << 7));
       const first = (h + sum1 + ((e & f) ^ (~e & g)) + constants[i]! + w[i]!) | 0;
       const sum0 = ((a >>> 2) | (a << 30)) ^ ((a >>> 13) | (a << 19)) ^ ((a >>> 22) | (a << 10));
       const second = (sum0 + ((a & b) ^ (a & c) ^ (b & c))) | 0;
-      h = g; g = f; f = e; e = (d + first) | 0;
-      d = c; c = b; b = a; a = (first + second) | 0;
+      h = g;
+      g = f;
+      f = e;
+      e = (d + first) | 0;
+      d = c;
+      c = b;
+      b = a;
+      a = (first + second) | 0;
     }
-    state[0]! += a; state[1]! += b; state[2]! += c; state[3]! += d;
-    state[4]! += e; state[5]! += f; state[6]! += g; state[7]! += h;
+    state[0]! += a;
+    state[1]! += b;
+    state[2]! += c;
+    state[3]! += d;
+    state[4]! += e;
+    state[5]! += f;
+    state[6]! += g;
+    state[7]! += h;
   }
 }

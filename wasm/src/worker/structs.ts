@@ -10,22 +10,56 @@ export const structs = {
   tulle_error: { struct_size: 'u32', status: 'i32', message: 'char[1016]' },
   tulle_string: { data: pointer, size: 'size' },
   tulle_model_info: {
-    struct_size: 'u32', flags: 'u32', weight_bytes: 'u64', vocabulary: 'u32', tokens: 'u32', context_length: 'u32',
-    layers: 'u32', hidden: 'u32', bos: 'i32', eos: 'i32', reserved: 'u32',
+    struct_size: 'u32',
+    flags: 'u32',
+    weight_bytes: 'u64',
+    vocabulary: 'u32',
+    tokens: 'u32',
+    context_length: 'u32',
+    layers: 'u32',
+    hidden: 'u32',
+    bos: 'i32',
+    eos: 'i32',
+    reserved: 'u32',
   },
   tulle_message: { role: string, content: string },
   tulle_session_options: {
-    struct_size: 'u32', threads: 'u32', cache: string, sequence_length: 'u64', prompt_sequence_length: 'u64',
-    window: 'u64', sinks: 'u64',
+    struct_size: 'u32',
+    threads: 'u32',
+    cache: string,
+    sequence_length: 'u64',
+    prompt_sequence_length: 'u64',
+    window: 'u64',
+    sinks: 'u64',
   },
   tulle_generate_options: {
-    struct_size: 'u32', flags: 'u32', sampler: string, max_new_tokens: 'u64', seed: 'u64', temperature: 'f32',
-    top_p: 'f32', min_p: 'f32', typical_p: 'f32', repetition_penalty: 'f32', presence_penalty: 'f32',
-    frequency_penalty: 'f32', top_k: 'i32', no_repeat_ngram: 'i32', min_new_tokens: 'i32', eos: pointer,
-    eos_count: 'size', stop: pointer, stop_count: 'size',
+    struct_size: 'u32',
+    flags: 'u32',
+    sampler: string,
+    max_new_tokens: 'u64',
+    seed: 'u64',
+    temperature: 'f32',
+    top_p: 'f32',
+    min_p: 'f32',
+    typical_p: 'f32',
+    repetition_penalty: 'f32',
+    presence_penalty: 'f32',
+    frequency_penalty: 'f32',
+    top_k: 'i32',
+    no_repeat_ngram: 'i32',
+    min_new_tokens: 'i32',
+    eos: pointer,
+    eos_count: 'size',
+    stop: pointer,
+    stop_count: 'size',
   },
   tulle_token: {
-    struct_size: 'u32', id: 'i32', log_probability: 'f32', finish_reason: 'i32', bytes: string, text: string,
+    struct_size: 'u32',
+    id: 'i32',
+    log_probability: 'f32',
+    finish_reason: 'i32',
+    bytes: string,
+    text: string,
   },
 } as const satisfies Record<string, Record<string, Kind>>;
 
@@ -54,10 +88,19 @@ export function layoutOf(name: StructName, addressBytes: 4 | 8 = 4): Layout {
 
 function measureOf(kind: Kind, addressBytes: number): { size: number; alignment: number } {
   switch (kind) {
-    case 'u32': case 'i32': case 'f32': return { size: 4, alignment: 4 };
-    case 'u64': case 'f64': return { size: 8, alignment: 8 };
-    case 'size': case 'pointer': return { size: addressBytes, alignment: addressBytes };
-    case 'string': return { size: 2 * addressBytes, alignment: addressBytes };
-    default: return { size: Number(/\d+/.exec(kind)![0]), alignment: 1 };
+    case 'u32':
+    case 'i32':
+    case 'f32':
+      return { size: 4, alignment: 4 };
+    case 'u64':
+    case 'f64':
+      return { size: 8, alignment: 8 };
+    case 'size':
+    case 'pointer':
+      return { size: addressBytes, alignment: addressBytes };
+    case 'string':
+      return { size: 2 * addressBytes, alignment: addressBytes };
+    default:
+      return { size: Number(/\d+/.exec(kind)![0]), alignment: 1 };
   }
 }

@@ -5,21 +5,40 @@ import type { Variant } from '../types.js';
 
 /**
  * (module (func (export "f") (param i64 i64 i32) (result i32)
- *   (i32x4.extract_lane 0 (OPERATION (i64x2.splat (local.get 0)) (i64x2.splat (local.get 1)) (i32x4.splat (local.get 2))))))
+ *   (i32x4.extract_lane 0
+ *     (OPERATION (i64x2.splat (local.get 0)) (i64x2.splat (local.get 1)) (i32x4.splat (local.get 2))))))
  */
 function probe(operation: readonly number[]): Uint8Array<ArrayBuffer> {
   const body = [
     0x00, // no locals
-    0x20, 0x00, 0xfd, 0x12, // local.get 0, i64x2.splat
-    0x20, 0x01, 0xfd, 0x12, // local.get 1, i64x2.splat
-    0x20, 0x02, 0xfd, 0x11, // local.get 2, i32x4.splat
+    0x20,
+    0x00,
+    0xfd,
+    0x12, // local.get 0, i64x2.splat
+    0x20,
+    0x01,
+    0xfd,
+    0x12, // local.get 1, i64x2.splat
+    0x20,
+    0x02,
+    0xfd,
+    0x11, // local.get 2, i32x4.splat
     ...operation,
-    0xfd, 0x1b, 0x00, // i32x4.extract_lane 0
+    0xfd,
+    0x1b,
+    0x00, // i32x4.extract_lane 0
     0x0b,
   ];
   const section = (id: number, bytes: readonly number[]) => [id, bytes.length, ...bytes];
   return Uint8Array.from([
-    0x00, 0x61, 0x73, 0x6d, 0x01, 0x00, 0x00, 0x00,
+    0x00,
+    0x61,
+    0x73,
+    0x6d,
+    0x01,
+    0x00,
+    0x00,
+    0x00,
     ...section(1, [1, 0x60, 3, 0x7e, 0x7e, 0x7f, 1, 0x7f]), // (i64, i64, i32) -> i32
     ...section(3, [1, 0]),
     ...section(7, [1, 1, 0x66, 0, 0]), // export "f"

@@ -13,7 +13,9 @@ export function facts(name, assembly = '') {
 }
 
 export function contract() {
-  const lines = readFileSync(goldenFolder + 'contract.txt', 'utf8').trim().split('\n');
+  const lines = readFileSync(goldenFolder + 'contract.txt', 'utf8')
+    .trim()
+    .split('\n');
   return lines.map((line) => facts(...line.split(' ')));
 }
 

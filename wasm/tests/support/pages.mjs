@@ -9,7 +9,7 @@ import { serve } from './server.mjs';
 const wasm = fileURLToPath(new URL('../../', import.meta.url));
 const folders = { '/': wasm + 'tests/pages', '/dist/': wasm + 'dist', '/models/': goldenFolder + 'models' };
 
-/** For the tests of a file: browser, plain, isolated, and page(server) in a profile of its own; `more` is served too. */
+/** For the tests of a file: browser, plain, isolated, page(server) in its own profile; `more` is served too. */
 export function pages(more = {}) {
   const shared = {};
   const contexts = [];

@@ -6,8 +6,13 @@ import { createServer } from 'node:http';
 import { extname, join, normalize } from 'node:path';
 
 const types = {
-  '.html': 'text/html', '.js': 'text/javascript', '.mjs': 'text/javascript', '.css': 'text/css',
-  '.wasm': 'application/wasm', '.json': 'application/json', '.svg': 'image/svg+xml',
+  '.html': 'text/html',
+  '.js': 'text/javascript',
+  '.mjs': 'text/javascript',
+  '.css': 'text/css',
+  '.wasm': 'application/wasm',
+  '.json': 'application/json',
+  '.svg': 'image/svg+xml',
   '.webmanifest': 'application/manifest+json',
 };
 
@@ -31,7 +36,13 @@ export async function serve(folders, { isolated = false } = {}) {
       headers['Access-Control-Expose-Headers'] = 'ETag';
     }
     const isModel = /\.(gguf|safetensors)$/.test(path);
-    const asked = { method: request.method, path, range: request.headers.range, ifRange: request.headers['if-range'], status: 404 };
+    const asked = {
+      method: request.method,
+      path,
+      range: request.headers.range,
+      ifRange: request.headers['if-range'],
+      status: 404,
+    };
     requests.push(asked);
     if (!file || (isModel && faults.status)) {
       asked.status = faults.status ?? 404;
@@ -87,7 +98,9 @@ export async function serve(folders, { isolated = false } = {}) {
 }
 
 function fileOf(folders, path) {
-  const prefix = Object.keys(folders).sort((a, b) => b.length - a.length).find((each) => path.startsWith(each));
+  const prefix = Object.keys(folders)
+    .sort((a, b) => b.length - a.length)
+    .find((each) => path.startsWith(each));
   if (prefix === undefined) return undefined;
   let file = join(folders[prefix], normalize(path.slice(prefix.length)));
   if (existsSync(file) && statSync(file).isDirectory()) file = join(file, 'index.html');
