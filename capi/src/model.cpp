@@ -76,16 +76,6 @@ class Loading {
   Assembly assembly_;
 };
 
-/// A model of token ids alone is no error; a tokenizer that cannot be read is one.
-std::shared_ptr<const Tokenizer> tokenizer_beside(const std::string& path) {
-  try {
-    return load_tokenizer(path);
-  } catch (const Error& error) {
-    if (error.code() != ErrorCode::not_found) throw;
-    return std::make_shared<const NoTokenizer>();
-  }
-}
-
 std::vector<std::byte> read_all(tulle_read read, void* context, std::uint64_t size, const Loading& loading) {
   constexpr std::size_t piece = std::size_t{1} << 20;
   if (read == nullptr) fail(ErrorCode::invalid_argument, "the read function is NULL");
@@ -136,7 +126,7 @@ int32_t tulle_model_load(const char* path, size_t path_size, const tulle_load_op
       fail(ErrorCode::invalid_argument, "the path of the model is empty or holds a 0");
     }
     const auto checkpoint = Checkpoint::open(text);
-    return loading.load(*checkpoint, tokenizer_beside(text), load_chat_template(text));
+    return loading.load(*checkpoint, load_tokenizer_if_any(text), load_chat_template(text));
   });
 }
 

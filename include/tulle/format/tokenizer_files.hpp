@@ -14,6 +14,7 @@
 #include <tulle/format/gguf_tokenizer.hpp>
 #include <tulle/format/json_file.hpp>
 #include <tulle/format/model_path.hpp>
+#include <tulle/text/no_tokenizer.hpp>
 #include <tulle/text/tokenizer.hpp>
 #include <tulle/text/tokenizer_json.hpp>
 #include <tulle/text/vocab_merges.hpp>
@@ -117,6 +118,16 @@ inline std::shared_ptr<const Tokenizer> load_tokenizer(const std::string& path) 
   if (path.ends_with(".json")) return detail::tokenizer_from_json_file(path);
   if (path.ends_with(".model")) return detail::sentencepiece_from_file(path);
   fail(ErrorCode::unsupported, path, " is no tokenizer; give a tokenizer.json, a .model, a GGUF file or a directory");
+}
+
+/// The same; a NoTokenizer where there is none: a model of token ids alone is no error. Errors: malformed, unsupported.
+inline std::shared_ptr<const Tokenizer> load_tokenizer_if_any(const std::string& path) {
+  try {
+    return load_tokenizer(path);
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::not_found) throw;
+    return std::make_shared<const NoTokenizer>();
+  }
 }
 
 /// The chat template that belongs to `path` (as for `load_tokenizer`): chat_template.jinja, "chat_template" in
