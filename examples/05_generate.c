@@ -13,5 +13,6 @@ int main(int count, char** arguments) {
       tulle_session_new(model, NULL, &session, &error) ||
       tulle_session_generate(session, arguments[2], strlen(arguments[2]), NULL, &error))
     return puts(error.message), 1;
-  while (tulle_session_next(session, &token, &error) == TULLE_OK) fwrite(token.text.data, 1, token.text.size, stdout);
+  while (tulle_session_next(session, &token, &error) == TULLE_OK)
+    fwrite(token.text.data, 1, token.text.size, stdout), fflush(stdout);
 }

@@ -78,17 +78,6 @@ class Loading {
   Assembly assembly_;
 };
 
-/// A model of token ids alone is no error; a tokenizer that cannot be read is one.
-template <class Model>
-std::shared_ptr<const Tokenizer> tokenizer_beside(const Model& model) {
-  try {
-    return load_tokenizer(model);
-  } catch (const Error& error) {
-    if (error.code() != ErrorCode::not_found) throw;
-    return std::make_shared<const NoTokenizer>();
-  }
-}
-
 /// Errors: io when the caller's function says no.
 void read_part(tulle_read read, void* context, std::uint64_t offset, std::span<std::byte> out) {
   if (const std::int32_t status = read(context, offset, out.data(), out.size()); status != 0) {
@@ -169,7 +158,7 @@ int32_t tulle_model_load(const char* path, size_t path_size, const tulle_load_op
       fail(ErrorCode::invalid_argument, "the path of the model is empty or holds a 0");
     }
     const auto checkpoint = Checkpoint::open(text);
-    return loading.load(*checkpoint, tokenizer_beside(text), load_chat_template(text));
+    return loading.load(*checkpoint, load_tokenizer_if_any(text), load_chat_template(text));
   });
 }
 
@@ -194,7 +183,7 @@ int32_t tulle_model_load_files(const tulle_file* files, size_t count, const tull
     const GivenFiles given = given_files(files, count);
     const auto checkpoint = Checkpoint::open(given);
     if (checkpoint->gguf() != nullptr) return loading.load_gguf(*checkpoint);
-    return loading.load(*checkpoint, tokenizer_beside(given), load_chat_template(given));
+    return loading.load(*checkpoint, load_tokenizer_if_any(given), load_chat_template(given));
   });
 }
 

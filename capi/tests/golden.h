@@ -28,8 +28,8 @@ typedef struct golden {
 /* Line number `line` of the contract in the folder tests/golden; 0 past the last. */
 int read_golden(const char* folder, int line, golden* facts);
 
-/* One line of tests/golden/prompts.txt: a text, and the tokens that the default model (SmolLM2-135M-Instruct) says after
- * it, computed in float32. */
+/* One line of tests/golden/prompts.txt: a text, and the tokens that the default model (SmolLM2-135M-Instruct) says
+ * after it, computed in float32. */
 typedef struct golden_prompt {
   char text[512];
   int32_t greedy[64];

@@ -1,17 +1,9 @@
 # Installs the C ABI of BUILD alone into PREFIX; the package is then used from there by CMake, and by PKG_CONFIG and COMPILER,
 # which compile EXAMPLE and run it on MODEL.
-file(REMOVE_RECURSE "${PREFIX}" "${WORK}")
-execute_process(COMMAND "${CMAKE_COMMAND}" --install "${BUILD}" --component capi --prefix "${PREFIX}" OUTPUT_QUIET
-  COMMAND_ERROR_IS_FATAL ANY)
-file(GLOB_RECURSE written "${PREFIX}/*.cmake" "${PREFIX}/*.pc")
-foreach(file IN LISTS written)
-  file(READ "${file}" text)
-  string(FIND "${text}" "${BUILD}" at)
-  if(NOT at EQUAL -1)
-    message(FATAL_ERROR "${file} names the build folder ${BUILD}")
-  endif()
-endforeach()
+set(COMPONENT capi)
+include("${CMAKE_CURRENT_LIST_DIR}/../../tests/package/install.cmake")
 
+file(REMOVE_RECURSE "${WORK}")
 set(ENV{CMAKE_PREFIX_PATH} "${PREFIX}")
 execute_process(COMMAND "${CMAKE_CTEST_COMMAND}" --build-and-test "${CMAKE_CURRENT_LIST_DIR}/package" "${WORK}"
   --build-generator Ninja --build-options "-DTULLE_GOLDEN=${GOLDEN}" --test-command "${CMAKE_CTEST_COMMAND}" --output-on-failure

@@ -1,6 +1,10 @@
-# Installs BUILD into an empty PREFIX, and checks that the copy does not lean on the build folder.
+# Installs BUILD, or its COMPONENT alone, into an empty PREFIX, and checks that the copy does not lean on the build folder.
 file(REMOVE_RECURSE "${PREFIX}")
-execute_process(COMMAND "${CMAKE_COMMAND}" --install "${BUILD}" --prefix "${PREFIX}" OUTPUT_QUIET COMMAND_ERROR_IS_FATAL ANY)
+if(COMPONENT)
+  set(part --component "${COMPONENT}")
+endif()
+execute_process(COMMAND "${CMAKE_COMMAND}" --install "${BUILD}" ${part} --prefix "${PREFIX}" OUTPUT_QUIET
+  COMMAND_ERROR_IS_FATAL ANY)
 file(GLOB_RECURSE written "${PREFIX}/*.cmake" "${PREFIX}/*.pc")
 if(NOT written)
   message(FATAL_ERROR "nothing to be found by find_package or pkg-config was installed in ${PREFIX}")

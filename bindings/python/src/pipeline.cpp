@@ -15,7 +15,6 @@
 #include <tulle/core/json.hpp>
 #include <tulle/generate/deepsparse_names.hpp>
 #include <tulle/generate/text_generation.hpp>
-#include <tulle/text/no_tokenizer.hpp>
 
 #include "bindings.hpp"
 #include "compiled/engine.hpp"
@@ -48,16 +47,6 @@ class Pipeline {
 
 namespace {
 
-/// A model of token ids alone is no error; a tokenizer that cannot be read is one.
-std::shared_ptr<const Tokenizer> tokenizer_beside(const std::string& path) {
-  try {
-    return load_tokenizer(path);
-  } catch (const Error& error) {
-    if (error.code() != ErrorCode::not_found) throw;
-    return std::make_shared<const NoTokenizer>();
-  }
-}
-
 Json parse(const std::string& arguments) {
   return parse_json(arguments, "the arguments");
 }
@@ -74,7 +63,7 @@ Pipeline::Pipeline(const std::string& arguments) {
   const nb::gil_scoped_release release;
   const Progress progress = [](std::string_view, double) { check_signals(); };
   auto model = Model<AnyKernel>::load(path, pack, progress);
-  tokenizer_ = tokenizer_beside(path);
+  tokenizer_ = load_tokenizer_if_any(path);
   chat_template_ = load_chat_template(path);
   defaults_ = construction.defaults;
   generate_ =

@@ -20,5 +20,11 @@ def test_the_licence_goes_with_the_wheel_and_with_the_sources(tmp_path):
         assert sources.extractfile(member).read() == licence
 
 
-def test_types_go_with_the_wheel():
+def test_types_go_with_the_wheel_and_are_those_of_the_extension(tmp_path):
     assert {"py.typed", "_core.pyi"} <= {file.name for file in importlib.metadata.files("tulle")}
+    # nanobind's classes have a metaclass of its own, and take what they like to say that they cannot be made.
+    allowed = tmp_path / "allowed"
+    allowed.write_text("tulle\\._core\\.\\w+\ntulle\\._core\\.\\w+\\.__init__\n")
+    found = subprocess.run([sys.executable, "-m", "mypy.stubtest", "tulle._core", "--allowlist", allowed],
+                           cwd=tmp_path, capture_output=True, text=True)
+    assert found.returncode == 0, found.stdout

@@ -63,7 +63,8 @@ fn build_from_tree() -> PathBuf {
         configure.arg(format!("-DTULLE_BUILD_{part}=OFF"));
     }
     run(&mut configure);
-    run(Command::new("cmake").arg("--build").arg(&build).args(["--target", "tulle_capi_static", "--parallel"]));
+    let jobs = env::var("NUM_JOBS").expect("cargo sets NUM_JOBS");
+    run(Command::new("cmake").arg("--build").arg(&build).args(["--target", "tulle_capi_static", "--parallel", &jobs]));
     build.join("capi")
 }
 

@@ -17,6 +17,7 @@
 #include <tulle/format/gguf_tokenizer.hpp>
 #include <tulle/format/model_files.hpp>
 #include <tulle/format/model_path.hpp>
+#include <tulle/text/no_tokenizer.hpp>
 #include <tulle/text/tokenizer.hpp>
 #include <tulle/text/tokenizer_json.hpp>
 #include <tulle/text/vocab_merges.hpp>
@@ -153,6 +154,18 @@ inline std::shared_ptr<const Tokenizer> load_tokenizer(const std::string& path) 
   if (path.ends_with(".json")) return detail::tokenizer_from_json_file(files, name);
   if (path.ends_with(".model")) return detail::sentencepiece_from_file(files, name);
   fail(ErrorCode::unsupported, path, " is no tokenizer; give a tokenizer.json, a .model, a GGUF file or a directory");
+}
+
+/// The same, from a path or a model's files; a NoTokenizer where there is none: a model of token ids alone is no error.
+/// Errors: malformed, unsupported.
+template <class Model>
+std::shared_ptr<const Tokenizer> load_tokenizer_if_any(const Model& model) {
+  try {
+    return load_tokenizer(model);
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::not_found) throw;
+    return std::make_shared<const NoTokenizer>();
+  }
 }
 
 /// The chat template among a model's files: chat_template.jinja, "chat_template" in tokenizer_config.json, or the one in

@@ -123,6 +123,14 @@ TEST_CASE("a missing tokenizer is an error that lists what was looked for", "[fo
   CHECK(error_of([&] { load_tokenizer(folder.write("bare.gguf", GgufBuilder().build())); }) == ErrorCode::not_found);
 }
 
+TEST_CASE("a model may come without a tokenizer, but not with a broken one", "[format][tokenizer_files]") {
+  const TemporaryFolder folder;
+  CHECK(load_tokenizer_if_any(folder.path())->vocabulary_size() == 0);
+  CHECK(load_tokenizer_if_any(TULLE_GOLDEN "/models/gguf/f32.gguf")->vocabulary_size() == 288);
+  const std::string broken = folder.write("tokenizer.json", "{");
+  CHECK(error_of([&] { load_tokenizer_if_any(broken); }) == ErrorCode::malformed);
+}
+
 TEST_CASE("chat templates are found in their three places", "[format][tokenizer_files]") {
   const TemporaryFolder folder;
   CHECK(load_chat_template(folder.path()).empty());
