@@ -7,6 +7,17 @@
 
 namespace tulle {
 
+extern template struct detail::WellKernel<isa::Active, false>;
+extern template struct detail::WellKernel<isa::Active, true>;
+extern template struct I8Kernel<detail::DensePanels, isa::Active>;
+extern template struct I8Kernel<detail::BitmaskPanels, isa::Active>;
+extern template struct I8Kernel<detail::BalancedPanels<detail::TwoOfFour>, isa::Active>;
+extern template struct I8Kernel<detail::BalancedPanels<detail::FourOfSixteen>, isa::Active>;
+extern template struct I8Kernel<detail::BalancedPanels<detail::AnyEightOfSixteen>, isa::Active>;
+extern template struct I8Kernel<detail::BalancedPanels<detail::EightOfSixteen>, isa::Active>;
+extern template struct BasicDenseI4<isa::Active>;
+extern template struct BasicDenseF32<isa::Active>;
+extern template struct BasicDenseF16<isa::Active>;
 extern template class Model<AnyKernel>;
 extern template class Decoder<AnyKernel, AnyCache>;
 extern template class Generator<AnyKernel, AnyCache, SamplerChain>;

@@ -52,37 +52,39 @@ struct DenseFloatLoop {
   }
 
 #if defined(TULLE_SIMD128)
-  /// 8 rows at a time for up to 4 inputs.
   template <std::size_t Panels, std::size_t Inputs>
-  TULLE_TARGET_SIMD128 void compute(isa::Simd128, const std::size_t* which, const InputTile& tile) const noexcept {
-    using namespace simd128;
-    constexpr std::size_t lanes = Inputs < 4 ? Inputs : 4;
-    const float* x = input.values(tile);
+  void compute(isa::Simd128, const std::size_t* which, const InputTile& tile) const noexcept {
+    constexpr std::size_t lanes = Inputs < 4 ? 1 : 4;
     for (std::size_t p = 0; p < Panels; ++p) {
-      for (std::size_t lane0 = 0; lane0 < Inputs; lane0 += lanes) {
-        alignas(16) float values[lanes][panel_rows];
-        for (std::size_t row = 0; row < panel_rows; row += 8) {
-          F32x4 sums[lanes][2]{};
-          const Element* w = panel(which[p]) + row;
-          for (std::size_t column = 0; column < columns; ++column, w += panel_rows) {
-            const F32x4 low = load4(w), high = load4(w + 4);
-#pragma GCC unroll 4
-            for (std::size_t lane = 0; lane < lanes; ++lane) {
-              const F32x4 value = splat(x[column * Inputs + lane0 + lane]);
-              sums[lane][0] = multiply_add(low, value, sums[lane][0]);
-              sums[lane][1] = multiply_add(high, value, sums[lane][1]);
-            }
-          }
-#pragma GCC unroll 4
-          for (std::size_t lane = 0; lane < lanes; ++lane) {
-            store(values[lane] + row, sums[lane][0]);
-            store(values[lane] + row + 4, sums[lane][1]);
-          }
-        }
-        for (std::size_t lane = 0; lane < lanes && lane0 + lane < tile.inputs; ++lane) {
-          store_panel(y, rows, which[p], tile.first + lane0 + lane, values[lane]);
+      for (std::size_t lane0 = 0; lane0 < Inputs; lane0 += lanes) compute128<lanes>(which[p], tile, lane0);
+    }
+  }
+
+  /// A panel with `Lanes` inputs of a tile, from input `lane0` of it on; 8 rows at a time.
+  template <std::size_t Lanes>
+  TULLE_TARGET_SIMD128 void compute128(std::size_t which, const InputTile& tile, std::size_t lane0) const noexcept {
+    using namespace simd128;
+    alignas(16) float values[Lanes][panel_rows];
+    for (std::size_t row = 0; row < panel_rows; row += 8) {
+      F32x4 sums[Lanes][2]{};
+      const float* x = input.values(tile) + lane0;
+      const Element* w = panel(which) + row;
+      for (std::size_t column = 0; column < columns; ++column, w += panel_rows, x += tile.width) {
+        const F32x4 low = load4(w), high = load4(w + 4);
+        TULLE_UNROLL
+        for (std::size_t lane = 0; lane < Lanes; ++lane) {
+          sums[lane][0] = multiply_add(low, splat(x[lane]), sums[lane][0]);
+          sums[lane][1] = multiply_add(high, splat(x[lane]), sums[lane][1]);
         }
       }
+      TULLE_UNROLL
+      for (std::size_t lane = 0; lane < Lanes; ++lane) {
+        store(values[lane] + row, sums[lane][0]);
+        store(values[lane] + row + 4, sums[lane][1]);
+      }
+    }
+    for (std::size_t lane = 0; lane < Lanes && lane0 + lane < tile.inputs; ++lane) {
+      store_panel(y, rows, which, tile.first + lane0 + lane, values[lane]);
     }
   }
 #endif

@@ -90,7 +90,7 @@ struct DenseI4Loop {
 #if defined(TULLE_SIMD128)
   template <std::size_t Panels, std::size_t Inputs>
   void compute(isa::Simd128, const std::size_t* which, const InputTile& tile) const noexcept {
-    constexpr std::size_t lanes = Inputs < 4 ? Inputs : 4;
+    constexpr std::size_t lanes = Inputs < 4 ? 1 : 4;
     for (std::size_t p = 0; p < Panels; ++p) {
       for (std::size_t lane0 = 0; lane0 < Inputs; lane0 += lanes) {
         compute_i4_panel<lanes, Minima>(*this, which[p], tile, lane0);

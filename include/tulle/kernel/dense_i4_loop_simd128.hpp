@@ -30,11 +30,11 @@ TULLE_TARGET_SIMD128 void compute_i4_panel(const Loop& loop, std::size_t which, 
     }
     for (std::size_t row = 0; row < panel_rows; row += 4) {
       Sums sums[Lanes];
-#pragma GCC unroll 4
+      TULLE_UNROLL
       for (std::size_t line = 0; line < Loop::lines; ++line) {
         const auto pairs = load<U8x16>(w + 4 * (panel_rows * line + row));
         const Codes low = Codes::of((I8x16)(pairs & 15)), high = Codes::of((I8x16)((U8x16)((U16x8)pairs >> 4) & 15));
-#pragma GCC unroll 4
+        TULLE_UNROLL
         for (std::size_t lane = 0; lane < Lanes; ++lane) {
           const std::int8_t* eight = x + code_index(8 * line, tile.width, lane);
           sums[lane].add(low, Quad::of(eight));
@@ -43,7 +43,7 @@ TULLE_TARGET_SIMD128 void compute_i4_panel(const Loop& loop, std::size_t which, 
       }
       const std::size_t at = loop.scale_index(which, begin) + row;
       const F32x4 w_scale = load4(loop.scales + at);
-#pragma GCC unroll 4
+      TULLE_UNROLL
       for (std::size_t lane = 0; lane < Lanes; ++lane) {
         const I32x4 dot = Minima ? sums[lane].total() : sums[lane].total() - splat(8 * x_sums[lane]);
         F32x4 value = multiply_add(as_floats(dot), w_scale * splat(x_scales[lane]), load4(values[lane] + row));

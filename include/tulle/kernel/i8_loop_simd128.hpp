@@ -53,24 +53,24 @@ struct I8Panels128 {
           typename Layout::Cursor cursor = w[p];
           const std::int8_t* block_x = x;
           for (std::size_t column = 0; column < span; column += block_columns, cursor.next()) {
-#pragma GCC unroll 4
+            TULLE_UNROLL
             for (std::size_t s = 0; s < Layout::steps; ++s) {
-#pragma GCC unroll 4
+              TULLE_UNROLL
               for (std::size_t q = 0; q < quarters; ++q) {
                 const auto step = cursor.step(isa::Simd128{}, s, q0 + q);
-#pragma GCC unroll 4
+                TULLE_UNROLL
                 for (std::size_t lane = 0; lane < Lanes; ++lane) step.dot(sums[q][lane], block_x + lane * block_columns, s);
               }
             }
             block_x += tile.width * block_columns;
           }
-#pragma GCC unroll 4
+          TULLE_UNROLL
           for (std::size_t q = 0; q < quarters; ++q) {
             const std::size_t row = 4 * (q0 + q);
             F32x4 w_scale{};
             if (half_scales != nullptr) w_scale = load4(half_scales + scale_at + row);
             if (float_scales != nullptr) w_scale = load4(float_scales + scale_at + row);
-#pragma GCC unroll 4
+            TULLE_UNROLL
             for (std::size_t lane = 0; lane < Lanes; ++lane) {
               F32x4 scale = splat(x_scales[begin / group_columns * tile.width + lane]);
               if (row_scales == nullptr) scale = w_scale * scale;

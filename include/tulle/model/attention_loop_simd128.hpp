@@ -42,7 +42,7 @@ TULLE_TARGET_SIMD128 void score_keys(isa::Simd128, const float* query, const Ele
     for (std::size_t k = 0; k < 4; ++k) rows[k] = keys + std::min(i + k, count - 1) * size;
     for (std::size_t d = 0; d < whole; d += 4) {
       const F32x4 q = load4(query + d);
-#pragma GCC unroll 4
+      TULLE_UNROLL
       for (std::size_t k = 0; k < 4; ++k) sums[k] = multiply_add(q, load4(rows[k] + d), sums[k]);
     }
     for (std::size_t k = 0; k < 4 && i + k < count; ++k) {
@@ -59,15 +59,15 @@ TULLE_TARGET_SIMD128 void add_columns128(const float* weights, const Element* va
                                          float* out) noexcept {
   using namespace simd128;
   F32x4 sums[Vectors];
-#pragma GCC unroll 8
+  TULLE_UNROLL
   for (std::size_t k = 0; k < Vectors; ++k) sums[k] = load4(out + 4 * k);
   for (std::size_t i = 0; i < count; ++i) {
     const F32x4 weight = splat(weights[i]);
     const Element* row = values + i * size;
-#pragma GCC unroll 8
+    TULLE_UNROLL
     for (std::size_t k = 0; k < Vectors; ++k) sums[k] = multiply_add(weight, load4(row + 4 * k), sums[k]);
   }
-#pragma GCC unroll 8
+  TULLE_UNROLL
   for (std::size_t k = 0; k < Vectors; ++k) store(out + 4 * k, sums[k]);
 }
 

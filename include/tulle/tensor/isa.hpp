@@ -22,12 +22,6 @@
 #define TULLE_SIMD128 1
 #endif
 
-// A program that runs only where 128-bit vectors are, as every module of WebAssembly does, may define
-// TULLE_SIMD128_ALONE for all of its files: the loops of other sets are then left out.
-#if defined(TULLE_SIMD128_ALONE) && !defined(TULLE_SIMD128)
-#error "TULLE_SIMD128_ALONE: this compiler has no vectors of 128 bits (WebAssembly: -msimd128)"
-#endif
-
 namespace tulle {
 
 /// In order of preference: a later one is faster where the machine has it.
@@ -89,9 +83,7 @@ constexpr std::string_view instruction_set_name(InstructionSet set) noexcept {
 
 /// Whether this machine (processor and operating system) runs the set.
 inline bool machine_has(InstructionSet set) noexcept {
-#if defined(TULLE_SIMD128_ALONE)
-  return set == InstructionSet::simd128;
-#elif defined(TULLE_X86)
+#if defined(TULLE_X86)
   switch (set) {
     case InstructionSet::scalar: return true;
     case InstructionSet::simd128: return __builtin_cpu_supports("sse4.1");
@@ -165,9 +157,6 @@ decltype(auto) with_instruction_set(Run&& run) {
   } else if constexpr (instruction_sets.size() == 1) {
     return run(isa::Simd128{});
   } else {
-#if defined(TULLE_SIMD128_ALONE)
-    return run(isa::Simd128{});
-#else
     switch (active_instruction_set()) {
 #if defined(TULLE_X86)
       case InstructionSet::avx512: return run(isa::Avx512{});
@@ -179,7 +168,6 @@ decltype(auto) with_instruction_set(Run&& run) {
       default: break;
     }
     return run(isa::Scalar{});
-#endif
   }
 }
 

@@ -27,6 +27,13 @@
 #define TULLE_INLINE_SIMD128 inline __attribute__((always_inline))
 #endif
 
+/// Before a loop of a few rounds whose sums are to stay in registers, also where code is compiled for size.
+#if defined(__clang__)
+#define TULLE_UNROLL _Pragma("clang loop unroll(full)")
+#else
+#define TULLE_UNROLL _Pragma("GCC unroll 8")
+#endif
+
 namespace tulle::simd128 {
 
 using I8x16 = std::int8_t __attribute__((vector_size(16)));
