@@ -68,6 +68,7 @@ inline std::shared_ptr<const Tokenizer> sentencepiece_from_file(const ModelFiles
   const Json config = read_tokenizer_config(files);
   spec.add_bos = !config.is_object() || json_value(config, "add_bos_token", true, files.where());
   spec.add_eos = config.is_object() && json_value(config, "add_eos_token", false, files.where());
+  spec.model_tokens = spec.tokens.size();
   const Json added = files.optional_json("added_tokens.json");
   for (const auto& entry : added.items()) {
     const auto id = static_cast<std::size_t>(to_token(entry.value(), files.where()));

@@ -98,8 +98,8 @@ struct I8Panels128 {
     if (tile.width == 1) return compute<1>(which, count, tile, 0);  // panels far apart are streams of their own
     for (std::size_t p = 0; p < count; ++p) {
       if (p > 0 && which[p] == which[p - 1]) break;  // a part of the columns must not be added twice
-      if (tile.width == 2) compute<2>(which + p, 1, tile, 0);
-      for (std::size_t lane0 = 0; tile.width > 2 && lane0 < tile.width; lane0 += 4) compute<4>(which + p, 1, tile, lane0);
+      for (std::size_t lane = 0; tile.width == 2 && lane < tile.inputs; ++lane) compute<1>(which + p, 1, tile, lane);
+      for (std::size_t lane = 0; tile.width > 2 && lane < tile.width; lane += 4) compute<4>(which + p, 1, tile, lane);
     }
   }
 };

@@ -35,6 +35,7 @@ struct VocabularySpec {
   bool add_bos = false;  ///< with `add_special_tokens`
   bool add_eos = false;
   bool normalizes_user_defined = false;  ///< such tokens are found in normalized text, as sentencepiece does
+  std::size_t model_tokens = SIZE_MAX;   ///< ids from here on were added to the model: found in the text as it is
   bool add_space_prefix = true;          ///< "llama": a space before every text that is not empty
   std::string where = "the vocabulary";  ///< names the source in messages
 };
@@ -56,7 +57,7 @@ inline std::vector<AddedToken> added_tokens_of(const VocabularySpec& spec) {
     token.content = spec.tokens[id];
     token.id = static_cast<Token>(id);
     token.special = type == VocabularySpec::control;
-    token.normalized = spec.normalizes_user_defined && !token.special;
+    token.normalized = spec.normalizes_user_defined && !token.special && static_cast<std::size_t>(token.id) < spec.model_tokens;
     added.push_back(std::move(token));
   }
   return added;

@@ -149,7 +149,9 @@ TEST_CASE("a paged cache of impossible size is refused", "[cache][paged]") {
   CHECK_THROWS_WITH(PagedCache<float>(shape, 1, 4, 0), Catch::Matchers::ContainsSubstring("multiple of 64"));
   CHECK_THROWS_WITH(PagedCache<float>(shape, 1, 4, 100), Catch::Matchers::ContainsSubstring("multiple of 64"));
   CHECK_THROWS_WITH(PagedCache<float>(shape, 1, 0), Catch::Matchers::ContainsSubstring("blocks"));
-  CHECK_THROWS_WITH(PagedCache<float>(shape, 1, std::size_t{1} << 40), Catch::Matchers::ContainsSubstring("blocks"));
+  if constexpr (sizeof(std::size_t) == 8) {
+    CHECK_THROWS_WITH(PagedCache<float>(shape, 1, std::size_t{1} << 40), Catch::Matchers::ContainsSubstring("blocks"));
+  }
   CHECK_THROWS_AS(PagedCache<float>(shape, 0, 4), Error);
   CHECK_THROWS_AS(PagedCache<float>({1000, 1000, 1u << 31}, 1, 1u << 25), Error);
 }

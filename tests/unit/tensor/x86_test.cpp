@@ -40,6 +40,6 @@ TEST_CASE("functions of a set run from a program that was compiled without it", 
 }
 #else
 TEST_CASE("other processors see no intrinsics", "[tensor][x86]") {
-  CHECK(active_instruction_set() == InstructionSet::scalar);
+  CHECK(active_instruction_set() <= InstructionSet::simd128);
 }
 #endif
