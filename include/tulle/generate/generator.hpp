@@ -31,8 +31,8 @@ class Generator {
   /// At most `chunk` prompt tokens of a sequence go through the model in one step. `vocabulary` limits what is sampled to
   /// the ids below it (rows beyond the tokenizer are padding); 0 means all of the model's.
   /// `architecture`, `weights` and `pool` must outlive the generator. Errors: memory, invalid_argument.
-  [[gnu::noinline]] Generator(const Architecture& architecture, const ModelWeights<Kernel>& weights, ThreadPool& pool, Cache cache,
-            std::size_t chunk = 256, std::size_t vocabulary = 0)
+  [[gnu::noinline]] Generator(const Architecture& architecture, const ModelWeights<Kernel>& weights, ThreadPool& pool,
+                              Cache cache, std::size_t chunk = 256, std::size_t vocabulary = 0)
       : cache_(std::move(cache)),
         chunk_(chunk),
         vocabulary_(vocabulary == 0 ? architecture.vocabulary : std::min(vocabulary, architecture.vocabulary)),
@@ -74,10 +74,8 @@ class Generator {
     if (sequence.history.empty() && tokens.empty()) {
       fail(ErrorCode::invalid_argument, "the prompt is empty; give at least one token");
     }
-    for (const Token token : tokens) {
-      if (token < 0 || static_cast<std::size_t>(token) >= architecture().vocabulary) {
-        fail(ErrorCode::invalid_argument, "token ", token, " is outside the model's vocabulary of ", architecture().vocabulary);
-      }
+    if (const Token* token = first_outside(tokens, architecture().vocabulary)) {
+      fail(ErrorCode::invalid_argument, "token ", *token, " is outside the model's vocabulary of ", architecture().vocabulary);
     }
     const std::size_t length = sequence.history.size() + tokens.size();
     if (length > cache_.capacity()) {
@@ -145,10 +143,8 @@ class Generator {
   /// A sequence from what `save` gave. Errors: malformed when it does not fit this cache.
   [[gnu::noinline]] SequenceId restore(std::span<const Token> tokens, std::span<const std::byte> state) {
     const SequenceId id = free_slot();
-    for (const Token token : tokens) {
-      if (token < 0 || static_cast<std::size_t>(token) >= architecture().vocabulary) {
-        fail(ErrorCode::malformed, "the saved session holds token ", token, ", which this model does not have");
-      }
+    if (const Token* token = first_outside(tokens, architecture().vocabulary)) {
+      fail(ErrorCode::malformed, "the saved session holds token ", *token, ", which this model does not have");
     }
     if (!cache_.restore(id, state) || cache_.length(id) > tokens.size()) {
       cache_.release(id);
@@ -236,7 +232,7 @@ class Generator {
       const std::size_t room = decoder_.most_rows() - rows_.size() - std::min(waiting, decoder_.most_rows() - rows_.size());
       const std::size_t count = std::min({sequence.history.size() - begin, chunk_, std::max<std::size_t>(room, 1)});
       if (!cache_.extend(id, static_cast<Position>(begin + count))) {
-        finish(id, -1, FinishReason::capacity, emit);
+        finish(id, FinishReason::capacity, emit);
         continue;
       }
       for (std::size_t position = begin; position < begin + count; ++position) {
@@ -249,7 +245,7 @@ class Generator {
   template <class Emit>
   void sample(SequenceId id, std::span<float> logits, Emit& emit) {
     Sequence& sequence = sequences_[id];
-    if (sequence.options.max_new_tokens == 0) return finish(id, -1, FinishReason::length, emit);
+    if (sequence.options.max_new_tokens == 0) return finish(id, FinishReason::length, emit);
     const SamplingContext context{sequence.history, sequence.prompt_length, static_cast<Position>(sequence.history.size()),
                                   sequence.options.seed, sequence.options.stream};
     const auto candidates = logits.first(vocabulary_);
@@ -259,9 +255,7 @@ class Generator {
     sequence.history.push_back(token);
     ++sequence.generated;
     Emission emission{id, token, FinishReason::none, 0};
-    if (sequence.options.log_probabilities) {
-      emission.log_probability = log_probability(raw_, token);
-    }
+    if (sequence.options.log_probabilities) emission.log_probability = log_probability(raw_, token);
     const auto& eos = sequence.options.eos;
     if (!sequence.options.ignore_eos && std::find(eos.begin(), eos.end(), token) != eos.end()) {
       emission.finish = FinishReason::stop;
@@ -275,16 +269,16 @@ class Generator {
   }
 
   template <class Emit>
-  void finish(SequenceId id, Token token, FinishReason reason, Emit& emit) {
+  void finish(SequenceId id, FinishReason reason, Emit& emit) {
     sequences_[id].running = false;
-    const Emission emission{id, token, reason, 0};
+    const Emission emission{id, -1, reason, 0};
     emit(emission);
   }
 
   template <class Emit>
   bool finish_all(FinishReason reason, Emit& emit) {
     for (SequenceId id = 0; id < sequences_.size(); ++id) {
-      if (sequences_[id].running) finish(id, -1, reason, emit);
+      if (sequences_[id].running) finish(id, reason, emit);
     }
     return false;
   }

@@ -37,6 +37,14 @@ constexpr std::string_view finish_reason_name(FinishReason reason) noexcept {
   return "unknown";
 }
 
+/// The first of `tokens` that is no id of a vocabulary of that size; nullptr when all are.
+inline const Token* first_outside(std::span<const Token> tokens, std::size_t vocabulary) noexcept {
+  for (const Token& each : tokens) {
+    if (each < 0 || static_cast<std::size_t>(each) >= vocabulary) return &each;
+  }
+  return nullptr;
+}
+
 /// How one sequence is generated, apart from how its tokens are picked.
 struct SequenceOptions {
   std::size_t max_new_tokens = 100;  ///< 0: only put the prompt into the cache

@@ -131,13 +131,10 @@ struct BitmaskPanels {
     const std::uint8_t* values_ = nullptr;
   };
 
-  /// The next `blocks` blocks as dense ones. out [blocks][256].
-  static void expand(isa::Scalar, Cursor& cursor, std::size_t blocks, std::int8_t* out) noexcept {
-    for (; blocks > 0; --blocks, out += block_codes, cursor.next()) cursor.read(out);
-  }
 #if defined(TULLE_X86)
   using Step512 = DenseStep512;
 
+  /// The next `blocks` blocks as dense ones. out [blocks][256].
   TULLE_TARGET_AVX2 static void expand(isa::Avx2 isa, Cursor& cursor, std::size_t blocks, std::int8_t* out) noexcept {
     for (; blocks > 0; --blocks, out += block_codes, cursor.next()) {
       for (std::size_t half = 0; half < 2 * steps; ++half) {

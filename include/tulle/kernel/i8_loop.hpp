@@ -11,7 +11,7 @@
 
 #include <tulle/core/half.hpp>
 #include <tulle/kernel/i8_loop_simd128.hpp>
-#include <tulle/kernel/i8_panel_address.hpp>
+#include <tulle/kernel/i8_blocks.hpp>
 #include <tulle/kernel/quantized_input.hpp>
 #include <tulle/kernel/tiles.hpp>
 #include <tulle/tensor/x86.hpp>
@@ -37,7 +37,7 @@ struct I8Loop {
   static constexpr std::size_t far_panels = Layout::far_panels;
   static constexpr std::size_t blocks = Span / block_columns;
 
-  I8PanelAddress<Layout> panel;
+  I8Panels<Layout> panels;
   const Scale* group_scales;
   const float* row_scales;  ///< [rows padded], null when grouped
   const QuantizedInput& input;
@@ -68,15 +68,15 @@ struct I8Loop {
 #if defined(TULLE_SIMD128)
   template <std::size_t Panels, std::size_t Inputs>
   void compute(isa::Simd128, const std::size_t* which, const InputTile& tile) const noexcept {
-    I8Panels128<Layout> panels{panel, row_scales, nullptr, nullptr, input, y, rows, columns};
-    if constexpr (std::is_same_v<Scale, Half>) panels.half_scales = group_scales;
-    if constexpr (std::is_same_v<Scale, float>) panels.float_scales = group_scales;
-    panels.run(which, Panels, tile);
+    I8Loop128<Layout> loop{panels, row_scales, nullptr, nullptr, input, y, rows, columns};
+    if constexpr (std::is_same_v<Scale, Half>) loop.half_scales = group_scales;
+    if constexpr (std::is_same_v<Scale, float>) loop.float_scales = group_scales;
+    loop.run(which, Panels, tile);
   }
 #endif
 
   void compute_panel(std::size_t which, const InputTile& tile) const noexcept {
-    typename Layout::Cursor w = panel(which);
+    typename Layout::Cursor w = panels[which];
     float values[tile_inputs][panel_rows] = {};
     for (std::size_t lane = 0; lane < tile.inputs && !is_first_part(); ++lane) {
       load_panel(y, rows, which, tile.first + lane, values[lane]);
@@ -125,7 +125,7 @@ struct I8Loop {
         typename Layout::Cursor w[at_once];
 #pragma GCC unroll 4
         for (std::size_t p = 0; p < at_once; ++p) {
-          w[p] = panel(which[p0 + p]);
+          w[p] = panels[which[p0 + p]];
 #pragma GCC unroll 4
           for (std::size_t lane = 0; lane < lanes; ++lane) {
             values[p][lane][0] = values[p][lane][1] = _mm256_setzero_ps();
@@ -207,7 +207,7 @@ struct I8Loop {
     typename Layout::Cursor w[Panels];
 #pragma GCC unroll 4
     for (std::size_t p = 0; p < Panels; ++p) {
-      w[p] = panel(which[p]);
+      w[p] = panels[which[p]];
 #pragma GCC unroll 8
       for (std::size_t lane = 0; lane < Inputs; ++lane) {
         values[p][lane] = _mm512_setzero_ps();

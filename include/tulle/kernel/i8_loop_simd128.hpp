@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include <tulle/core/half.hpp>
-#include <tulle/kernel/i8_panel_address.hpp>
+#include <tulle/kernel/i8_blocks.hpp>
 #include <tulle/kernel/quantized_input.hpp>
 #include <tulle/kernel/tiles.hpp>
 #include <tulle/tensor/simd128.hpp>
@@ -18,8 +18,8 @@ namespace tulle::detail {
 /// What the loop over panels of blocks in `Layout` needs, whatever their scales are: few copies of a long loop make a small
 /// WebAssembly module.
 template <class Layout>
-struct I8Panels128 {
-  const I8PanelAddress<Layout>& panels;
+struct I8Loop128 {
+  const I8Panels<Layout>& panels;
   const float* row_scales;                 ///< [rows padded], null when columns come in groups
   const Half* half_scales = nullptr;       ///< [panels][columns / 32][16], or null
   const float* float_scales = nullptr;     ///< [panels][columns / 16][16], or null
@@ -40,7 +40,7 @@ struct I8Panels128 {
     alignas(16) float values[4][Lanes][panel_rows] = {};
     typename Layout::Cursor w[4];
     for (std::size_t p = 0; p < count; ++p) {
-      w[p] = panels(which[p]);
+      w[p] = panels[which[p]];
       for (std::size_t lane = 0; lane < Lanes && columns.begin != 0 && lane0 + lane < tile.inputs; ++lane) {
         load_panel(y, rows, which[p], tile.first + lane0 + lane, values[p][lane]);
       }

@@ -95,7 +95,8 @@ class I8Weights {
     return offsets_.empty() ? index * panel_bytes() : offsets_[index];
   }
 
-  /// Many inputs (on vectors of 128 bits any number): 2 panels at a time are expanded to dense ones, part by part of their columns, and every input meets them.
+  /// Many inputs, or any number of them where a set has no loop over the layout: 2 panels at a time are expanded to dense
+  /// ones, part by part of their columns, and every input meets them.
   template <class Scale, std::size_t Span, class Tag, class Loop>
   void multiply_expanded(const Loop& sparse, RowRange range) const noexcept {
     constexpr std::size_t part_columns = 512;  // 2 panels of them fill half of a small first-level cache
@@ -104,14 +105,14 @@ class I8Weights {
       const RowRange rows{first, std::min(first + 2 * panel_rows, range.end)};
       const std::size_t panels = (rows.end - first + panel_rows - 1) / panel_rows, first_panel = first / panel_rows;
       typename Layout::Cursor cursors[2];
-      for (std::size_t p = 0; p < panels; ++p) cursors[p] = sparse.panel(first_panel + p);
+      for (std::size_t p = 0; p < panels; ++p) cursors[p] = sparse.panels[first_panel + p];
       for (std::size_t begin = 0; begin < padded_; begin += part_columns) {
         const RowRange columns{begin, std::min(begin + part_columns, padded_)};
         const std::size_t part_blocks = (columns.end - begin) / detail::block_columns;
         const std::size_t part_bytes = part_blocks * detail::block_codes;
         for (std::size_t p = 0; p < panels; ++p) {
           auto* codes = reinterpret_cast<std::int8_t*>(expanded + p * part_bytes);
-          if constexpr (Layout::expands_for_many && Tag::value != InstructionSet::simd128) {
+          if constexpr (requires { Layout::expand(Tag{}, cursors[p], part_blocks, codes); }) {
             Layout::expand(Tag{}, cursors[p], part_blocks, codes);
           } else {
             for (std::size_t i = 0; i < part_blocks; ++i, cursors[p].next()) cursors[p].read(codes + i * detail::block_codes);

@@ -71,6 +71,13 @@ class QuantizedInput {
   void clear_lane(const InputTile& tile, std::size_t lane) noexcept;
   float row_maximum(const float* x) const noexcept;
 
+  /// The group of x that begins at a column; the last one is filled up with zeros, in `tail` [32].
+  const float* whole_group(const float* x, std::size_t begin, float* tail) const noexcept {
+    if (begin + group_columns <= columns_) return x + begin;
+    std::fill(std::copy(x + begin, x + columns_, tail), tail + group_columns, 0.0f);
+    return tail;
+  }
+
   /// The scale and what x is multiplied with for a group whose largest magnitude is `maximum`. A group of zeros has code 0;
   /// one with an infinity or a NaN has scale NaN, so that it shows in the result.
   static void scale_of(float maximum, float& scale, float& inverse) noexcept {
@@ -165,12 +172,7 @@ TULLE_TARGET_SIMD128 inline void QuantizedInput::quantize_row(isa::Simd128, cons
   if (scale_per_row_) scale_of(row_maximum(x), scale, inverse);
   float tail[group_columns];
   for (std::size_t begin = 0; begin < padded_; begin += group_columns) {
-    const float* group = x + begin;
-    if (begin + group_columns > columns_) {
-      std::fill_n(tail, group_columns, 0.0f);
-      std::copy(x + begin, x + columns_, tail);
-      group = tail;
-    }
+    const float* group = whole_group(x, begin, tail);
     if (!scale_per_row_) {
       I32x4 largest{};  // magnitudes as integers: ordered like the floats, with NaN on top
       for (std::size_t i = 0; i < group_columns; i += 4) {
@@ -213,12 +215,7 @@ TULLE_TARGET_AVX2 inline void QuantizedInput::quantize_row(isa::Avx2, const floa
   if (scale_per_row_) scale_of(row_maximum(x), scale, inverse);
   alignas(32) float tail[group_columns];
   for (std::size_t begin = 0; begin < padded_; begin += group_columns) {
-    const float* group = x + begin;
-    if (begin + group_columns > columns_) {
-      std::fill_n(tail, group_columns, 0.0f);
-      std::copy(x + begin, x + columns_, tail);
-      group = tail;
-    }
+    const float* group = whole_group(x, begin, tail);
     __m256 values[4];
     __m256i largest = _mm256_setzero_si256();  // magnitudes as integers: ordered like the floats, with NaN on top
 #pragma GCC unroll 4

@@ -31,10 +31,6 @@ constexpr InputTile input_tile(std::size_t first, std::size_t inputs) noexcept {
 
 namespace detail {
 
-/// What a layout of integer codes stores together: 16 rows by 16 columns, dense as [4 quads of columns][16 rows][4].
-inline constexpr std::size_t block_columns = 16;
-inline constexpr std::size_t block_codes = panel_rows * block_columns;
-
 /// How many rows of a panel lie inside `rows`: the rest is padding.
 constexpr std::size_t real_rows(std::size_t panel, RowRange rows) noexcept {
   return std::min(panel_rows, rows.end - panel * panel_rows);
