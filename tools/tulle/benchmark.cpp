@@ -26,7 +26,7 @@ namespace {
 
 using OrderedJson = nlohmann::ordered_json;
 
-constexpr const char* footer =
+constexpr const char* benchmark_footer =
     R"(The first lines are DeepSparse's: an item is one step, which takes --input-ids-length tokens of every sequence
 while the cache holds --num-kv-cache-tokens of them. The table then shows the model and its baselines (the same weights
 as dense int8 and dense f32), which run in turns; figures are medians. The bandwidth is the share of what the threads
@@ -42,7 +42,7 @@ Examples:
   tulle benchmark --shape codegen-350m --sparsity 0.5 --structure unstructured --threads 2
   tulle benchmark models/llama-8b --structure 8:16 --no-baselines -x result.json --html result.html)";
 
-struct Flags {
+struct BenchmarkFlags {
   ModelFlags model;
   std::string path, shape, structure, values, scenario = "sync", pinning = "none", baselines = "both", export_path,
                                               html_path;
@@ -52,7 +52,7 @@ struct Flags {
   CLI::Option* sparsity_flag = nullptr;
 };
 
-Pruning wanted_pruning(const Flags& flags) {
+Pruning wanted_pruning(const BenchmarkFlags& flags) {
   for (const Pruning& balanced : balanced_prunings()) {
     if (balanced.structure != flags.structure) continue;
     if (flags.sparsity_flag->count() != 0 && std::fabs(flags.sparsity - balanced.sparsity) > 1e-6) {
@@ -69,7 +69,7 @@ Pruning wanted_pruning(const Flags& flags) {
 }
 
 /// The kernel of the model itself. Errors: UsageError.
-std::string wanted_kernel(const Flags& flags, const Pruning& pruning) {
+std::string wanted_kernel(const BenchmarkFlags& flags, const Pruning& pruning) {
   if (flags.model.kernel != "auto") {
     if (!flags.values.empty()) throw UsageError("--values excludes --kernel");
     return flags.model.kernel;
@@ -79,7 +79,7 @@ std::string wanted_kernel(const Flags& flags, const Pruning& pruning) {
   return quantizes ? "i8" : "auto";
 }
 
-void check(const Flags& flags) {
+void check(const BenchmarkFlags& flags) {
   if (flags.pinning == "numa") {
     tulle::fail(tulle::ErrorCode::unsupported,
                 "--thread-pinning numa is not built; use core, or bind the whole command to a node from outside");
@@ -100,7 +100,7 @@ void check(const Flags& flags) {
   }
 }
 
-std::vector<Contestant> contestants(const Flags& flags, tulle::EngineOptions engine, const BenchmarkSubject& subject,
+std::vector<Contestant> contestants(const BenchmarkFlags& flags, tulle::EngineOptions engine, const BenchmarkSubject& subject,
                                     const std::string& kernel) {
   if (engine.sequence_length == 0) engine.sequence_length = flags.plan.sequence_length();
   std::vector<Contestant> all;
@@ -127,7 +127,7 @@ OrderedJson given_flags(const CLI::App& app) {
   return given;
 }
 
-int benchmark(const Flags& flags, const CLI::App& app) {
+int benchmark(const BenchmarkFlags& flags, const CLI::App& app) {
   check(flags);
   const Pruning pruning = wanted_pruning(flags);
   const std::string kernel = wanted_kernel(flags, pruning);
@@ -168,7 +168,7 @@ int benchmark(const Flags& flags, const CLI::App& app) {
   return 0;
 }
 
-void add_flags(CLI::App& app, Flags& flags) {
+void add_flags(CLI::App& app, BenchmarkFlags& flags) {
   const auto add = [&](const char* names, auto& value, const char* type, const char* what) {
     return app.add_option(flag_names(names), value, what)->capture_default_str()->type_name(type);
   };
@@ -228,8 +228,8 @@ void add_flags(CLI::App& app, Flags& flags) {
 
 Command benchmark_command(CLI::App& program) {
   CLI::App* app = program.add_subcommand("benchmark", "Measure how fast a model is, beside its own dense forms");
-  app->footer(footer);
-  const auto flags = std::make_shared<Flags>();
+  app->footer(benchmark_footer);
+  const auto flags = std::make_shared<BenchmarkFlags>();
   add_flags(*app, *flags);
   return {app, [flags, app] { return benchmark(*flags, *app); }};
 }

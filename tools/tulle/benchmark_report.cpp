@@ -87,7 +87,7 @@ std::map<std::string, std::size_t> kernel_bytes(const Contestant& contestant) {
   return bytes;
 }
 
-OrderedJson describe(const Contestant& contestant, const BenchmarkResult& run) {
+OrderedJson result_of(const Contestant& contestant, const BenchmarkResult& run) {
   const BenchmarkPlan& plan = run.plan;
   const auto kernels = kernel_bytes(contestant);
   const auto most = std::max_element(kernels.begin(), kernels.end(),
@@ -168,7 +168,7 @@ OrderedJson benchmark_report(const BenchmarkResult& run) {
   report["results"] = OrderedJson::array();
   report["ratios"] = OrderedJson::object();
   for (const Contestant& contestant : run.contestants) {
-    report["results"].push_back(describe(contestant, run));
+    report["results"].push_back(result_of(contestant, run));
     if (&contestant == &model) continue;
     report["ratios"][contestant.name()] = {{"decode", ratio(model.round_medians(), contestant.round_medians())},
                                            {"prefill", ratio(model.prefills(), contestant.prefills())}};

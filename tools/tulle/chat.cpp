@@ -21,7 +21,7 @@ constexpr const char* commands = R"(/reset  forget the conversation
 /exit   leave, as Ctrl-D does; Ctrl-C stops an answer, twice at the prompt it leaves
 )";
 
-constexpr const char* footer =
+constexpr const char* chat_footer =
     R"(Every line of standard input is a turn; an empty line is none. Where standard input or output is no terminal,
 the answers alone are printed, each ended by a line end. Lines that begin with / are commands: /reset, /help,
 /exit.
@@ -32,7 +32,7 @@ Examples:
   tulle chat -m model.gguf --system "You are a helpful assistant." --temperature 0.7
   printf 'Name a colour.\nAnother one.\n' | tulle chat -m model.gguf)";
 
-struct Flags {
+struct ChatFlags {
   ModelFlags model;
   GenerationFlags generation{512};
   std::string system;
@@ -58,7 +58,7 @@ std::optional<tulle::Token> end_of_turn(const tulle::TextGeneration& pipeline) {
 
 class Chat {
  public:
-  Chat(const Flags& flags, tulle::TextGeneration& pipeline)
+  Chat(const ChatFlags& flags, tulle::TextGeneration& pipeline)
       : pipeline_(pipeline),
         session_(pipeline.session()),
         options_(flags.generation.options()),
@@ -149,7 +149,7 @@ class Chat {
   Output output_;
 };
 
-int chat(const Flags& flags) {
+int chat(const ChatFlags& flags) {
   (void)flags.generation.options();  // a wrong flag is told before a model is loaded
   require_utf8(flags.system, "--system");
   ModelFlags model = flags.model;
@@ -162,8 +162,8 @@ int chat(const Flags& flags) {
 
 Command chat_command(CLI::App& program) {
   CLI::App* app = program.add_subcommand("chat", "Talk with a model in its own chat template");
-  app->footer(footer);
-  const auto flags = std::make_shared<Flags>();
+  app->footer(chat_footer);
+  const auto flags = std::make_shared<ChatFlags>();
   flags->system_flag = app->add_option("-s,--system", flags->system, "What the model is told before the conversation")
                            ->type_name("TEXT");
   flags->model.add_to(*app);

@@ -15,7 +15,7 @@
 
 namespace {
 
-constexpr const char* footer =
+constexpr const char* detokenize_footer =
     R"(Every line of standard input is a JSON array of ids and becomes a line of text. Line ends within a text are
 written as they are, so that it takes several lines; --json writes every text as one JSON string.
 
@@ -23,7 +23,7 @@ Examples:
   echo "[19556, 28, 905]" | tulle detokenize -m model.gguf
   tulle detokenize -m folder/with/tokenizer.json --skip-special-tokens --json < ids.txt)";
 
-struct Flags {
+struct DetokenizeFlags {
   std::string path;
   bool skip_special_tokens = false, json = false;
 };
@@ -45,7 +45,7 @@ std::vector<tulle::Token> parse_tokens(const std::string& line, std::size_t voca
   return tokens;
 }
 
-int detokenize(const Flags& flags) {
+int detokenize(const DetokenizeFlags& flags) {
   const auto tokenizer = open_tokenizer(model_path(flags.path));
   Output output;
   LineReader reader;
@@ -64,8 +64,8 @@ int detokenize(const Flags& flags) {
 
 Command detokenize_command(CLI::App& program) {
   CLI::App* app = program.add_subcommand("detokenize", "Turn every line of token ids into text");
-  app->footer(footer);
-  const auto flags = std::make_shared<Flags>();
+  app->footer(detokenize_footer);
+  const auto flags = std::make_shared<DetokenizeFlags>();
   add_model_path(*app, flags->path, "A model, a folder with tokenizer files, a tokenizer.json or a .model file");
   app->add_flag(flag_names("--skip-special-tokens"), flags->skip_special_tokens,
                 "Leave special tokens out of the text");

@@ -19,7 +19,7 @@ namespace {
 
 using OrderedJson = nlohmann::ordered_json;
 
-constexpr const char* footer =
+constexpr const char* generate_footer =
     R"(Text is drawn when one of --temperature (above 0), --top-k, --top-p, --min-p, --typical-p and --seed is given;
 else every token is the most probable one. The prompt is continued as it stands, its last line end included.
 With --json: {"text", "tokens", "finish_reason": "stop"|"length"|"capacity"|"cancelled", "prompt_tokens",
@@ -31,7 +31,7 @@ Examples:
   tulle generate -m models/codegen --prompt-file code.py --temperature 0.8 --top-p 0.95 --seed 7 --stop $'\n\n'
   echo "Once upon a time" | tulle generate -m model.gguf --json --logprobs)";
 
-struct Flags {
+struct GenerateFlags {
   ModelFlags model;
   GenerationFlags generation{100};
   std::string prompt, prompt_file;
@@ -40,7 +40,7 @@ struct Flags {
   bool no_special_tokens = false, logprobs = false, json = false, verbose = false;
 };
 
-std::string read_prompt(const Flags& flags) {
+std::string read_prompt(const GenerateFlags& flags) {
   std::string prompt;
   if (flags.prompt_flag->count() > 0) {
     prompt = flags.prompt;
@@ -91,7 +91,7 @@ void print_texts(const std::vector<tulle::GeneratedText>& generations, Output& o
   for (std::size_t i = 0; i < generations.size(); ++i) output.write((i == 0 ? "" : "\n---\n") + generations[i].text);
 }
 
-int generate(const Flags& flags) {
+int generate(const GenerateFlags& flags) {
   tulle::GenerationOptions options = flags.generation.options();
   options.num_return_sequences = flags.sequences;
   options.add_special_tokens = !flags.no_special_tokens;
@@ -135,8 +135,8 @@ int generate(const Flags& flags) {
 
 Command generate_command(CLI::App& program) {
   CLI::App* app = program.add_subcommand("generate", "Continue a prompt, streaming the text");
-  app->footer(footer);
-  const auto flags = std::make_shared<Flags>();
+  app->footer(generate_footer);
+  const auto flags = std::make_shared<GenerateFlags>();
   flags->prompt_flag = app->add_option("-p,--prompt", flags->prompt, "The text to continue")->type_name("TEXT");
   app->add_option(flag_names("-f,--prompt-file"), flags->prompt_file,
                   "A file that holds it; without both: standard input")

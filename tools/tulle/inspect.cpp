@@ -17,7 +17,7 @@
 
 namespace {
 
-constexpr const char* footer =
+constexpr const char* inspect_footer =
     R"(Sparsity is measured: the share of exact zeros in every linear matrix, and the pattern they keep: 1:4, 4:16,
 2:4, 4:8, 8:16 (at most N of every M columns are not zero), unstructured, or dense. The model is loaded, and
 one token is run, to tell what it takes.
@@ -26,12 +26,12 @@ Examples:
   tulle inspect -m model.gguf
   tulle inspect -m models/llama-8b --kernel dense_i8 --cache-dtype i8 --sequence-length 8192 --json)";
 
-struct Flags {
+struct InspectFlags {
   ModelFlags model;
   bool json = false;
 };
 
-int inspect(const Flags& flags) {
+int inspect(const InspectFlags& flags) {
   const auto checkpoint = open_checkpoint(model_path(flags.model.path));
   const auto model = load_model(*checkpoint, flags.model);
   tulle::EngineOptions options = flags.model.engine;
@@ -68,8 +68,8 @@ int inspect(const Flags& flags) {
 
 Command inspect_command(CLI::App& program) {
   CLI::App* app = program.add_subcommand("inspect", "Tell what a model is made of: tensors, sparsity, kernels, memory");
-  app->footer(footer);
-  const auto flags = std::make_shared<Flags>();
+  app->footer(inspect_footer);
+  const auto flags = std::make_shared<InspectFlags>();
   flags->model.add_to(*app);
   app->add_flag("--json", flags->json, "Print one JSON object");
   return {app, [flags] { return inspect(*flags); }};

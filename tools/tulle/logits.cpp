@@ -22,7 +22,7 @@
 
 namespace {
 
-constexpr const char* footer =
+constexpr const char* logits_footer =
     R"(Writes float32 [tokens, vocabulary] as a NumPy file: row i holds the raw logits that follow token i. No
 tokenizer is needed. Ids are parted by commas or white space. Without --sequence-length there is room for all
 tokens up to the model's context.
@@ -31,7 +31,7 @@ Examples:
   tulle logits -m models/llama-8b --tokens 1,2,3 -o logits.npy
   tulle logits -m model.gguf --tokens-file ids.txt --kernel dense_f32 -o logits.npy)";
 
-struct Flags {
+struct LogitsFlags {
   ModelFlags model;
   std::string tokens, tokens_file, output;
   CLI::Option* tokens_flag = nullptr;
@@ -57,7 +57,7 @@ std::vector<tulle::Token> parse_tokens(std::string_view text, const std::string&
   return tokens;
 }
 
-std::vector<tulle::Token> read_tokens(const Flags& flags) {
+std::vector<tulle::Token> read_tokens(const LogitsFlags& flags) {
   if (flags.tokens_flag->count() == 0) return parse_tokens(read_file(flags.tokens_file), flags.tokens_file);
   try {
     return parse_tokens(flags.tokens, "--tokens");
@@ -67,7 +67,7 @@ std::vector<tulle::Token> read_tokens(const Flags& flags) {
   }
 }
 
-int logits(const Flags& flags) {
+int logits(const LogitsFlags& flags) {
   if (flags.tokens_flag->count() == 0 && flags.tokens_file.empty())
     throw UsageError("--tokens or --tokens-file is required");
   if (flags.output.empty()) throw UsageError("--output is required");
@@ -109,8 +109,8 @@ int logits(const Flags& flags) {
 
 Command logits_command(CLI::App& program) {
   CLI::App* app = program.add_subcommand("logits", "Write the logits that follow every token as a NumPy file");
-  app->footer(footer);
-  const auto flags = std::make_shared<Flags>();
+  app->footer(logits_footer);
+  const auto flags = std::make_shared<LogitsFlags>();
   flags->tokens_flag = app->add_option("--tokens", flags->tokens, "Token ids: 1,2,3")->type_name("IDS");
   app->add_option(flag_names("--tokens-file"), flags->tokens_file, "A file that holds them")
       ->type_name("FILE")

@@ -14,7 +14,7 @@
 
 namespace {
 
-constexpr const char* footer =
+constexpr const char* tokenize_footer =
     R"(Every line of standard input becomes a line with a JSON array of ids. Lines end at '\n'; a '\r' is part of its
 line; an empty line gives []. Special tokens in the text, such as <|endoftext|>, are recognised.
 
@@ -22,7 +22,7 @@ Examples:
   echo "Hello, world" | tulle tokenize -m model.gguf
   tulle tokenize -m folder/with/tokenizer.json --add-special-tokens < corpus.txt > ids.txt)";
 
-struct Flags {
+struct TokenizeFlags {
   std::string path;
   bool add_special_tokens = false;
 };
@@ -38,7 +38,7 @@ void append_array(std::string& line, const std::vector<tulle::Token>& tokens) {
   line += "]\n";
 }
 
-int tokenize(const Flags& flags) {
+int tokenize(const TokenizeFlags& flags) {
   const auto tokenizer = open_tokenizer(model_path(flags.path));
   Output output;
   LineReader reader;
@@ -57,8 +57,8 @@ int tokenize(const Flags& flags) {
 
 Command tokenize_command(CLI::App& program) {
   CLI::App* app = program.add_subcommand("tokenize", "Turn every line of standard input into token ids");
-  app->footer(footer);
-  const auto flags = std::make_shared<Flags>();
+  app->footer(tokenize_footer);
+  const auto flags = std::make_shared<TokenizeFlags>();
   add_model_path(*app, flags->path, "A model, a folder with tokenizer files, a tokenizer.json or a .model file");
   app->add_flag(flag_names("--add-special-tokens"), flags->add_special_tokens,
                 "Put around every line what the tokenizer puts around a text, such as <s>");

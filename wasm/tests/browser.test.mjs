@@ -37,12 +37,14 @@ describe('Chromium', { skip: noBrowser }, () => {
     const page = await site.page();
     for (const { name, assembly, prompt, greedy: expected } of contract()) {
       const path = name.endsWith('.gguf') ? `/models/${name}` : `/models/${name}/`;
-      const { tokens, runtime } = await page.evaluate(
-        ([source, options, tokens, generation]) => generate(source, options, tokens, generation),
-        [path, { assembly, threads: 1 }, prompt, { maxNewTokens: expected.length, ignoreEos: true }],
-      );
-      assert.deepEqual(tokens, expected, `${name} as ${assembly}`);
-      assert.equal(runtime.variant, 'relaxed');
+      for (const variant of ['relaxed', 'simd128']) {
+        const { tokens, runtime } = await page.evaluate(
+          ([source, options, tokens, generation]) => generate(source, options, tokens, generation),
+          [path, { assembly, variant, threads: 1 }, prompt, { maxNewTokens: expected.length, ignoreEos: true }],
+        );
+        assert.deepEqual(tokens, expected, `${name} as ${assembly}, ${variant}`);
+        assert.equal(runtime.variant, variant);
+      }
     }
   });
 

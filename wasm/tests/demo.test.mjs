@@ -45,7 +45,7 @@ describe('the demo page', { skip: noBrowser }, () => {
     await load();
     assert.match(
       await page.locator('#status').textContent(),
-      /q4_1\.gguf: 2 layers, .* MB of weights; relaxed, 2 threads; loaded in/,
+      /q4_1\.gguf: 2 layers, .* MB of weights; (simd128|relaxed), 2 threads; loaded in/,
     );
   });
 

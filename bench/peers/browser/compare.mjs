@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tulle and wllama in the same Chromium, in turns; prints a table in markdown. See bench/peers/run.
+// Tulle, wllama and onnxruntime-web in the same Chromium, in turns; prints a table in markdown. See bench/peers/run.
 import { parseArgs } from 'node:util';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -17,14 +17,17 @@ const { values } = parseArgs({
 });
 const [threads, rounds, tokens] = [values.threads, values.rounds, values.tokens].map(Number);
 
-const engines = [{ name: 'wllama 3.8.1, Q8_0', run: 'runWllama', model: 'Q8_0' }];
+const engines = [
+  { name: 'wllama 3.8.1, Q8_0', run: 'runWllama', model: 'Q8_0.gguf' },
+  { name: 'onnxruntime-web 1.30.0, int8, the matrices alone', run: 'runOnnxRuntime', model: 'int8.onnx' },
+];
 for (const variant of ['relaxed', 'simd128']) {
-  engines.push({ name: `tulle ${variant}, dense int8`, run: 'runTulle', model: 'Q8_0', variant, assembly: 'dense_i8' });
+  engines.push({ name: `tulle ${variant}, dense int8`, run: 'runTulle', model: 'Q8_0.gguf', variant, assembly: 'dense_i8' });
   for (const model of ['8_16', '4_16']) {
     engines.push({
       name: `tulle ${variant}, ${model.replace('_', ':')} int8`,
       run: 'runTulle',
-      model,
+      model: `${model}.gguf`,
       variant,
       assembly: '',
     });
@@ -36,6 +39,7 @@ const server = await serve(
     '/': here,
     '/tulle/': join(root, 'wasm/dist'),
     '/wllama/': join(root, 'build/peers/browser/node_modules/@wllama/wllama'),
+    '/onnxruntime/': join(root, 'build/peers/browser/node_modules/onnxruntime-web/dist'),
     '/models/': join(root, 'build/peers/browser/models'),
   },
   { isolated: threads > 1 },
@@ -47,7 +51,7 @@ for (let round = 0; round < rounds; ++round) {
     const page = await browser.newPage();
     await page.goto(server.url + '/index.html');
     await page.waitForFunction(() => globalThis.ready);
-    const options = { url: `${server.url}/models/${model}.gguf`, threads, variant, assembly, tokens };
+    const options = { url: `${server.url}/models/${model}`, threads, variant, assembly, tokens };
     found.get(name).push(await page.evaluate(([run, options]) => globalThis[run](options), [run, options]));
     await page.close();
     console.error(`round ${round + 1} of ${rounds}: ${name}`);

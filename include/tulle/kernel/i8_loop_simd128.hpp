@@ -2,6 +2,7 @@
 /// \file The inner loop of int8 weights on vectors of 128 bits (L2).
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
@@ -27,22 +28,23 @@ struct I8Loop128 {
   MatrixView<float> y;
   RowRange rows, columns;
 
-  /// `count` panels (at most 4) with `Lanes` inputs of a tile, from input `lane0` of it on. 4 sums are kept at once: of all
-  /// 16 rows and one input, or of 4 rows and 4 inputs.
+  /// `count` panels (at most 4) with `Lanes` inputs of a tile, from input `lane0` of it on. So many sums are kept at once as
+  /// there are registers for: of all 16 rows and one input, or of 8 rows and 4 inputs (4 rows where a sum takes two).
   template <std::size_t Lanes>
   TULLE_TARGET_SIMD128 void compute(const std::size_t* which, std::size_t count, const InputTile& tile,
                                     std::size_t lane0) const noexcept {
     using namespace simd128;
-    constexpr std::size_t quarters = 4 / Lanes;
+    constexpr std::size_t quarters = Lanes == 1 ? 4 : 2 * sizeof(I32x4) / sizeof(Sums);
     const std::size_t span = float_scales != nullptr ? 16 : 32, groups = input.padded_columns() / span;
     const float* x_scales = input.scales(tile) + lane0;
     const std::int8_t* x = input.codes(tile) + code_index(columns.begin, tile.width, lane0);
-    alignas(16) float values[4][Lanes][panel_rows] = {};
+    const std::size_t inputs = std::min(Lanes, tile.inputs - lane0);
+    alignas(16) float values[4][Lanes][panel_rows];  // of the first columns they become what they are
     typename Layout::Cursor w[4];
     for (std::size_t p = 0; p < count; ++p) {
       w[p] = panels[which[p]];
-      for (std::size_t lane = 0; lane < Lanes && columns.begin != 0 && lane0 + lane < tile.inputs; ++lane) {
-        load_panel(y, rows, which[p], tile.first + lane0 + lane, values[p][lane]);
+      for (std::size_t lane = 0; lane < Lanes && columns.begin != 0; ++lane) {
+        load_panel(y, rows, which[p], tile.first + lane0 + std::min(lane, inputs - 1), values[p][lane]);
       }
     }
     for (std::size_t begin = columns.begin; begin < columns.end; begin += span) {
@@ -53,7 +55,7 @@ struct I8Loop128 {
           typename Layout::Cursor cursor = w[p];
           const std::int8_t* block_x = x;
           for (std::size_t column = 0; column < span; column += block_columns, cursor.next()) {
-            TULLE_UNROLL
+            TULLE_NO_UNROLL
             for (std::size_t s = 0; s < Layout::steps; ++s) {
               TULLE_UNROLL
               for (std::size_t q = 0; q < quarters; ++q) {
@@ -64,18 +66,26 @@ struct I8Loop128 {
             }
             block_x += tile.width * block_columns;
           }
+          F32x4 w_scales[quarters];
+          if (half_scales != nullptr) {
+            TULLE_UNROLL
+            for (std::size_t q = 0; q < quarters; ++q) w_scales[q] = load4(half_scales + scale_at + 4 * (q0 + q));
+          } else if (float_scales != nullptr) {
+            TULLE_UNROLL
+            for (std::size_t q = 0; q < quarters; ++q) w_scales[q] = load4(float_scales + scale_at + 4 * (q0 + q));
+          } else {
+            TULLE_UNROLL
+            for (std::size_t q = 0; q < quarters; ++q) w_scales[q] = splat(1.0f);
+          }
           TULLE_UNROLL
           for (std::size_t q = 0; q < quarters; ++q) {
             const std::size_t row = 4 * (q0 + q);
-            F32x4 w_scale{};
-            if (half_scales != nullptr) w_scale = load4(half_scales + scale_at + row);
-            if (float_scales != nullptr) w_scale = load4(float_scales + scale_at + row);
             TULLE_UNROLL
             for (std::size_t lane = 0; lane < Lanes; ++lane) {
-              F32x4 scale = splat(x_scales[begin / group_columns * tile.width + lane]);
-              if (row_scales == nullptr) scale = w_scale * scale;
+              const F32x4 scale = w_scales[q] * splat(x_scales[begin / group_columns * tile.width + lane]);
               float* value = values[p][lane] + row;
-              store(value, multiply_add(as_floats(sums[q][lane].total()), scale, load4(value)));
+              const F32x4 before = begin == 0 ? F32x4{} : load4(value);
+              store(value, multiply_add(as_floats(sums[q][lane].total()), scale, before));
             }
           }
         }
@@ -83,14 +93,25 @@ struct I8Loop128 {
       }
       x += span * tile.width;
     }
+    const bool scales_rows = row_scales != nullptr && columns.end == input.padded_columns();
     for (std::size_t p = 0; p < count; ++p) {
-      for (std::size_t lane = 0; lane < Lanes && lane0 + lane < tile.inputs; ++lane) {
-        for (std::size_t row = 0; row < panel_rows && row_scales != nullptr && columns.end == input.padded_columns(); ++row) {
-          values[p][lane][row] *= row_scales[which[p] * panel_rows + row];
+      for (std::size_t lane = 0; lane < inputs; ++lane) {
+        float* value = values[p][lane];
+        for (std::size_t row = 0; row < panel_rows && scales_rows; row += 4) {
+          store(value + row, load4(value + row) * load4(row_scales + which[p] * panel_rows + row));
         }
-        store_panel(y, rows, which[p], tile.first + lane0 + lane, values[p][lane]);
+        store_values(which[p], tile.first + lane0 + lane, value);
       }
     }
+  }
+
+  /// `store_panel`; whole panels without a call, which costs a tenth of a short row.
+  TULLE_TARGET_SIMD128 void store_values(std::size_t panel, std::size_t input_index, const float* values) const noexcept {
+    using namespace simd128;
+    if (real_rows(panel, rows) < panel_rows) return store_panel(y, rows, panel, input_index, values);
+    float* out = y[input_index] + panel * panel_rows;
+    TULLE_UNROLL
+    for (std::size_t row = 0; row < panel_rows; row += 4) store(out + row, load4(values + row));
   }
 
   /// The same panels with a whole tile.

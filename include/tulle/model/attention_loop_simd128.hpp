@@ -39,13 +39,16 @@ TULLE_TARGET_SIMD128 void score_keys(isa::Simd128, const float* query, const Ele
   for (std::size_t i = 0; i < count; i += 4) {
     const Element* rows[4];  // a last group repeats its final row
     F32x4 sums[4]{};
+    TULLE_UNROLL
     for (std::size_t k = 0; k < 4; ++k) rows[k] = keys + std::min(i + k, count - 1) * size;
     for (std::size_t d = 0; d < whole; d += 4) {
       const F32x4 q = load4(query + d);
       TULLE_UNROLL
       for (std::size_t k = 0; k < 4; ++k) sums[k] = multiply_add(q, load4(rows[k] + d), sums[k]);
     }
-    for (std::size_t k = 0; k < 4 && i + k < count; ++k) {
+    TULLE_UNROLL
+    for (std::size_t k = 0; k < 4; ++k) {
+      if (i + k >= count) break;
       float tail = 0;
       for (std::size_t d = whole; d < size; ++d) tail += query[d] * static_cast<float>(element_value(rows[k][d]));
       scores[i + k] = (sums[k][0] + sums[k][1]) + (sums[k][2] + sums[k][3]) + tail;

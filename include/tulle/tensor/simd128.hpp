@@ -27,11 +27,14 @@
 #define TULLE_INLINE_SIMD128 inline __attribute__((always_inline))
 #endif
 
-/// Before a loop of a few rounds whose sums are to stay in registers, also where code is compiled for size.
+/// Before a loop of a few rounds whose sums are to stay in registers, also where code is compiled for size; and before one
+/// whose rounds, one after the other, would need more registers than there are.
 #if defined(__clang__)
 #define TULLE_UNROLL _Pragma("clang loop unroll(full)")
+#define TULLE_NO_UNROLL _Pragma("clang loop unroll(disable)")
 #else
 #define TULLE_UNROLL _Pragma("GCC unroll 8")
+#define TULLE_NO_UNROLL _Pragma("GCC unroll 1")
 #endif
 
 namespace tulle::simd128 {
@@ -107,16 +110,14 @@ TULLE_INLINE_SIMD128 F32x4 load4(const std::int8_t* from) noexcept {
 }
 /// The bits of a half, moved to where a float has them, are 2^-112 of its value, subnormals too.
 TULLE_INLINE_SIMD128 F32x4 load4(const Half* from) noexcept {
-  std::uint16_t halves[4];
+  std::int16_t halves[4];
   std::memcpy(halves, from, sizeof halves);
 #if defined(__aarch64__)
-  return (F32x4)vcvt_f32_f16(vreinterpret_f16_u16(vld1_u16(halves)));
+  return (F32x4)vcvt_f32_f16(vreinterpret_f16_s16(vld1_s16(halves)));
 #else
-  const U32x4 bits{halves[0], halves[1], halves[2], halves[3]};
-  const U32x4 magnitude = (bits & 0x7FFFu) << 13;
-  const U32x4 not_finite = (U32x4)(magnitude >= 0x0F800000u) & 0x7F800000u;
-  const F32x4 value = (F32x4)magnitude * splat(0x1p112f);
-  return (F32x4)((U32x4)value | not_finite | (bits & 0x8000u) << 16);
+  const I32x4 bits = I32x4{halves[0], halves[1], halves[2], halves[3]} << 13 & static_cast<std::int32_t>(0x8FFFE000u);
+  const I32x4 not_finite = ((bits & 0x7FFFFFFF) > 0x0F7FFFFF) & 0x7F800000;
+  return (F32x4)((I32x4)((F32x4)bits * splat(0x1p112f)) | not_finite);
 #endif
 }
 
@@ -213,38 +214,35 @@ struct Sums {
 
 #else
 
+// A word of 16 bits holds an even column's code below and an odd one's above; a shift and a mask take them apart, each
+// times 256, so that no sign is lost. (What extends bytes from memory in one instruction is slower: V8 gives each of its
+// addresses a register.) 128 columns of the largest products, times 256, fit the sum.
 struct Codes {
-  v128_t low, high;  // 2 rows each, as int16
+  v128_t even_256, odd_256;
 
   static Codes of(I8x16 codes) noexcept {
-    return {wasm_i16x8_extend_low_i8x16((v128_t)codes), wasm_i16x8_extend_high_i8x16((v128_t)codes)};
+    return {wasm_i16x8_shl((v128_t)codes, 8), wasm_v128_and((v128_t)codes, wasm_u16x8_const_splat(0xFF00))};
   }
-  static Codes at(const std::uint8_t* codes) noexcept {
-    return {wasm_i16x8_load8x8(codes), wasm_i16x8_load8x8(codes + 8)};  // one instruction each
-  }
+  static Codes at(const std::uint8_t* codes) noexcept { return of(load<I8x16>(codes)); }
 };
 
 struct Quad {
-  v128_t x;  // as int16, twice
+  v128_t even, odd;
 
-  static Quad of(const std::int8_t* x) noexcept { return {wasm_i16x8_extend_low_i8x16((v128_t)splat4(x))}; }
+  static Quad of(I8x16 x) noexcept {
+    return {wasm_i16x8_shr(wasm_i16x8_shl((v128_t)x, 8), 8), wasm_i16x8_shr((v128_t)x, 8)};
+  }
+  static Quad of(const std::int8_t* x) noexcept { return of(splat4(x)); }
 };
 
 struct Sums {
-  I32x4 low{}, high{};  // 2 rows each, of which either lane holds a part
+  I32x4 sums_256{};
 
-  void add(const Codes& w, const Quad& quad) noexcept {
-    low += (I32x4)wasm_i32x4_dot_i16x8(w.low, quad.x);
-    high += (I32x4)wasm_i32x4_dot_i16x8(w.high, quad.x);
+  void add(const Codes& w, const Quad& x) noexcept {
+    sums_256 += (I32x4)wasm_i32x4_dot_i16x8(w.even_256, x.even) + (I32x4)wasm_i32x4_dot_i16x8(w.odd_256, x.odd);
   }
-  void add(const Codes& w, I8x16 x) noexcept {
-    low += (I32x4)wasm_i32x4_dot_i16x8(w.low, wasm_i16x8_extend_low_i8x16((v128_t)x));
-    high += (I32x4)wasm_i32x4_dot_i16x8(w.high, wasm_i16x8_extend_high_i8x16((v128_t)x));
-  }
-  I32x4 total() const noexcept {
-    return (I32x4)wasm_i32x4_shuffle((v128_t)low, (v128_t)high, 0, 2, 4, 6) +
-           (I32x4)wasm_i32x4_shuffle((v128_t)low, (v128_t)high, 1, 3, 5, 7);
-  }
+  void add(const Codes& w, I8x16 x) noexcept { add(w, Quad::of(x)); }
+  I32x4 total() const noexcept { return sums_256 >> 8; }
 };
 
 #endif

@@ -73,13 +73,23 @@ function hasSimd128(): boolean {
   return firstCall(new WebAssembly.Module(exactDot), 0xfffe_0003n, 0x0007_0005n, 0) === 3 * 5 - 2 * 7;
 }
 
-function hasRelaxed(): boolean {
-  if (!WebAssembly.validate(relaxedDot)) return false;
+/** What adds products by pairs first, in 16 bits, gives this where both are as large as they can be. */
+const saturatedPairs = 2 * 32767;
+
+/**
+ * 'none' where relaxed dot products are missing or wrong, 'pairs' where they are made of older instructions, and 'whole'
+ * where the processor has one for them (and the engine knows it): only these are faster than what simd128 has.
+ */
+function relaxedDots(): 'none' | 'pairs' | 'whole' {
+  if (!WebAssembly.validate(relaxedDot)) return 'none';
   const module = new WebAssembly.Module(relaxedDot);
-  return dots.every(([a, b, sum]) => {
+  const right = dots.every(([a, b, sum]) => {
     const expected = a.reduce((total, value, index) => total + value * b[index]!, sum);
     return firstCall(module, bytes(a), bytes(b), sum) === expected;
   });
+  if (!right) return 'none';
+  const beyond = firstCall(module, bytes([127, 127, 127, 127]), bytes([255, 255, 255, 255]), 0);
+  return beyond === saturatedPairs ? 'pairs' : 'whole';
 }
 
 /** The fastest build that works, or the one asked for. Errors: unsupported. */
@@ -87,9 +97,9 @@ export function chooseVariant(wanted: Variant | undefined): Variant {
   if (!hasSimd128()) {
     throw new TulleError('unsupported', 'this browser has no WebAssembly SIMD; use one of 2023 or later');
   }
-  const relaxed = hasRelaxed();
-  if (wanted === 'relaxed' && !relaxed) {
+  const dots = relaxedDots();
+  if (wanted === 'relaxed' && dots === 'none') {
     throw new TulleError('unsupported', 'relaxed WebAssembly SIMD is missing or wrong here; leave `variant` away');
   }
-  return wanted ?? (relaxed ? 'relaxed' : 'simd128');
+  return wanted ?? (dots === 'whole' ? 'relaxed' : 'simd128');
 }
