@@ -107,7 +107,10 @@ def test_the_gil_is_free_meanwhile(codegen):
     assert longest < 0.75 * taken[0]
 
 
-def test_an_interrupt_ends_a_generation(codegen):
+@pytest.mark.parametrize(
+    "work", ['generate("def", max_new_tokens=1900, force_max_tokens=True)', "TextGeneration(sys.argv[1])"]
+)
+def test_an_interrupt_ends_a_generation_and_loading(codegen, work):
     program = """
 import sys
 from tulle import TextGeneration
@@ -115,10 +118,10 @@ generate = TextGeneration(sys.argv[1], sequence_length=2000)
 print("ready", flush=True)
 try:
     while True:
-        generate("def", max_new_tokens=1900, force_max_tokens=True)
+        WORK
 except KeyboardInterrupt:
     print(len(generate("def", max_new_tokens=3, force_max_tokens=True).generations[0].tokens))
-"""
+""".replace("WORK", work)
     child = subprocess.Popen([sys.executable, "-c", program, codegen], stdout=subprocess.PIPE, text=True)
     assert child.stdout.readline() == "ready\n"
     time.sleep(0.1)

@@ -103,7 +103,7 @@ struct DenseI4Loop {
   /// A pair sum of maddubs is at most 2 * 15 * 127 = 3810, so 8 of them (4 lines) fit an int16: one widening for 32 columns.
   template <std::size_t Panels, std::size_t Inputs>
   TULLE_TARGET_AVX2 void compute(isa::Avx2, const std::size_t* which, const InputTile& tile) const noexcept {
-    constexpr std::size_t at_once = Panels * Inputs <= 2 ? Panels : 1;
+    constexpr std::size_t at_once = Inputs == 1 || Panels * Inputs <= 2 ? Panels : 1;  // each a memory stream of its own
     constexpr std::size_t lanes = Inputs < 4 ? Inputs : 4;
     const float* x_scales = input.scales(tile);
     const __m256i ones = _mm256_set1_epi16(1), nibble = _mm256_set1_epi8(15);

@@ -100,18 +100,9 @@ struct I8Loop128 {
         for (std::size_t row = 0; row < panel_rows && scales_rows; row += 4) {
           store(value + row, load4(value + row) * load4(row_scales + which[p] * panel_rows + row));
         }
-        store_values(which[p], tile.first + lane0 + lane, value);
+        store_panel(y, rows, which[p], tile.first + lane0 + lane, value);
       }
     }
-  }
-
-  /// `store_panel`; whole panels without a call, which costs a tenth of a short row.
-  TULLE_TARGET_SIMD128 void store_values(std::size_t panel, std::size_t input_index, const float* values) const noexcept {
-    using namespace simd128;
-    if (real_rows(panel, rows) < panel_rows) return store_panel(y, rows, panel, input_index, values);
-    float* out = y[input_index] + panel * panel_rows;
-    TULLE_UNROLL
-    for (std::size_t row = 0; row < panel_rows; row += 4) store(out + row, load4(values + row));
   }
 
   /// The same panels with a whole tile.
