@@ -98,8 +98,8 @@ void run_panels(const Loop& loop, std::size_t inputs, std::size_t first, std::si
 }  // namespace detail
 
 /// Runs `loop.template run<Panels, Inputs>(panels, tile)` over the panels of `rows` and all input tiles.
-/// Panels that are taken together (`Loop::far_panels`, 2 or 4, for a single input, else 2) lie far apart: each is a memory stream of its own, and
-/// several streams read main memory 15 to 20 % faster than one. Tiles are the inner loop: a panel comes from main memory
+/// Panels that are taken together (`Loop::far_panels`, 2 or 4, for a single input, else 2) lie far apart: each is a memory
+/// stream of its own, and several streams read main memory 15 to 20 % faster than one. Tiles are the inner loop: a panel comes from main memory
 /// once and from the cache for every further tile. Where panels are missing at the end the last one is taken again, so a
 /// loop that adds to y instead of writing it must leave repeated panels out.
 template <class Loop>

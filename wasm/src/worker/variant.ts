@@ -49,7 +49,8 @@ function probe(operation: readonly number[]): Uint8Array<ArrayBuffer> {
 const exactDot = probe([0x1a, 0xfd, 0xba, 0x01]); // drop the sum; i32x4.dot_i16x8_s
 const relaxedDot = probe([0xfd, 0x93, 0x02]); // i32x4.relaxed_dot_i8x16_i7x16_add_s
 
-type Dot = (a: bigint, b: bigint, sum: number) => number;
+/** A dot product of the lowest 32 bits of a and b, in bytes or in words of 16 bits, plus `sum`. */
+export type Dot = (a: bigint, b: bigint, sum: number) => number;
 
 /** The first call of a new instance: Node 20's quick compiler doubles relaxed products, its slow one does not. */
 function firstCall(module: WebAssembly.Module, a: bigint, b: bigint, sum: number): number {
@@ -80,16 +81,19 @@ const saturatedPairs = 2 * 32767;
  * 'none' where relaxed dot products are missing or wrong, 'pairs' where they are made of older instructions, and 'whole'
  * where the processor has one for them (and the engine knows it): only these are faster than what simd128 has.
  */
+export function kindOfDots(dot: Dot): 'none' | 'pairs' | 'whole' {
+  const right = dots.every(([a, b, sum]) => {
+    const expected = a.reduce((total, value, index) => total + value * b[index]!, sum);
+    return dot(bytes(a), bytes(b), sum) === expected;
+  });
+  if (!right) return 'none';
+  return dot(bytes([127, 127, 127, 127]), bytes([255, 255, 255, 255]), 0) === saturatedPairs ? 'pairs' : 'whole';
+}
+
 function relaxedDots(): 'none' | 'pairs' | 'whole' {
   if (!WebAssembly.validate(relaxedDot)) return 'none';
   const module = new WebAssembly.Module(relaxedDot);
-  const right = dots.every(([a, b, sum]) => {
-    const expected = a.reduce((total, value, index) => total + value * b[index]!, sum);
-    return firstCall(module, bytes(a), bytes(b), sum) === expected;
-  });
-  if (!right) return 'none';
-  const beyond = firstCall(module, bytes([127, 127, 127, 127]), bytes([255, 255, 255, 255]), 0);
-  return beyond === saturatedPairs ? 'pairs' : 'whole';
+  return kindOfDots((a, b, sum) => firstCall(module, a, b, sum));
 }
 
 /** The fastest build that works, or the one asked for. Errors: unsupported. */
