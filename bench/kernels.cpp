@@ -37,11 +37,12 @@ struct Form {
 };
 
 const std::vector<Form> forms{
-    {"", "dense_f32"},      {"", "dense_f16"},      {"", "dense_i8"},       {"", "dense_i4"},       {"2:4", "2:4_i8"},
-    {"8:16", "8:16_i8"},    {"8:16", "8:16_any_i8"}, {"8:16", "bitmask_i8"}, {"4:16", "4:16_i8"},    {"4:16", "bitmask_i8"}, {"30 %", "bitmask_i8"},
-    {"50 %", "bitmask_i8"}, {"60 %", "bitmask_i8"}, {"70 %", "bitmask_i8"}, {"80 %", "bitmask_i8"}, {"90 %", "bitmask_i8"},
-    {"95 %", "bitmask_i8"}, {"50 %", "well_i8"},    {"60 %", "well_i8"},    {"70 %", "well_i8"},    {"80 %", "well_i8"},
-    {"90 %", "well_i8"},    {"95 %", "well_i8"},    {"70 %", "well_i4"},    {"80 %", "well_i4"},    {"90 %", "well_i4"}};
+    {"", "dense_f32"},      {"", "dense_f16"},       {"", "dense_i8"},        {"", "dense_i4"},       {"2:4", "2:4_i8"},
+    {"8:16", "8:16_i8"},    {"8:16", "8:16_any_i8"}, {"8:16", "bitmask_i8"},  {"4:16", "4:16_i8"},    {"4:16", "bitmask_i8"},
+    {"2:4", "2:4_i4"},      {"8:16", "8:16_i4"},     {"4:16", "4:16_i4"},     {"30 %", "bitmask_i8"}, {"50 %", "bitmask_i8"},
+    {"60 %", "bitmask_i8"}, {"70 %", "bitmask_i8"},  {"80 %", "bitmask_i8"},  {"90 %", "bitmask_i8"}, {"95 %", "bitmask_i8"},
+    {"50 %", "well_i8"},    {"60 %", "well_i8"},     {"70 %", "well_i8"},     {"80 %", "well_i8"},    {"90 %", "well_i8"},
+    {"95 %", "well_i8"},    {"70 %", "well_i4"},     {"80 %", "well_i4"},     {"90 %", "well_i4"}};
 
 class Random {
  public:

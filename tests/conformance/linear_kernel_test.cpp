@@ -9,6 +9,7 @@
 #include <catch2/catch_all.hpp>
 
 #include <tulle/kernel/any_kernel.hpp>
+#include <tulle/kernel/balanced_i4.hpp>
 #include <tulle/kernel/balanced_i8.hpp>
 #include <tulle/kernel/bitmask_i8.hpp>
 #include <tulle/kernel/dense_float.hpp>
@@ -130,6 +131,17 @@ TEMPLATE_LIST_TEST_CASE("balanced int8 keeps the laws of linear kernels and give
   using SuiteAny8of16 = LinearKernelSuite<BasicAnyEightOfSixteenI8<TestType>, BasicDenseI8<ReferenceSet<TestType>>>;
   SuiteAny8of16(DType::i8, {}, {8, 16}).check_all();
   SuiteAny8of16(DType::q8_0, {}, {4, 8}).check_all();
+}
+
+TEMPLATE_LIST_TEST_CASE("balanced int4 keeps the laws of linear kernels and gives the bits of dense int8 with its codes",
+                        "[conformance][linear_kernel]", InstructionSets) {
+  require_machine<TestType>();
+  using Dense = BasicDenseI8<ReferenceSet<TestType>>;
+  LinearKernelSuite<BasicTwoOfFourI4<TestType>, Dense>(DType::q4_0, {}, {2, 4}).check_all();
+  LinearKernelSuite<BasicFourOfSixteenI4<TestType>, Dense>(DType::q4_0, {}, {4, 16}).check_all();
+  LinearKernelSuite<BasicEightOfSixteenI4<TestType>, Dense>(DType::q4_0, {.scale_per_input = true}, {8, 16, 4}).check_all();
+  using Quantizing = LinearKernelSuite<BasicFourOfSixteenI4<TestType>, BasicFourOfSixteenI4<ReferenceSet<TestType>>>;
+  Quantizing(DType::f32, {}, {1, 4}).check_all();
 }
 
 TEMPLATE_LIST_TEST_CASE("windowed ELL keeps the laws of linear kernels", "[conformance][linear_kernel]", InstructionSets) {

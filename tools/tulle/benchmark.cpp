@@ -74,7 +74,7 @@ std::string wanted_kernel(const BenchmarkFlags& flags, const Pruning& pruning) {
     if (!flags.values.empty()) throw UsageError("--values excludes --kernel");
     return flags.model.kernel;
   }
-  if (flags.values == "i4") return pruning.prunes() ? "well_i4" : "dense_i4";
+  if (flags.values == "i4") return pruning.structure == "unstructured" ? "well_i4" : "i4";
   const bool quantizes = !flags.values.empty() || !flags.shape.empty() || pruning.prunes();
   return quantizes ? "i8" : "auto";
 }

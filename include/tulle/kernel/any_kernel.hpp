@@ -9,6 +9,7 @@
 #include <utility>
 #include <variant>
 
+#include <tulle/kernel/balanced_i4.hpp>
 #include <tulle/kernel/balanced_i8.hpp>
 #include <tulle/kernel/bitmask_i8.hpp>
 #include <tulle/kernel/dense_float.hpp>
@@ -20,18 +21,22 @@
 
 namespace tulle {
 
-inline constexpr std::array<std::pair<std::string_view, KernelChoice>, 13> kernel_choices{
+inline constexpr std::array<std::pair<std::string_view, KernelChoice>, 17> kernel_choices{
     {{"auto", KernelChoice::automatic},
      {DenseF32::name, KernelChoice::dense_f32},
      {DenseF16::name, KernelChoice::dense_f16},
      {DenseI8::name, KernelChoice::dense_i8},
      {DenseI4::name, KernelChoice::dense_i4},
      {"i8", KernelChoice::i8},
+     {"i4", KernelChoice::i4},
      {BitmaskI8::name, KernelChoice::bitmask_i8},
      {TwoOfFourI8::name, KernelChoice::two_of_four_i8},
      {FourOfSixteenI8::name, KernelChoice::four_of_sixteen_i8},
      {EightOfSixteenI8::name, KernelChoice::eight_of_sixteen_i8},
      {AnyEightOfSixteenI8::name, KernelChoice::any_eight_of_sixteen_i8},
+     {TwoOfFourI4::name, KernelChoice::two_of_four_i4},
+     {FourOfSixteenI4::name, KernelChoice::four_of_sixteen_i4},
+     {EightOfSixteenI4::name, KernelChoice::eight_of_sixteen_i4},
      {WellI8::name, KernelChoice::well_i8},
      {WellI4::name, KernelChoice::well_i4}}};
 
@@ -53,7 +58,7 @@ constexpr KernelChoice lossless_kernel(DType dtype) noexcept {
     case DType::i8:
     case DType::q8_0:
     case DType::q6_k: return KernelChoice::i8;
-    case DType::q4_0:
+    case DType::q4_0: return KernelChoice::i4;
     case DType::q4_1: return KernelChoice::dense_i4;
     default: return KernelChoice::dense_f32;
   }
@@ -78,8 +83,11 @@ struct AnyKernel {
         case 6: return visitor(FourOfSixteenI8{}, *std::get_if<6>(&form_));
         case 7: return visitor(EightOfSixteenI8{}, *std::get_if<7>(&form_));
         case 8: return visitor(AnyEightOfSixteenI8{}, *std::get_if<8>(&form_));
-        case 9: return visitor(WellI8{}, std::get_if<9>(&form_)->weights);
-        default: return visitor(WellI4{}, std::get_if<10>(&form_)->weights);
+        case 9: return visitor(TwoOfFourI4{}, *std::get_if<9>(&form_));
+        case 10: return visitor(FourOfSixteenI4{}, *std::get_if<10>(&form_));
+        case 11: return visitor(EightOfSixteenI4{}, *std::get_if<11>(&form_));
+        case 12: return visitor(WellI8{}, std::get_if<12>(&form_)->weights);
+        default: return visitor(WellI4{}, std::get_if<13>(&form_)->weights);
       }
     }
 
@@ -105,7 +113,7 @@ struct AnyKernel {
     };
     std::variant<DenseF32::Weights, DenseF16::Weights, DenseI8::Weights, DenseI4::Weights, BitmaskI8::Weights,
                  TwoOfFourI8::Weights, FourOfSixteenI8::Weights, EightOfSixteenI8::Weights, AnyEightOfSixteenI8::Weights,
-                 Of<WellI8>, Of<WellI4>>
+                 TwoOfFourI4::Weights, FourOfSixteenI4::Weights, EightOfSixteenI4::Weights, Of<WellI8>, Of<WellI4>>
         form_;
   };
 
@@ -137,6 +145,10 @@ struct AnyKernel {
       case KernelChoice::dense_f32: return true;
       case KernelChoice::dense_f16: return DenseF16::keeps_values(dtype, options);
       case KernelChoice::dense_i4: return DenseI4::keeps_values(dtype, options);
+      case KernelChoice::i4:
+      case KernelChoice::two_of_four_i4:
+      case KernelChoice::four_of_sixteen_i4:
+      case KernelChoice::eight_of_sixteen_i4: return TwoOfFourI4::keeps_values(dtype, options);
       case KernelChoice::well_i8: return WellI8::keeps_values(dtype, options);
       case KernelChoice::well_i4: return WellI4::keeps_values(dtype, options);
       default: return DenseI8::keeps_values(dtype, options);
@@ -150,6 +162,7 @@ struct AnyKernel {
       choice = source.uniform(dtype) ? lossless_kernel(dtype) : KernelChoice::dense_f32;
     }
     if (choice == KernelChoice::i8) choice = fastest_i8(measure_i8(source), active_instruction_set());
+    if (choice == KernelChoice::i4) choice = fastest_i4(measure_i4(source), active_instruction_set());
     Weights weights;
     switch (choice) {
       case KernelChoice::dense_f16: weights.form_ = DenseF16::pack(source, options); break;
@@ -160,6 +173,9 @@ struct AnyKernel {
       case KernelChoice::four_of_sixteen_i8: weights.form_ = FourOfSixteenI8::pack(source, options); break;
       case KernelChoice::eight_of_sixteen_i8: weights.form_ = EightOfSixteenI8::pack(source, options); break;
       case KernelChoice::any_eight_of_sixteen_i8: weights.form_ = AnyEightOfSixteenI8::pack(source, options); break;
+      case KernelChoice::two_of_four_i4: weights.form_ = TwoOfFourI4::pack(source, options); break;
+      case KernelChoice::four_of_sixteen_i4: weights.form_ = FourOfSixteenI4::pack(source, options); break;
+      case KernelChoice::eight_of_sixteen_i4: weights.form_ = EightOfSixteenI4::pack(source, options); break;
       case KernelChoice::well_i8: weights.form_ = Weights::Of<WellI8>{WellI8::pack(source, options)}; break;
       case KernelChoice::well_i4: weights.form_ = Weights::Of<WellI4>{WellI4::pack(source, options)}; break;
       default: weights.form_ = DenseF32::pack(source, options); break;

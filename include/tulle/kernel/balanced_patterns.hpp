@@ -18,7 +18,7 @@ namespace tulle::detail {
 
 /// 2 of 4 (also 1 of 4 beside another): the field is the column inside its four.
 struct TwoOfFour {
-  static constexpr std::string_view name = "2:4_i8";
+  static constexpr std::string_view i8_name = "2:4_i8", i4_name = "2:4_i4";
   static constexpr std::size_t steps = 2, field_bits = 2;
   using Columns = std::array<std::uint8_t, 8>;
 
@@ -55,7 +55,7 @@ struct TwoOfFour {
 /// The field is the column: 4 of 16 in one step (so also 1 of 4), 8 of 16 in two (so also 4 of 8).
 template <std::size_t Steps>
 struct OfSixteen {
-  static constexpr std::string_view name = Steps == 1 ? "4:16_i8" : "8:16_any_i8";
+  static constexpr std::string_view i8_name = Steps == 1 ? "4:16_i8" : "8:16_any_i8", i4_name = "4:16_i4";
   static constexpr std::size_t steps = Steps, field_bits = 4;
   using Columns = std::array<std::uint8_t, 4 * steps>;
 
@@ -87,7 +87,7 @@ using AnyEightOfSixteen = OfSixteen<2>;
 /// 8 of 16 whose columns are at most 4 apart, the first at most 3: 8938 of the 12870 ways to choose 8 of 16. The field is
 /// the distance from the column before, less one.
 struct EightOfSixteen {
-  static constexpr std::string_view name = "8:16_i8";
+  static constexpr std::string_view i8_name = "8:16_i8", i4_name = "8:16_i4";
   static constexpr std::size_t steps = 2, field_bits = 2;
   using Columns = std::array<std::uint8_t, 8>;
 

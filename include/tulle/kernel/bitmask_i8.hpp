@@ -45,6 +45,7 @@ inline constexpr ExpandTable expand_table{};
 struct BitmaskPanels {
   static constexpr std::string_view name = "bitmask_i8";
   static constexpr std::size_t block_bytes = 0;  ///< blocks differ in size
+  static constexpr std::size_t code_bits = 8;
   static constexpr std::size_t steps = 4;
   static constexpr std::size_t far_panels = 2;
   static constexpr bool offset_codes = true;
@@ -93,7 +94,7 @@ struct BitmaskPanels {
     TULLE_INLINE_AVX2 DenseStep256 step(isa::Avx2 isa, std::size_t s, std::size_t half) noexcept {
       return DenseStep256::of(codes(isa, s, half));
     }
-    TULLE_INLINE_AVX512 DenseStep512 step(isa::Avx512 isa, std::size_t s) noexcept { return DenseStep512::of(codes(isa, s)); }
+    TULLE_INLINE_AVX512 DenseStep512 step(isa::Avx512 isa, std::size_t s, std::size_t) noexcept { return DenseStep512::of(codes(isa, s)); }
 
     TULLE_INLINE_AVX2 __m256i codes(isa::Avx2, std::size_t s, std::size_t half) noexcept {
       const std::uint8_t* mask = at + 8 * s + 4 * half;

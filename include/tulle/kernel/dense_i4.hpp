@@ -3,7 +3,6 @@
 #pragma once
 
 #include <algorithm>
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
@@ -11,6 +10,7 @@
 
 #include <tulle/core/aligned_buffer.hpp>
 #include <tulle/kernel/dense_i4_loop.hpp>
+#include <tulle/kernel/i8_rows.hpp>
 #include <tulle/kernel/linear_kernel.hpp>
 #include <tulle/kernel/quantized_input.hpp>
 
@@ -26,7 +26,7 @@ class DenseI4Weights {
   bool scale_per_input() const noexcept { return false; }
 
   /// Q4_0 and Q4_1 rows keep codes, scales and minima. Other rows are quantized in groups of `group` columns (32, 64 or 128)
-  /// the way Q4_0 is (ggml-quants.c): the value of largest magnitude becomes code -8.
+  /// the way Q4_0 is (`quantize_to_4_bits`).
   static DenseI4Weights pack(const WeightRows& source, std::size_t group = 32);
   void unpack_row(std::size_t row, float* out) const noexcept;
 
@@ -95,18 +95,9 @@ using DenseI4 = BasicDenseI4<isa::Active>;
 inline void DenseI4Weights::quantize_row(std::size_t row, const float* values) noexcept {
   for (std::size_t begin = 0; begin < columns_; begin += group_) {
     const std::size_t end = std::min(begin + group_, columns_);
-    float extreme = 0;
-    for (std::size_t column = begin; column < end && !std::isnan(extreme); ++column) {
-      if (!(std::fabs(values[column]) <= std::fabs(extreme))) extreme = values[column];  // also takes a NaN
-    }
-    const Half scale = to_half(extreme / -8.0f);
-    scales_[scale_index(row, begin)] = scale;
-    // Too small for an f16 scale: a group of zeros. Not finite: the scale poisons y.
-    const bool has_codes = to_float(scale) != 0.0f && std::isfinite(to_float(scale));
-    for (std::size_t column = begin; column < end; ++column) {
-      const float code = has_codes ? std::nearbyint(values[column] * (-8.0f / extreme)) : 0.0f;
-      put(row, column, static_cast<unsigned>(std::clamp(code + 8.0f, 0.0f, 15.0f)));
-    }
+    std::int8_t codes[128];
+    scales_[scale_index(row, begin)] = quantize_to_4_bits({values + begin, end - begin}, codes);
+    for (std::size_t column = begin; column < end; ++column) put(row, column, static_cast<unsigned>(codes[column - begin] + 8));
   }
 }
 

@@ -21,9 +21,9 @@ TULLE_TARGET_SIMD128 void compute_i4_panel(const Loop& loop, std::size_t which, 
   using namespace simd128;
   constexpr std::size_t quarters = 2 * sizeof(I32x4) / sizeof(Sums);
   const std::uint8_t* w = loop.panel(which);
-  const std::int8_t* x = loop.input.codes(tile) + code_index(0, tile.width, lane0);
   alignas(16) float values[Lanes][panel_rows];  // of the first columns they become what they are
   for (std::size_t begin = 0; begin < loop.padded_columns(); begin += Loop::span) {
+    const std::int8_t* x = loop.input.codes(tile) + code_index(begin, tile.width, lane0);
     std::int32_t x_sums[Lanes];
     float x_scales[Lanes];
     for (std::size_t lane = 0; lane < Lanes; ++lane) {
@@ -34,14 +34,13 @@ TULLE_TARGET_SIMD128 void compute_i4_panel(const Loop& loop, std::size_t which, 
       Sums sums[quarters][Lanes];
       TULLE_NO_UNROLL
       for (std::size_t line = 0; line < Loop::lines; ++line) {
-        const std::int8_t* line_x = x + code_index(8 * line, tile.width, 0);
         TULLE_UNROLL
         for (std::size_t q = 0; q < quarters; ++q) {
           const auto pairs = load<U8x16>(w + 4 * (panel_rows * line + row0 + 4 * q));
           const Codes low = Codes::of((I8x16)(pairs & 15)), high = Codes::of((I8x16)((U8x16)((U16x8)pairs >> 4) & 15));
           TULLE_UNROLL
           for (std::size_t lane = 0; lane < Lanes; ++lane) {
-            const std::int8_t* eight = line_x + lane * sum_columns;
+            const std::int8_t* eight = x + lane * chunk_columns + 8 * line;
             sums[q][lane].add(low, Quad::of(eight));
             sums[q][lane].add(high, Quad::of(eight + 4));
           }
@@ -64,7 +63,6 @@ TULLE_TARGET_SIMD128 void compute_i4_panel(const Loop& loop, std::size_t which, 
       }
     }
     w += Loop::lines * 4 * panel_rows;
-    x += Loop::span * tile.width;
   }
   for (std::size_t lane = 0; lane < Lanes && lane0 + lane < tile.inputs; ++lane) {
     store_panel(loop.y, loop.rows, which, tile.first + lane0 + lane, values[lane]);

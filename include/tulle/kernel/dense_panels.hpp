@@ -15,7 +15,7 @@ namespace tulle::detail {
 /// Blocks as they are: [4 quads of columns][16 rows][4], 1 byte a weight.
 struct DensePanels {
   static constexpr std::string_view name = "dense_i8";
-  static constexpr std::size_t block_bytes = block_codes;
+  static constexpr std::size_t block_bytes = block_codes, code_bits = 8;
   static constexpr std::size_t steps = 4;
   static constexpr std::size_t far_panels = 4;
   static constexpr bool offset_codes = true;
@@ -41,7 +41,7 @@ struct DensePanels {
     TULLE_INLINE_AVX2 DenseStep256 step(isa::Avx2, std::size_t s, std::size_t half) const noexcept {
       return DenseStep256::of(_mm256_load_si256(reinterpret_cast<const __m256i*>(at + 64 * s + 32 * half)));
     }
-    TULLE_INLINE_AVX512 DenseStep512 step(isa::Avx512, std::size_t s) const noexcept {
+    TULLE_INLINE_AVX512 DenseStep512 step(isa::Avx512, std::size_t s, std::size_t) const noexcept {
       return DenseStep512::of(_mm512_load_si512(at + 64 * s));
     }
 #endif

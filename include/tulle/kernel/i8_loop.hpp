@@ -30,7 +30,8 @@ namespace tulle::detail {
 /// `Layout::Cursor` walks the blocks of a panel: `read` gives a block as dense codes; `step(isa, s[, half])` gives the
 /// operands of step s of `Layout::steps`, whose `dot` adds the step's products with 16 activations to 16 (8, 4) int32 sums;
 /// `next` goes to the next block. Steps are taken in order, on AVX2 the lower 8 rows of a step before the upper 8; vectors of
-/// 128 bits take its quarters in any order.
+/// 128 bits take its quarters in any order. On AVX-512 steps are given the chunk of 64 activations, and where in it the block's
+/// 16 begin.
 template <class Layout, class Scale, std::size_t Span, class Isa>
 struct I8Loop {
   static constexpr bool grouped = !std::is_void_v<Scale>;
@@ -120,7 +121,6 @@ struct I8Loop {
     const float* x_scales = input.scales(tile);
     for (std::size_t p0 = 0; p0 < Panels && !is_repeated(which, p0); p0 += at_once) {
       for (std::size_t lane0 = 0; lane0 < Inputs; lane0 += lanes) {
-        const std::int8_t* x = input.codes(tile) + code_index(columns.begin, Inputs, lane0);
         __m256 values[at_once][lanes][2];
         typename Layout::Cursor w[at_once];
 #pragma GCC unroll 4
@@ -137,6 +137,7 @@ struct I8Loop {
           }
         }
         for (std::size_t begin = columns.begin; begin < columns.end; begin += Span) {
+          const std::int8_t* x = input.codes(tile) + code_index(begin, Inputs, lane0);
           __m256i dots[at_once][lanes][2];
 #pragma GCC unroll 4
           for (std::size_t p = 0; p < at_once; ++p) {
@@ -144,7 +145,7 @@ struct I8Loop {
             for (std::size_t lane = 0; lane < lanes; ++lane) dots[p][lane][0] = dots[p][lane][1] = _mm256_setzero_si256();
           }
 #pragma GCC unroll 1
-          for (std::size_t block = 0; block < blocks; ++block, x += block_columns * Inputs) {
+          for (std::size_t block = 0; block < blocks; ++block, x += block_columns) {
 #pragma GCC unroll 4
             for (std::size_t p = 0; p < at_once; ++p) {
 #pragma GCC unroll 4
@@ -154,7 +155,7 @@ struct I8Loop {
                   const auto step = w[p].step(isa::Avx2{}, s, half);
 #pragma GCC unroll 4
                   for (std::size_t lane = 0; lane < lanes; ++lane) {
-                    dots[p][lane][half] = step.dot(dots[p][lane][half], x + block_columns * lane, s);
+                    dots[p][lane][half] = step.dot(dots[p][lane][half], x + chunk_columns * lane, s);
                   }
                 }
               }
@@ -198,9 +199,44 @@ struct I8Loop {
     }
   }
 
+  auto activations(const InputTile& tile) const noexcept {
+    if constexpr (Layout::offset_codes) {
+      return input.codes(tile);
+    } else {
+      return input.offset_codes(tile);
+    }
+  }
+
+  /// What a span's sums begin with, to undo the offsets of codes or activations.
+  template <std::size_t Panels, std::size_t Inputs>
+  static TULLE_INLINE_AVX512 void start(const typename Layout::Cursor (&w)[Panels], const std::int32_t* x_sums,
+                                        __m512i (&dots)[Panels][Inputs]) noexcept {
+    if constexpr (Layout::offset_codes) {
+#pragma GCC unroll 8
+      for (std::size_t lane = 0; lane < Inputs; ++lane) {
+        std::int32_t first = 0;
+#pragma GCC unroll 2
+        for (std::size_t block = 0; block < blocks; ++block) first -= 128 * x_sums[block * Inputs + lane];
+#pragma GCC unroll 4
+        for (std::size_t p = 0; p < Panels; ++p) dots[p][lane] = _mm512_set1_epi32(first);
+      }
+    } else {
+#pragma GCC unroll 4
+      for (std::size_t p = 0; p < Panels; ++p) {
+        typename Layout::Cursor cursor = w[p];
+        cursor.at = load_again(cursor.at);
+        __m512i sums_128 = _mm512_setzero_si512();
+#pragma GCC unroll 2
+        for (std::size_t block = 0; block < blocks; ++block, cursor.next()) sums_128 = cursor.add_codes(sums_128);
+        const __m512i first = _mm512_sub_epi32(_mm512_setzero_si512(), sums_128);
+#pragma GCC unroll 8
+        for (std::size_t lane = 0; lane < Inputs; ++lane) dots[p][lane] = first;
+      }
+    }
+  }
+
   template <std::size_t Panels, std::size_t Inputs>
   TULLE_TARGET_AVX512 void compute(isa::Avx512, const std::size_t* which, const InputTile& tile) const noexcept {
-    const std::int8_t* x = input.codes(tile) + code_index(columns.begin, Inputs, 0);
     const float* x_scales = input.scales(tile);
     const std::int32_t* x_sums = input.sums(tile) + columns.begin / sum_columns * Inputs;
     __m512 values[Panels][Inputs];
@@ -219,29 +255,23 @@ struct I8Loop {
     }
     for (std::size_t begin = columns.begin; begin < columns.end; begin += Span) {
       __m512i dots[Panels][Inputs];
-#pragma GCC unroll 8
-      for (std::size_t lane = 0; lane < Inputs; ++lane) {
-        std::int32_t start = 0;
-        if constexpr (Layout::offset_codes) {
-#pragma GCC unroll 2
-          for (std::size_t block = 0; block < blocks; ++block) start -= 128 * x_sums[block * Inputs + lane];
-        }
-#pragma GCC unroll 4
-        for (std::size_t p = 0; p < Panels; ++p) dots[p][lane] = _mm512_set1_epi32(start);
-      }
+      start(w, x_sums, dots);
       x_sums += blocks * Inputs;
+      const auto* x = activations(tile) + code_index(begin, Inputs, 0) - begin % chunk_columns;
 #pragma GCC unroll 1
-      for (std::size_t block = 0; block < blocks; ++block, x += block_columns * Inputs) {
+      for (std::size_t block = 0; block < blocks; ++block) {
+        const std::size_t column = (begin + block * block_columns) % chunk_columns;
 #pragma GCC unroll 4
         for (std::size_t s = 0; s < Layout::steps; ++s) {
           typename Layout::Step512 step[Panels];
 #pragma GCC unroll 4
-          for (std::size_t p = 0; p < Panels; ++p) step[p] = w[p].step(isa::Avx512{}, s);
+          for (std::size_t p = 0; p < Panels; ++p) step[p] = w[p].step(isa::Avx512{}, s, column);
 #pragma GCC unroll 8
           for (std::size_t lane = 0; lane < Inputs; ++lane) {
+            const auto* chunk = load_again(x + chunk_columns * lane);
 #pragma GCC unroll 4
             for (std::size_t p = 0; p < Panels; ++p) {
-              dots[p][lane] = step[p].dot(dots[p][lane], x + block_columns * lane, s);
+              dots[p][lane] = step[p].dot(dots[p][lane], chunk, column, s);
             }
           }
         }

@@ -37,7 +37,6 @@ struct I8Loop128 {
     constexpr std::size_t quarters = Lanes == 1 ? 4 : 2 * sizeof(I32x4) / sizeof(Sums);
     const std::size_t span = float_scales != nullptr ? 16 : 32, groups = input.padded_columns() / span;
     const float* x_scales = input.scales(tile) + lane0;
-    const std::int8_t* x = input.codes(tile) + code_index(columns.begin, tile.width, lane0);
     const std::size_t inputs = std::min(Lanes, tile.inputs - lane0);
     alignas(16) float values[4][Lanes][panel_rows];  // of the first columns they become what they are
     typename Layout::Cursor w[4];
@@ -48,6 +47,7 @@ struct I8Loop128 {
       }
     }
     for (std::size_t begin = columns.begin; begin < columns.end; begin += span) {
+      const std::int8_t* x = input.codes(tile) + code_index(begin, tile.width, lane0);
       for (std::size_t p = 0; p < count; ++p) {
         const std::size_t scale_at = (which[p] * groups + begin / span) * panel_rows;
         for (std::size_t q0 = 0; q0 < 4; q0 += quarters) {
@@ -61,10 +61,10 @@ struct I8Loop128 {
               for (std::size_t q = 0; q < quarters; ++q) {
                 const auto step = cursor.step(isa::Simd128{}, s, q0 + q);
                 TULLE_UNROLL
-                for (std::size_t lane = 0; lane < Lanes; ++lane) step.dot(sums[q][lane], block_x + lane * block_columns, s);
+                for (std::size_t lane = 0; lane < Lanes; ++lane) step.dot(sums[q][lane], block_x + lane * chunk_columns, s);
               }
             }
-            block_x += tile.width * block_columns;
+            block_x += block_columns;
           }
           F32x4 w_scales[quarters];
           if (half_scales != nullptr) {
@@ -91,7 +91,6 @@ struct I8Loop128 {
         }
         for (std::size_t column = 0; column < span; column += block_columns) w[p].next();
       }
-      x += span * tile.width;
     }
     const bool scales_rows = row_scales != nullptr && columns.end == input.padded_columns();
     for (std::size_t p = 0; p < count; ++p) {

@@ -16,6 +16,22 @@
 
 namespace tulle {
 
+/// Quantizes a group of values to codes in [-8, 7] as Q4_0 does (ggml-quants.c): the value of largest magnitude becomes -8.
+/// Returns the scale. A group too small for an f16 scale becomes zeros; the scale of one that is not finite poisons products.
+inline Half quantize_to_4_bits(std::span<const float> values, std::int8_t* codes) noexcept {
+  float extreme = 0;
+  for (std::size_t i = 0; i < values.size() && !std::isnan(extreme); ++i) {
+    if (!(std::fabs(values[i]) <= std::fabs(extreme))) extreme = values[i];  // also takes a NaN
+  }
+  const Half scale = to_half(extreme / -8.0f);
+  const bool has_codes = to_float(scale) != 0.0f && std::isfinite(to_float(scale));
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const float code = has_codes ? std::nearbyint(values[i] * (-8.0f / extreme)) : 0.0f;
+    codes[i] = static_cast<std::int8_t>(std::clamp(code, -8.0f, 7.0f));
+  }
+  return scale;
+}
+
 /// A value is scale * code. I8 rows keep their codes and row scale, Q8_0, Q4_0 and Q6_K rows their codes and the scales of
 /// their groups of 32 or 16 columns. A Q4_1 block, d q + m, becomes codes k q + r with the scale d / k, where k of 1 ... 16
 /// brings r, the nearest to k m / d, closest to it: an eighth of the error of plain rounding.
@@ -23,11 +39,15 @@ namespace tulle {
 /// Not thread-safe: it keeps a row's floats between calls. Lifetime: that of the source.
 class I8Rows {
  public:
-  /// The scales of the file's blocks, or one for each row whatever the file holds.
-  enum class Scales { of_file, one_per_row };
+  /// The codes and scales of the file's blocks; one scale for each row whatever the file holds; or codes of 4 bits in
+  /// groups of 32 columns, those of Q4_0 rows or else made as Q4_0 makes them.
+  enum class Codes { of_file, one_scale_per_row, of_4_bits };
 
-  explicit I8Rows(const WeightRows& source, Scales wanted = Scales::of_file) : source_(source), values_(source.columns()) {
-    if (!source.uniform(dtype_) || wanted == Scales::one_per_row) dtype_ = DType::f32;  // decoded row by row
+  explicit I8Rows(const WeightRows& source, Codes wanted = Codes::of_file) : source_(source), values_(source.columns()) {
+    const bool uniform = source.uniform(dtype_);
+    four_bits_ = wanted == Codes::of_4_bits && !(uniform && dtype_ == DType::q4_0);
+    if (!uniform || wanted == Codes::one_scale_per_row || four_bits_) dtype_ = DType::f32;  // decoded row by row
+    if (four_bits_) group_ = 32;
     switch (dtype_) {
       case DType::q8_0:
       case DType::q4_0:
@@ -48,6 +68,14 @@ class I8Rows {
     if (dtype_ == DType::q6_k) return read_q6_k(source_[row].data, codes, scales);
     if (dtype_ == DType::q4_0) return read_q4_0(source_[row].data, codes, scales);
     if (dtype_ == DType::q4_1) return read_q4_1(source_[row].data, codes, scales);
+    if (four_bits_) {
+      source_.decode(row, values_.data());
+      for (std::size_t begin = 0; begin < columns(); begin += 32) {
+        const std::span group = std::span(values_).subspan(begin, std::min<std::size_t>(32, columns() - begin));
+        scales[begin / 32] = to_float(quantize_to_4_bits(group, codes + begin));
+      }
+      return;
+    }
     if (source_[row].dtype == DType::i8) {
       std::memcpy(codes, source_[row].data, columns());
       scales[0] = source_[row].scale;
@@ -143,6 +171,7 @@ class I8Rows {
   const WeightRows& source_;
   DType dtype_{};
   std::size_t group_ = 0;
+  bool four_bits_ = false;  ///< the rows are decoded, and quantized to 4 bits
   std::vector<float> values_;
 };
 

@@ -42,8 +42,8 @@ struct DenseStep512 {
   static TULLE_INLINE_AVX512 DenseStep512 of(__m512i codes) noexcept {
     return {_mm512_xor_si512(codes, _mm512_set1_epi8(static_cast<char>(0x80)))};
   }
-  TULLE_INLINE_AVX512 __m512i dot(__m512i sums, const std::int8_t* x, std::size_t s) const noexcept {
-    return _mm512_dpbusd_epi32(sums, offset_codes, _mm512_set1_epi32(load_quad(x + 4 * s)));
+  TULLE_INLINE_AVX512 __m512i dot(__m512i sums, const std::int8_t* chunk, std::size_t column, std::size_t s) const noexcept {
+    return _mm512_dpbusd_epi32(sums, offset_codes, _mm512_set1_epi32(load_quad(chunk + column + 4 * s)));
   }
 };
 

@@ -80,7 +80,8 @@ class I8Weights {
           for_each_tile(loop, input.inputs(), range);
         }
       };
-      switch (scales_.group()) {
+      if constexpr (Layout::code_bits == 4) return sweep.template operator()<Half, 32>(scales_.halves(), nullptr);
+      else switch (scales_.group()) {
         case 16: return sweep.template operator()<float, 16>(scales_.floats(), nullptr);
         case 32: return sweep.template operator()<Half, 32>(scales_.halves(), nullptr);
         default: return sweep.template operator()<void, group_columns>(nullptr, scales_.floats());
@@ -135,7 +136,7 @@ class I8Weights {
 
 template <class Layout>
 I8Weights<Layout> I8Weights<Layout>::pack(const WeightRows& source) {
-  I8Rows rows(source);
+  I8Rows rows(source, Layout::code_bits == 4 ? I8Rows::Codes::of_4_bits : I8Rows::Codes::of_file);
   I8Weights weights;
   weights.rows_ = rows.rows();
   weights.columns_ = rows.columns();
@@ -189,13 +190,14 @@ void I8Weights<Layout>::unpack_row(std::size_t row, float* out) const noexcept {
   }
 }
 
-/// int8 weights in `Layout`, and int8 activations. Any file's rows become codes and scales as `I8Rows` says.
+/// Weights of 8 or 4 bits in `Layout`, and int8 activations. Any file's rows become codes and scales as `I8Rows` says.
 template <class Layout, class Isa>
 struct I8Kernel : QuantizedInputKernel<Isa> {
   static constexpr std::string_view name = Layout::name;
   using Weights = I8Weights<Layout>;
 
   static constexpr bool keeps_values(DType dtype, const PackOptions&) noexcept {
+    if constexpr (Layout::code_bits == 4) return dtype == DType::q4_0;
     return dtype == DType::i8 || dtype == DType::q8_0 || dtype == DType::q4_0 || dtype == DType::q6_k;
   }
   static Weights pack(const WeightRows& source, const PackOptions& options = {}) {

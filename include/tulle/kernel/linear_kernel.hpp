@@ -15,8 +15,8 @@ namespace tulle {
 /// Output rows are stored and computed in panels of this many; row ranges begin and end at a multiple of it (or at the end).
 inline constexpr std::size_t panel_rows = 16;
 
-/// Which form a run-time kernel packs a matrix into. `automatic` keeps every value of the file; `i8` quantizes to int8, in the
-/// layout that is the fastest for the zeros the matrix has.
+/// Which form a run-time kernel packs a matrix into. `automatic` keeps every value of the file; `i8` and `i4` quantize to 8 and
+/// 4 bits, in the layout that is the fastest for the zeros the matrix has.
 enum class KernelChoice {
   automatic,
   dense_f32,
@@ -24,11 +24,15 @@ enum class KernelChoice {
   dense_i8,
   dense_i4,
   i8,
+  i4,
   bitmask_i8,
   two_of_four_i8,
   four_of_sixteen_i8,
   eight_of_sixteen_i8,
   any_eight_of_sixteen_i8,
+  two_of_four_i4,
+  four_of_sixteen_i4,
+  eight_of_sixteen_i4,
   well_i8,
   well_i4
 };

@@ -23,20 +23,28 @@ inline constexpr std::size_t group_columns = 32;
 /// Columns whose codes are summed for kernels with an offset in their weights.
 inline constexpr std::size_t sum_columns = 16;
 
-/// Where the code of a column lies in a tile of `width` inputs, for input `lane` of it: [columns / 16][width][16].
+/// Columns of one input that lie together in a tile: what one byte permutation of 512 bits can choose from.
+inline constexpr std::size_t chunk_columns = 64;
+
+/// Where the code of a column lies in a tile of `width` inputs, for input `lane` of it: [columns / 64][width][64].
 constexpr std::size_t code_index(std::size_t column, std::size_t width, std::size_t lane) noexcept {
-  return (column / sum_columns * width + lane) * sum_columns + column % sum_columns;
+  return (column / chunk_columns * width + lane) * chunk_columns + column % chunk_columns;
 }
 
 /// x is about scale * code; code = round half even(x * 127 / max|x|) over the group, in [-127, 127].
-/// Layout per tile of `width` inputs: codes [columns / 16][width][16], scales [columns / 32][width], sums [columns / 16][width].
+/// Layout per tile of `width` inputs: codes [columns / 64][width][64] (the last chunk may end after 32), scales
+/// [columns / 32][width], sums [columns / 16][width]. For AVX-512 there are codes + 128 too, from which weights choose theirs.
 class QuantizedInput {
  public:
   /// Room for `most_inputs` rows of at most `most_columns` columns. Errors: memory.
   QuantizedInput(std::size_t most_inputs, std::size_t most_columns)
-      : codes_(round_up(most_inputs, tile_inputs) * round_up(most_columns, group_columns)),
+      : codes_(round_up(most_inputs, tile_inputs) * round_up(most_columns, chunk_columns)),
         scales_(codes_.size() / group_columns),
-        sums_(codes_.size() / sum_columns) {}
+        sums_(codes_.size() / sum_columns) {
+#if defined(TULLE_X86)
+    offset_codes_ = AlignedBuffer<std::uint8_t>(codes_.size());
+#endif
+  }
 
   /// Says how many inputs follow, of how many columns, and whether a whole row shares one scale ("per token").
   void start(std::size_t inputs, std::size_t columns, bool scale_per_row) noexcept {
@@ -49,7 +57,8 @@ class QuantizedInput {
   std::size_t inputs() const noexcept { return inputs_; }
   std::size_t padded_columns() const noexcept { return padded_; }
 
-  const std::int8_t* codes(const InputTile& tile) const noexcept { return codes_.data() + tile.first * padded_; }
+  const std::int8_t* codes(const InputTile& tile) const noexcept { return codes_.data() + begin_of(tile); }
+  const std::uint8_t* offset_codes(const InputTile& tile) const noexcept { return offset_codes_.data() + begin_of(tile); }
   const float* scales(const InputTile& tile) const noexcept { return scales_.data() + tile.first * (padded_ / group_columns); }
   const std::int32_t* sums(const InputTile& tile) const noexcept { return sums_.data() + tile.first * (padded_ / sum_columns); }
 
@@ -64,10 +73,16 @@ class QuantizedInput {
 #endif
 #if defined(TULLE_X86)
   TULLE_TARGET_AVX2 void quantize_row(isa::Avx2, const float* x, const InputTile& tile, std::size_t lane) noexcept;
-  void quantize_row(isa::Avx512, const float* x, const InputTile& tile, std::size_t lane) noexcept {
+  TULLE_TARGET_AVX512 void quantize_row(isa::Avx512, const float* x, const InputTile& tile, std::size_t lane) noexcept {
     quantize_row(isa::Avx2{}, x, tile, lane);
+    for (std::size_t column = 0; column < padded_; column += chunk_columns) {
+      const std::size_t at = begin_of(tile) + code_index(column, tile.width, lane);
+      const __m512i codes = _mm512_load_si512(codes_.data() + at);
+      _mm512_store_si512(offset_codes_.data() + at, _mm512_xor_si512(codes, _mm512_set1_epi8(static_cast<char>(0x80))));
+    }
   }
 #endif
+  std::size_t begin_of(const InputTile& tile) const noexcept { return tile.first * round_up(padded_, chunk_columns); }
   void clear_lane(const InputTile& tile, std::size_t lane) noexcept;
   float row_maximum(const float* x) const noexcept;
 
@@ -88,6 +103,7 @@ class QuantizedInput {
   }
 
   AlignedBuffer<std::int8_t> codes_;
+  AlignedBuffer<std::uint8_t> offset_codes_;
   AlignedBuffer<float> scales_;
   AlignedBuffer<std::int32_t> sums_;
   std::size_t inputs_ = 0, columns_ = 0, padded_ = 0;

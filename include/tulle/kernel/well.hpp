@@ -103,7 +103,7 @@ class WellWeights {
   /// Calls visit(first row, codes [16][columns], scales [16]) for every panel; padding is zeros.
   template <class Visitor>
   static void for_each_panel(const WeightRows& source, Visitor&& visit) {
-    I8Rows rows(source, I8Rows::Scales::one_per_row);
+    I8Rows rows(source, I8Rows::Codes::one_scale_per_row);
     std::vector<std::int8_t> codes(panel_rows * rows.columns());
     std::vector<float> scales(panel_rows);
     for (std::size_t first = 0; first < rows.rows(); first += panel_rows) {
@@ -119,7 +119,7 @@ class WellWeights {
   /// Of the first rows: pruning leaves no part of a matrix out.
   static double nonzero_share(const WeightRows& source) {
     constexpr std::size_t rows_seen = 256;
-    I8Rows rows(source, I8Rows::Scales::one_per_row);
+    I8Rows rows(source, I8Rows::Codes::one_scale_per_row);
     std::vector<std::int8_t> codes(rows.columns());
     const std::size_t count = std::min(rows_seen, rows.rows());
     std::size_t nonzeros = 0;

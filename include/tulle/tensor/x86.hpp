@@ -27,6 +27,16 @@
 
 namespace tulle::detail {
 
+/// The same address, of which the compiler knows nothing: what lies there is loaded again, not kept in registers that other
+/// values need more.
+template <class T>
+inline const T* load_again(const T* address) noexcept {
+#if defined(__GNUC__)
+  __asm__("" : "+r"(address));
+#endif
+  return address;
+}
+
 /// 8 or 16 elements as floats, from any address.
 TULLE_INLINE_AVX2 __m256 load8(const float* from) noexcept { return _mm256_loadu_ps(from); }
 TULLE_INLINE_AVX2 __m256 load8(const Half* from) noexcept {

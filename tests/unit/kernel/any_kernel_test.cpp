@@ -90,6 +90,21 @@ TEST_CASE("int8 weights get the layout of their zeros", "[kernel][any_kernel]") 
   }
 }
 
+TEST_CASE("Q4_0 weights get the layout of their zeros, and keep their values", "[kernel][any_kernel]") {
+  for (const testing::Zeros zeros : {testing::Zeros{}, {2, 4}, {8, 16, 4}, {4, 16}, {3, 10}}) {
+    const auto matrix = testing::pruned(testing::random_matrix(DType::q4_0, 100, 320, 9), zeros, 5);
+    const auto weights = AnyKernel::pack(matrix.rows), dense = AnyKernel::pack(matrix.rows, {.kernel = KernelChoice::dense_i4});
+    CHECK(kernel_choice(weights.kernel_name()) == fastest_i4(measure_i4(matrix.rows), active_instruction_set()));
+    CHECK(AnyKernel::shares_input(weights, dense));
+    std::vector<float> row(320), expected(320);
+    for (std::size_t at = 0; at < 100; ++at) {
+      AnyKernel::unpack_row(weights, at, row.data());
+      AnyKernel::unpack_row(dense, at, expected.data());
+      REQUIRE(row == expected);
+    }
+  }
+}
+
 TEST_CASE("matrices share an input when they read the same form of it", "[kernel][any_kernel]") {
   const auto packed = [](DType dtype, std::size_t columns, PackOptions options = {}) {
     return AnyKernel::pack(testing::random_matrix(dtype, 2, columns, 1).rows, options);

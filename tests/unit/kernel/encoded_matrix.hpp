@@ -141,7 +141,7 @@ struct Zeros {
   std::size_t widest = 16;
 };
 
-/// Sets weights of an F32, I8 or Q8_0 matrix to zero.
+/// Sets weights of an F32, I8, Q8_0 or Q4_0 matrix to zero.
 inline EncodedMatrix pruned(EncodedMatrix matrix, Zeros zeros, std::uint32_t seed) {
   if (zeros.kept == zeros.group) return matrix;
   Numbers numbers(seed);
@@ -153,6 +153,12 @@ inline EncodedMatrix pruned(EncodedMatrix matrix, Zeros zeros, std::uint32_t see
       case DType::f32: std::memset(bytes + 4 * column, 0, 4); break;
       case DType::i8: bytes[column] = std::byte{0}; break;
       case DType::q8_0: bytes[column / 32 * 34 + 2 + column % 32] = std::byte{0}; break;
+      case DType::q4_0: {  // the 32 of a block lie in the low nibbles of 16 bytes, then in the high ones; 8 is zero
+        std::byte& pair = bytes[column / 32 * 18 + 2 + column % 16];
+        const bool is_low = column % 32 < 16;
+        pair = (pair & std::byte{is_low ? std::uint8_t{0xF0} : std::uint8_t{0x0F}}) | std::byte{is_low ? std::uint8_t{8} : std::uint8_t{0x80}};
+        break;
+      }
       default: throw std::logic_error("pruned: another type");
     }
   };

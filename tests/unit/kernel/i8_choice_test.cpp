@@ -73,3 +73,18 @@ TEST_CASE("a layout is chosen by pattern, zeros and instruction set, and dense w
   CHECK(fastest_i8(unstructured(0.5), InstructionSet::avx2) == well_i8);
   CHECK(fastest_i8(grouped(0.5), InstructionSet::avx2) == dense_i8);
 }
+
+TEST_CASE("4-bit weights are dense where no pattern is kept", "[kernel][i8_choice]") {
+  using enum KernelChoice;
+  const auto choice = [](testing::Zeros zeros, InstructionSet set) {
+    return fastest_i4(measure_i4(testing::pruned(testing::random_matrix(DType::q4_0, 96, 256, 3), zeros, 4).rows), set);
+  };
+  for (const InstructionSet set : instruction_sets) {
+    const bool scalar = set == InstructionSet::scalar, narrow = scalar || set == InstructionSet::simd128;
+    CHECK(choice({}, set) == dense_i4);
+    CHECK(choice({1, 10}, set) == dense_i4);
+    CHECK(choice({4, 16}, set) == (scalar ? dense_i4 : four_of_sixteen_i4));
+    CHECK(choice({2, 4}, set) == (narrow ? dense_i4 : two_of_four_i4));
+    CHECK(choice({8, 16, 4}, set) == (narrow ? dense_i4 : eight_of_sixteen_i4));
+  }
+}
