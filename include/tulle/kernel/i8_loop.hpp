@@ -10,11 +10,12 @@
 #include <type_traits>
 
 #include <tulle/core/half.hpp>
-#include <tulle/kernel/i8_loop_simd128.hpp>
 #include <tulle/kernel/i8_blocks.hpp>
+#include <tulle/kernel/i8_loop_avx2.hpp>
+#include <tulle/kernel/i8_loop_avx512.hpp>
+#include <tulle/kernel/i8_loop_simd128.hpp>
 #include <tulle/kernel/quantized_input.hpp>
 #include <tulle/kernel/tiles.hpp>
-#include <tulle/tensor/x86.hpp>
 
 namespace tulle::detail {
 
@@ -115,195 +116,12 @@ struct I8Loop {
 
 #if defined(TULLE_X86)
   template <std::size_t Panels, std::size_t Inputs>
-  TULLE_TARGET_AVX2 void compute(isa::Avx2, const std::size_t* which, const InputTile& tile) const noexcept {
-    constexpr std::size_t at_once = Panels * Inputs <= 4 ? Panels : Inputs >= 4 ? 1 : 4 / Inputs;
-    constexpr std::size_t lanes = Inputs < 4 ? Inputs : 4;
-    const float* x_scales = input.scales(tile);
-    for (std::size_t p0 = 0; p0 < Panels && !is_repeated(which, p0); p0 += at_once) {
-      for (std::size_t lane0 = 0; lane0 < Inputs; lane0 += lanes) {
-        __m256 values[at_once][lanes][2];
-        typename Layout::Cursor w[at_once];
-#pragma GCC unroll 4
-        for (std::size_t p = 0; p < at_once; ++p) {
-          w[p] = panels[which[p0 + p]];
-#pragma GCC unroll 4
-          for (std::size_t lane = 0; lane < lanes; ++lane) {
-            values[p][lane][0] = values[p][lane][1] = _mm256_setzero_ps();
-            if (is_first_part() || lane0 + lane >= tile.inputs) continue;
-            alignas(32) float before[panel_rows] = {};
-            load_panel(y, rows, which[p0 + p], tile.first + lane0 + lane, before);
-            values[p][lane][0] = _mm256_load_ps(before);
-            values[p][lane][1] = _mm256_load_ps(before + 8);
-          }
-        }
-        for (std::size_t begin = columns.begin; begin < columns.end; begin += Span) {
-          const std::int8_t* x = input.codes(tile) + code_index(begin, Inputs, lane0);
-          __m256i dots[at_once][lanes][2];
-#pragma GCC unroll 4
-          for (std::size_t p = 0; p < at_once; ++p) {
-#pragma GCC unroll 4
-            for (std::size_t lane = 0; lane < lanes; ++lane) dots[p][lane][0] = dots[p][lane][1] = _mm256_setzero_si256();
-          }
-#pragma GCC unroll 1
-          for (std::size_t block = 0; block < blocks; ++block, x += block_columns) {
-#pragma GCC unroll 4
-            for (std::size_t p = 0; p < at_once; ++p) {
-#pragma GCC unroll 4
-              for (std::size_t s = 0; s < Layout::steps; ++s) {
-#pragma GCC unroll 2
-                for (std::size_t half = 0; half < 2; ++half) {
-                  const auto step = w[p].step(isa::Avx2{}, s, half);
-#pragma GCC unroll 4
-                  for (std::size_t lane = 0; lane < lanes; ++lane) {
-                    dots[p][lane][half] = step.dot(dots[p][lane][half], x + chunk_columns * lane, s);
-                  }
-                }
-              }
-              w[p].next();
-            }
-          }
-#pragma GCC unroll 4
-          for (std::size_t p = 0; p < at_once; ++p) {
-#pragma GCC unroll 2
-            for (std::size_t half = 0; half < 2; ++half) {
-              __m256 w_scale{};
-              if constexpr (grouped) w_scale = load8(panel_scales(which[p0 + p]) + begin / Span * panel_rows + 8 * half);
-#pragma GCC unroll 4
-              for (std::size_t lane = 0; lane < lanes; ++lane) {
-                __m256 scale = _mm256_set1_ps(x_scales[begin / group_columns * Inputs + lane0 + lane]);
-                if constexpr (grouped) scale = _mm256_mul_ps(w_scale, scale);
-                values[p][lane][half] =
-                    _mm256_fmadd_ps(_mm256_cvtepi32_ps(dots[p][lane][half]), scale, values[p][lane][half]);
-              }
-            }
-          }
-        }
-#pragma GCC unroll 4
-        for (std::size_t p = 0; p < at_once; ++p) {
-#pragma GCC unroll 4
-          for (std::size_t lane = 0; lane < lanes; ++lane) {
-            if (lane0 + lane >= tile.inputs) continue;
-            alignas(32) float out[panel_rows];
-#pragma GCC unroll 2
-            for (std::size_t half = 0; half < 2; ++half) {
-              __m256 value = values[p][lane][half];
-              if (!grouped && is_last_part()) {
-                value = _mm256_mul_ps(value, _mm256_loadu_ps(row_scales + which[p0 + p] * panel_rows + 8 * half));
-              }
-              _mm256_store_ps(out + 8 * half, value);
-            }
-            store_panel(y, rows, which[p0 + p], tile.first + lane0 + lane, out);
-          }
-        }
-      }
-    }
+  void compute(isa::Avx2, const std::size_t* which, const InputTile& tile) const noexcept {
+    compute_i8_avx2<Panels, Inputs>(*this, which, tile);
   }
-
-  auto activations(const InputTile& tile) const noexcept {
-    if constexpr (Layout::offset_codes) {
-      return input.codes(tile);
-    } else {
-      return input.offset_codes(tile);
-    }
-  }
-
-  /// What a span's sums begin with, to undo the offsets of codes or activations.
   template <std::size_t Panels, std::size_t Inputs>
-  static TULLE_INLINE_AVX512 void start(const typename Layout::Cursor (&w)[Panels], const std::int32_t* x_sums,
-                                        __m512i (&dots)[Panels][Inputs]) noexcept {
-    if constexpr (Layout::offset_codes) {
-#pragma GCC unroll 8
-      for (std::size_t lane = 0; lane < Inputs; ++lane) {
-        std::int32_t first = 0;
-#pragma GCC unroll 2
-        for (std::size_t block = 0; block < blocks; ++block) first -= 128 * x_sums[block * Inputs + lane];
-#pragma GCC unroll 4
-        for (std::size_t p = 0; p < Panels; ++p) dots[p][lane] = _mm512_set1_epi32(first);
-      }
-    } else {
-#pragma GCC unroll 4
-      for (std::size_t p = 0; p < Panels; ++p) {
-        typename Layout::Cursor cursor = w[p];
-        cursor.at = load_again(cursor.at);
-        __m512i sums_128 = _mm512_setzero_si512();
-#pragma GCC unroll 2
-        for (std::size_t block = 0; block < blocks; ++block, cursor.next()) sums_128 = cursor.add_codes(sums_128);
-        const __m512i first = _mm512_sub_epi32(_mm512_setzero_si512(), sums_128);
-#pragma GCC unroll 8
-        for (std::size_t lane = 0; lane < Inputs; ++lane) dots[p][lane] = first;
-      }
-    }
-  }
-
-  template <std::size_t Panels, std::size_t Inputs>
-  TULLE_TARGET_AVX512 void compute(isa::Avx512, const std::size_t* which, const InputTile& tile) const noexcept {
-    const float* x_scales = input.scales(tile);
-    const std::int32_t* x_sums = input.sums(tile) + columns.begin / sum_columns * Inputs;
-    __m512 values[Panels][Inputs];
-    typename Layout::Cursor w[Panels];
-#pragma GCC unroll 4
-    for (std::size_t p = 0; p < Panels; ++p) {
-      w[p] = panels[which[p]];
-#pragma GCC unroll 8
-      for (std::size_t lane = 0; lane < Inputs; ++lane) {
-        values[p][lane] = _mm512_setzero_ps();
-        if (is_first_part() || lane >= tile.inputs) continue;
-        alignas(64) float before[panel_rows] = {};
-        load_panel(y, rows, which[p], tile.first + lane, before);
-        values[p][lane] = _mm512_load_ps(before);
-      }
-    }
-    for (std::size_t begin = columns.begin; begin < columns.end; begin += Span) {
-      __m512i dots[Panels][Inputs];
-      start(w, x_sums, dots);
-      x_sums += blocks * Inputs;
-      const auto* x = activations(tile) + code_index(begin, Inputs, 0) - begin % chunk_columns;
-#pragma GCC unroll 1
-      for (std::size_t block = 0; block < blocks; ++block) {
-        const std::size_t column = (begin + block * block_columns) % chunk_columns;
-#pragma GCC unroll 4
-        for (std::size_t s = 0; s < Layout::steps; ++s) {
-          typename Layout::Step512 step[Panels];
-#pragma GCC unroll 4
-          for (std::size_t p = 0; p < Panels; ++p) step[p] = w[p].step(isa::Avx512{}, s, column);
-#pragma GCC unroll 8
-          for (std::size_t lane = 0; lane < Inputs; ++lane) {
-            const auto* chunk = load_again(x + chunk_columns * lane);
-#pragma GCC unroll 4
-            for (std::size_t p = 0; p < Panels; ++p) {
-              dots[p][lane] = step[p].dot(dots[p][lane], chunk, column, s);
-            }
-          }
-        }
-#pragma GCC unroll 4
-        for (std::size_t p = 0; p < Panels; ++p) w[p].next();
-      }
-#pragma GCC unroll 4
-      for (std::size_t p = 0; p < Panels; ++p) {
-        __m512 w_scale{};
-        if constexpr (grouped) w_scale = load16(panel_scales(which[p]) + begin / Span * panel_rows);
-#pragma GCC unroll 8
-        for (std::size_t lane = 0; lane < Inputs; ++lane) {
-          __m512 scale = _mm512_set1_ps(x_scales[begin / group_columns * Inputs + lane]);
-          if constexpr (grouped) scale = _mm512_mul_ps(w_scale, scale);
-          values[p][lane] = _mm512_fmadd_ps(_mm512_cvtepi32_ps(dots[p][lane]), scale, values[p][lane]);
-        }
-      }
-    }
-#pragma GCC unroll 4
-    for (std::size_t p = 0; p < Panels; ++p) {
-#pragma GCC unroll 8
-      for (std::size_t lane = 0; lane < Inputs; ++lane) {
-        if (lane >= tile.inputs) continue;
-        __m512 value = values[p][lane];
-        if (!grouped && is_last_part()) {
-          value = _mm512_mul_ps(value, _mm512_loadu_ps(row_scales + which[p] * panel_rows));
-        }
-        alignas(64) float out[panel_rows];
-        _mm512_store_ps(out, value);
-        store_panel(y, rows, which[p], tile.first + lane, out);
-      }
-    }
+  void compute(isa::Avx512, const std::size_t* which, const InputTile& tile) const noexcept {
+    compute_i8_avx512<Panels, Inputs>(*this, which, tile);
   }
 #endif
 };

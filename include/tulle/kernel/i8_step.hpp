@@ -13,16 +13,20 @@ namespace tulle::detail {
 
 #if defined(TULLE_X86)
 
-/// 8 rows by 4 columns of codes, one row a dword; the products with 4 activations.
-/// maddubs multiplies u8 by s8 and saturates its pair sums at int16, so |w| (at most 128) meets x with w's sign
-/// (|x| at most 127): 2 * 128 * 127 = 32512 fits, and every product is exact.
-TULLE_INLINE_AVX2 __m256i add_products(__m256i sums, __m256i codes, __m256i magnitudes, __m256i x) noexcept {
-  const __m256i pairs = _mm256_maddubs_epi16(magnitudes, _mm256_sign_epi8(x, codes));
+/// sums[i] + the 4 products of u8 by s8 in dword i. Exact where two neighbouring products fit an int16.
+TULLE_INLINE_AVX2 __m256i add_pairs(__m256i sums, __m256i u8, __m256i s8) noexcept {
+  const __m256i pairs = _mm256_maddubs_epi16(u8, s8);
   __m256i sum = _mm256_add_epi32(sums, _mm256_madd_epi16(pairs, _mm256_set1_epi16(1)));
 #if defined(__GNUC__)
   __asm__("" : "+x"(sum));  // a chain of sums, not the tree that GCC makes of it: that needs more registers than there are
 #endif
   return sum;
+}
+
+/// 8 rows by 4 columns of codes, one row a dword; the products with 4 activations.
+/// |w| (at most 128) meets x with w's sign (|x| at most 127): 2 * 128 * 127 = 32512 fits, and every product is exact.
+TULLE_INLINE_AVX2 __m256i add_products(__m256i sums, __m256i codes, __m256i magnitudes, __m256i x) noexcept {
+  return add_pairs(sums, magnitudes, _mm256_sign_epi8(x, codes));
 }
 
 /// What layouts that give dense codes in rows of 4 columns hand to the loop; the step's columns are 4 s ... 4 s + 3.

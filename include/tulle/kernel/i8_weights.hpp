@@ -16,6 +16,7 @@
 #include <tulle/kernel/i8_scales.hpp>
 #include <tulle/kernel/linear_kernel.hpp>
 #include <tulle/kernel/quantized_input.hpp>
+#include <tulle/kernel/signed_panels.hpp>
 
 namespace tulle {
 
@@ -74,7 +75,7 @@ class I8Weights {
         if constexpr (Layout::expands_on_simd128 && Tag::value == InstructionSet::simd128) {
           return multiply_expanded<Scale, Span, Tag>(loop, range);
         } else {
-          if constexpr (Layout::expands_for_many) {
+          if constexpr (Layout::expands_for_many || is_made_ready<Tag>) {
             if (input.inputs() > 2 * tile_inputs) return multiply_expanded<Scale, Span, Tag>(loop, range);
           }
           for_each_tile(loop, input.inputs(), range);
@@ -96,33 +97,61 @@ class I8Weights {
     return offsets_.empty() ? index * panel_bytes() : offsets_[index];
   }
 
-  /// Many inputs, or any number of them where a set has no loop over the layout: 2 panels at a time are expanded to dense
-  /// ones, part by part of their columns, and every input meets them.
+  /// Dense weights gain from it on AVX2.
+  template <class Tag>
+  static constexpr bool is_made_ready = Tag::value == InstructionSet::avx2 && std::is_same_v<Layout, detail::DensePanels>;
+
+#if defined(TULLE_X86)
+  template <class Tag>
+  using Expanded = std::conditional_t<Tag::value == InstructionSet::avx2, detail::SignedPanels, detail::DensePanels>;
+#else
+  template <class Tag>
+  using Expanded = detail::DensePanels;
+#endif
+
+  /// Many inputs, or any number of them where a set has no loop over the layout: a panel or two at a time are expanded to
+  /// dense ones, part by part of their columns, and every input meets them.
   template <class Scale, std::size_t Span, class Tag, class Loop>
   void multiply_expanded(const Loop& sparse, RowRange range) const noexcept {
-    constexpr std::size_t part_columns = 512;  // 2 panels of them fill half of a small first-level cache
-    alignas(64) std::uint8_t expanded[2 * panel_rows * part_columns];
-    for (std::size_t first = range.begin; first < range.end; first += 2 * panel_rows) {
-      const RowRange rows{first, std::min(first + 2 * panel_rows, range.end)};
+    constexpr std::size_t expanded_bytes = Expanded<Tag>::block_bytes;
+    constexpr std::size_t at_once = expanded_bytes == detail::block_codes ? 2 : 1;
+    constexpr std::size_t part_columns = 512;  // then all of it fills half of a small first-level cache
+    alignas(64) std::uint8_t expanded[at_once * part_columns / detail::block_columns * expanded_bytes];
+    for (std::size_t first = range.begin; first < range.end; first += at_once * panel_rows) {
+      const RowRange rows{first, std::min(first + at_once * panel_rows, range.end)};
       const std::size_t panels = (rows.end - first + panel_rows - 1) / panel_rows, first_panel = first / panel_rows;
-      typename Layout::Cursor cursors[2];
+      typename Layout::Cursor cursors[at_once];
       for (std::size_t p = 0; p < panels; ++p) cursors[p] = sparse.panels[first_panel + p];
       for (std::size_t begin = 0; begin < padded_; begin += part_columns) {
         const RowRange columns{begin, std::min(begin + part_columns, padded_)};
         const std::size_t part_blocks = (columns.end - begin) / detail::block_columns;
-        const std::size_t part_bytes = part_blocks * detail::block_codes;
-        for (std::size_t p = 0; p < panels; ++p) {
-          auto* codes = reinterpret_cast<std::int8_t*>(expanded + p * part_bytes);
-          if constexpr (requires { Layout::expand(Tag{}, cursors[p], part_blocks, codes); }) {
-            Layout::expand(Tag{}, cursors[p], part_blocks, codes);
-          } else {
-            for (std::size_t i = 0; i < part_blocks; ++i, cursors[p].next()) cursors[p].read(codes + i * detail::block_codes);
-          }
-        }
-        const detail::I8Loop<detail::DensePanels, Scale, Span, Tag> dense{{expanded, nullptr, part_bytes, first_panel},
-                                                                          sparse.group_scales, sparse.row_scales,
-                                                                          sparse.input, sparse.y, rows, columns};
+        const std::size_t part_bytes = part_blocks * expanded_bytes;
+        for (std::size_t p = 0; p < panels; ++p) expand<Tag>(cursors[p], part_blocks, expanded + p * part_bytes);
+        const detail::I8Loop<Expanded<Tag>, Scale, Span, Tag> dense{{expanded, nullptr, part_bytes, first_panel},
+                                                                    sparse.group_scales, sparse.row_scales,
+                                                                    sparse.input, sparse.y, rows, columns};
         for_each_tile(dense, sparse.input.inputs(), rows);
+      }
+    }
+  }
+
+  /// The next blocks of a panel, in the form of `Expanded`.
+  template <class Tag>
+  static void expand(typename Layout::Cursor& cursor, std::size_t blocks, std::uint8_t* out) noexcept {
+    const auto to_dense = [&](std::size_t count, std::int8_t* codes) {
+      if constexpr (requires { Layout::expand(Tag{}, cursor, count, codes); }) {
+        Layout::expand(Tag{}, cursor, count, codes);
+      } else {
+        for (std::size_t i = 0; i < count; ++i, cursor.next()) cursor.read(codes + i * detail::block_codes);
+      }
+    };
+    if constexpr (std::is_same_v<Expanded<Tag>, detail::DensePanels>) {
+      to_dense(blocks, reinterpret_cast<std::int8_t*>(out));
+    } else {
+      for (std::size_t i = 0; i < blocks; ++i, out += Expanded<Tag>::block_bytes) {
+        alignas(64) std::int8_t codes[detail::block_codes];
+        to_dense(1, codes);
+        Expanded<Tag>::write(codes, out);
       }
     }
   }

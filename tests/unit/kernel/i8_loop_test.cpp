@@ -31,7 +31,7 @@ void check_largest_products(std::size_t kept) {
       WeightRows rows(columns);
       for (std::size_t row = 0; row < 70; ++row) rows.append(codes.data(), DType::i8);
       const auto weights = Kernel::pack(rows);
-      for (const std::size_t inputs : {1, 2, 4, 8}) {
+      for (const std::size_t inputs : {1, 2, 4, 8, 20}) {
         QuantizedInput input(inputs, columns);
         // Its scale is 1.
         const testing::InputRows x(inputs, columns, std::vector<float>(inputs * columns, sign * 127));
