@@ -15,6 +15,7 @@
 
 #include <tulle/core/thread_pool.hpp>
 #include <tulle/kernel/any_kernel.hpp>
+#include <tulle/kernel/row_share.hpp>
 
 #include "measure.hpp"
 
@@ -147,8 +148,7 @@ class Model {
         });
       }
       pool.run([&](std::size_t worker) noexcept {
-        const auto share = tulle::share_of(weights.rows(), tulle::panel_rows, worker, pool.size());
-        tulle::AnyKernel::multiply(weights, *input_, y, {share.begin, share.end});
+        tulle::AnyKernel::multiply(weights, *input_, y, tulle::row_share(weights, inputs_, worker, pool.size()));
       });
     }
   }

@@ -15,6 +15,7 @@
 #include <tulle/core/thread_pool.hpp>
 #include <tulle/core/types.hpp>
 #include <tulle/kernel/linear_kernel.hpp>
+#include <tulle/kernel/row_share.hpp>
 #include <tulle/model/architecture.hpp>
 #include <tulle/model/attention.hpp>
 #include <tulle/model/weights.hpp>
@@ -146,10 +147,10 @@ class Decoder {
   void multiply(const Linear<Kernel>& linear, const Input& input, MatrixView<float> y, Then&& then) noexcept {
     pool_.run([&](std::size_t worker) noexcept {
       for (const auto& part : linear.parts) {
-        const Share share = share_of(part.weights.rows(), panel_rows, worker, pool_.size());
+        const RowRange share = row_share(part.weights, y.rows, worker, pool_.size());
         if (share.begin == share.end) continue;
         const std::size_t first = part.first_row + share.begin, last = part.first_row + share.end;
-        Kernel::multiply(part.weights, input, {y.data + part.first_row, y.rows, y.columns, y.stride}, {share.begin, share.end});
+        Kernel::multiply(part.weights, input, {y.data + part.first_row, y.rows, y.columns, y.stride}, share);
         if (!linear.bias.empty()) {
           for (std::size_t row = 0; row < y.rows; ++row) add(linear.bias.data() + first, last - first, y[row] + first);
         }

@@ -41,7 +41,7 @@ TULLE_TARGET_AVX512 Sums with_avx512(const Codes& codes, const std::int8_t* x, s
   for (std::size_t k = 0; k < 4; ++k) start -= 128 * x[4 * s + k];
   Sums sums;
   const auto step = detail::DenseStep512::of(_mm512_loadu_si512(codes.data()));
-  _mm512_storeu_si512(sums.data(), step.dot(_mm512_set1_epi32(start), x, s));
+  _mm512_storeu_si512(sums.data(), step.dot(_mm512_set1_epi32(start), x, 0, s));
   return sums;
 }
 
