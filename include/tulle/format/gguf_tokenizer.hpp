@@ -29,7 +29,7 @@ inline std::optional<Token> gguf_special_token(const GgufFile& file, const std::
   if (id.is_null()) return std::nullopt;
   constexpr auto largest = static_cast<std::uint64_t>(std::numeric_limits<Token>::max());
   if (!(id >= 0) || id.get<std::uint64_t>() > largest) {
-    fail(ErrorCode::malformed, file.where, ": the id of the ", name, " token is ", id.dump());
+    fail(ErrorCode::malformed, file.where, ": the id of the ", name, " token is not from 0 to ", largest);
   }
   return static_cast<Token>(id.get<std::uint64_t>());
 }
