@@ -68,7 +68,7 @@ inline VocabularySpec gguf_vocabulary(const GgufFile& file) {
   };
   spec.add_bos = flag("tokenizer.ggml.add_bos_token", detail::gguf_adds_bos(spec));
   spec.add_eos = flag("tokenizer.ggml.add_eos_token", false);
-  spec.add_space_prefix = flag("tokenizer.ggml.add_space_prefix", spec.model == "llama");
+  spec.spaces.adds_one = flag("tokenizer.ggml.add_space_prefix", spec.model == "llama");
   return spec;
 }
 

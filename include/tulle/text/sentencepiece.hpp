@@ -19,6 +19,7 @@
 #include <tulle/core/types.hpp>
 #include <tulle/text/added_tokens.hpp>
 #include <tulle/text/sentencepiece_check.hpp>
+#include <tulle/text/sentencepiece_vocabulary.hpp>
 #include <tulle/text/tokenizer.hpp>
 
 namespace sentencepiece::logging {
@@ -65,7 +66,7 @@ class SentencePieceTokenizer final : public Tokenizer {
     matcher_ = AddedTokenMatcher(std::move(added));
     if (options.add_bos && bos_token()) prefix_.push_back(*bos_token());
     if (options.add_eos && eos_token()) suffix_.push_back(*eos_token());
-    learn_space_rules();
+    read_space_rules(model_bytes);
   }
 
   std::vector<Token> encode(std::string_view text, const EncodeOptions& options = {}) const override {
@@ -141,26 +142,13 @@ class SentencePieceTokenizer final : public Tokenizer {
 
   bool is_piece(Token token) const { return token >= 0 && token < processor_.GetPieceSize(); }
 
-  std::string decoded(const std::vector<int>& ids) const {
-    std::string text;
-    const auto status = processor_.Decode(ids, &text);
-    return status.ok() ? text : std::string();
-  }
-
-  /// The rules of the model's normalizer are not in the library's interface; its decoder shows them.
-  void learn_space_rules() {
-    unknown_surface_ = decoded({processor_.unk_id()});
-    std::optional<int> lone, word;  // "▁" and some "▁word"
-    for (int id = 0; id < processor_.GetPieceSize(); ++id) {
-      const std::string& piece = processor_.IdToPiece(id);
-      if (processor_.IsControl(id) || processor_.IsUnknown(id) || !piece.starts_with(space_symbol)) continue;
-      const bool is_lone = piece.size() == space_symbol.size();
-      if (is_lone) lone = id;
-      if (!is_lone && piece.compare(space_symbol.size(), space_symbol.size(), space_symbol) != 0) word = id;
-    }
-    if (!word && !lone) return;
-    strips_space_ = !decoded({word.value_or(*lone)}).starts_with(' ');
-    squeezes_spaces_ = lone && !decoded({*lone, word.value_or(*lone)}).starts_with(' ');
+  /// The rules of the model's normalizer are not in the library's interface.
+  void read_space_rules(std::string_view model_bytes) {
+    VocabularySpec spec;
+    (void)detail::read_sentencepiece_rules(model_bytes, spec);
+    strips_space_ = spec.spaces.adds_one || spec.spaces.squeezes;
+    squeezes_spaces_ = spec.spaces.squeezes;
+    unknown_surface_ = spec.unknown_surface.value_or("");
   }
 
   sentencepiece::SentencePieceProcessor processor_;
