@@ -95,9 +95,9 @@ class SentencePieceTokenizer final : public Tokenizer {
       return std::string(1, static_cast<char>(std::stoi(content.substr(3, 2), nullptr, 16)));
     std::string text;
     for (std::size_t at = 0; at < content.size();) {
-      const bool is_space = content.compare(at, space_symbol.size(), space_symbol) == 0;
+      const bool is_space = content.compare(at, SpaceRules::symbol.size(), SpaceRules::symbol) == 0;
       text += is_space ? ' ' : content[at];
-      at += is_space ? space_symbol.size() : 1;
+      at += is_space ? SpaceRules::symbol.size() : 1;
     }
     return text;
   }
@@ -136,8 +136,6 @@ class SentencePieceTokenizer final : public Tokenizer {
   Repair repair() const override { return Repair::per_byte; }
 
  private:
-  static constexpr std::string_view space_symbol = "\xE2\x96\x81";  // U+2581
-
   static std::optional<Token> known(int id) { return id < 0 ? std::nullopt : std::optional<Token>(id); }
 
   bool is_piece(Token token) const { return token >= 0 && token < processor_.GetPieceSize(); }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// \file The vocabulary in a sentencepiece .model file, for builds without the sentencepiece library (L2).
+/// \file The vocabulary and the rules in a sentencepiece .model file (L2).
 #pragma once
 
 #include <cstddef>

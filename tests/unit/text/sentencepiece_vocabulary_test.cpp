@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tulle/text/sentencepiece_vocabulary.hpp>
 
+#include <algorithm>
 #include <catch2/catch_all.hpp>
 #include <limits>
 #include <memory>
@@ -46,6 +47,24 @@ using Random = std::mt19937;
 std::size_t below(Random& random, std::size_t count) {
   return random() % count;
 }
+
+}  // namespace
+
+TEST_CASE("ids and texts of BPE and unigram models are the sentencepiece library's",
+          "[text][sentencepiece_vocabulary]") {
+  const VocabularySpec spec = sentencepiece_vocabulary(golden_model("spm-bpe"), "spm-bpe");
+  CHECK(spec.tokens.size() == 800);
+  CHECK(spec.tokens.at(1) == "<s>");
+  CHECK((spec.unk == 0 && spec.bos == 1 && spec.eos == 2));
+  for (const char* name : models) {
+    INFO(name);
+    golden::compare(*ours(golden_model(name)), name, {.parse_special_tokens = false});
+  }
+}
+
+#ifdef TULLE_WITH_SENTENCEPIECE
+
+namespace {
 
 /// Up to `longest` parts of few kinds, so that they often make pieces, rules of the map, runs of spaces, broken UTF-8.
 std::string random_text(Random& random, std::size_t longest) {
@@ -128,24 +147,6 @@ SentencePieceModel random_model(Random& random, const std::string& map) {
   }
   return model;
 }
-
-}  // namespace
-
-TEST_CASE("ids and texts of BPE and unigram models are the sentencepiece library's",
-          "[text][sentencepiece_vocabulary]") {
-  const VocabularySpec spec = sentencepiece_vocabulary(golden_model("spm-bpe"), "spm-bpe");
-  CHECK(spec.tokens.size() == 800);
-  CHECK(spec.tokens.at(1) == "<s>");
-  CHECK((spec.unk == 0 && spec.bos == 1 && spec.eos == 2));
-  for (const char* name : models) {
-    INFO(name);
-    golden::compare(*ours(golden_model(name)), name, {.parse_special_tokens = false});
-  }
-}
-
-#ifdef TULLE_WITH_SENTENCEPIECE
-
-namespace {
 
 /// The library's tokenizer and ours say the same of random texts and tokens.
 void compare_at_random(const std::string& model, Random& random, std::size_t texts, std::size_t longest) {
