@@ -33,6 +33,7 @@ HERE = Path(__file__).parent
 LISTED = 300        # texts in ids.txt
 DECODED = 500       # texts in golden.json's decodings
 SENTENCEPIECE_TEXTS = 2000
+BRIEF = {"spm-bpe-map": (20, 60), "spm-unigram-bare": (20, 60)}    # tokenizers with fewer of both
 
 LLAMA3 = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
 QWEN = LLAMA3.replace("{1,3}", "")
@@ -154,8 +155,8 @@ def sentencepiece_lines():
 def train_sentencepiece(directory, **options):
     model = io.BytesIO()
     sentencepiece.SentencePieceTrainer.train(
-        sentence_iterator=sentencepiece_lines(), model_writer=model, vocab_size=800, byte_fallback=True, num_threads=1,
-        minloglevel=2, max_sentence_length=100000, user_defined_symbols=["<sep>"], control_symbols=["<ctl>"], **options)
+        sentence_iterator=sentencepiece_lines(), model_writer=model, num_threads=1, minloglevel=2, max_sentence_length=100000,
+        user_defined_symbols=["<sep>"], control_symbols=["<ctl>"], **{"vocab_size": 800, "byte_fallback": True, **options})
     directory.mkdir(parents=True, exist_ok=True)
     (directory / "tokenizer.model").write_bytes(model.getvalue())
 
@@ -166,21 +167,38 @@ def train_sentencepiece_bpe(directory):
                         add_dummy_prefix=True, split_digits=True, allow_whitespace_only_pieces=True, character_coverage=0.9995)
 
 
-def train_sentencepiece_unigram(directory):
-    """Unigram with a character map of its own and spaces squeezed."""
+def train_with_rules(directory, **options):
+    """With a character map of its own."""
     rules = [(0xFF01 + i, [0x21 + i]) for i in range(94)] + [(0xFB01, [0x66, 0x69]), (0x2026, [0x2E] * 3), (0xA0, [0x20]), (0x3000, [0x20]),
              (0x9, [0x20]), (0xA, [0x20]), (0xD, [0x20]), (0xAD, []), (0x212B, [0xC5])]
     lines = [f"{source:X}\t{' '.join(f'{t:X}' for t in target)}" for source, target in rules]
     lines += ["65 301\tE9", "41 30A\tC5", "2764 FE0F\t2764"]
-    directory.mkdir(parents=True, exist_ok=True)
-    table = directory / "rules.tsv"
+    table = Path("rules.tsv")  # the model keeps this name
     table.write_text("\n".join(lines) + "\n")
-    train_sentencepiece(directory, model_type="unigram", normalization_rule_tsv=str(table), character_coverage=0.9995)
+    train_sentencepiece(directory, normalization_rule_tsv=str(table), **options)
     table.unlink()
 
 
+def train_sentencepiece_unigram(directory):
+    """Unigram with a character map and spaces squeezed."""
+    train_with_rules(directory, model_type="unigram", character_coverage=0.9995)
+
+
+def train_sentencepiece_bpe_map(directory):
+    """BPE with a character map, spaces squeezed and put behind words, and no byte fallback."""
+    train_with_rules(directory, model_type="bpe", vocab_size=450, byte_fallback=False, treat_whitespace_as_suffix=True)
+
+
+def train_sentencepiece_unigram_bare(directory):
+    """Unigram on the text as it is, without a space in front and without byte fallback. It has few pieces that overlap: where
+    two ways to cut have the same score, versions 0.1 and 0.2 of the library, which round sums differently, may choose differently."""
+    train_sentencepiece(directory, model_type="unigram", vocab_size=400, byte_fallback=False, normalization_rule_name="identity",
+                        remove_extra_whitespaces=False, add_dummy_prefix=False, split_digits=True)
+
+
 TRAINED = {"llama3-style": train_llama3, "qwen-style": train_qwen, "llama2-style": train_llama2, "metaspace": train_metaspace,
-           "spm-bpe": train_sentencepiece_bpe, "spm-unigram": train_sentencepiece_unigram}
+           "spm-bpe": train_sentencepiece_bpe, "spm-unigram": train_sentencepiece_unigram, "spm-bpe-map": train_sentencepiece_bpe_map,
+           "spm-unigram-bare": train_sentencepiece_unigram_bare}
 
 
 # ---------------------------------------------------------------------------------------------------------------
@@ -224,13 +242,14 @@ def write_ids(directory, path, texts, listed):
     reference = SentencePiece(path) if path.suffix == ".model" else HuggingFace(path)
     if path.suffix == ".model":
         texts = texts[:SENTENCEPIECE_TEXTS]
+    listed, decodings = BRIEF.get(directory.name, (listed, DECODED))
     ids = [reference.encode(t) for t in texts]
     directory.mkdir(parents=True, exist_ok=True)
     (directory / "hashes.bin").write_bytes(struct.pack(f"<{len(ids)}I", *map(fnv1a, ids)))
     (directory / "ids.txt").write_text("".join(" ".join(map(str, line)) + "\n" for line in ids[:listed]))
 
     decoded, skipped, cut = [], [], []
-    for n, line in enumerate(ids[:DECODED]):
+    for n, line in enumerate(ids[:decodings]):
         text = reference.decode(line)
         if text != texts[n]:
             decoded.append({"text": n, "decoded": text})
@@ -242,7 +261,7 @@ def write_ids(directory, path, texts, listed):
             if "\ufffd" in part and "\ufffd" not in text:
                 cut.append({"text": n, "count": count, "decoded": part})
                 break
-    facts = {**reference.facts, "texts": len(texts), "ids": sum(map(len, ids)), "decoded_texts": min(DECODED, len(texts)),
+    facts = {**reference.facts, "texts": len(texts), "ids": sum(map(len, ids)), "decoded_texts": min(decodings, len(texts)),
              "decoded_differently": decoded, "decoded_without_special_tokens": skipped, "decoded_part": cut[:60]}
     lines = []
     for key, value in facts.items():
@@ -252,7 +271,7 @@ def write_ids(directory, path, texts, listed):
             value = json.dumps(value)
         lines.append(f"  {json.dumps(key)}: {value}")
     (directory / "golden.json").write_text("{\n" + ",\n".join(lines) + "\n}\n")
-    print(f"{directory.name}: {facts['ids']} ids, {len(decoded)} of {DECODED} decode differently, {len(skipped)} without special tokens, {len(cut)} parts")
+    print(f"{directory.name}: {facts['ids']} ids, {len(decoded)} of {decodings} decode differently, {len(skipped)} without special tokens, {len(cut)} parts")
 
 
 def pack_codegen(path, directory):

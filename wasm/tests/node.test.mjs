@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { loadModel, TulleError } from 'tulle';
 import { keep } from './support/dispose.mjs';
-import { contract, facts, goldenFolder, textModel } from './support/golden.mjs';
+import { contract, facts, goldenFolder, textModel, tokenized, withTokenizer } from './support/golden.mjs';
 
 const tiny = facts('gguf/q8_0.gguf');
 const greedy = { maxNewTokens: tiny.greedy.length, ignoreEos: true };
@@ -58,6 +58,16 @@ test('every kind of source gives the same model', async () => {
     assert.deepEqual(tokens, expected, kind);
   }
 });
+
+for (const tokenizer of ['spm-bpe', 'spm-unigram', 'spm-bpe-map', 'spm-unigram-bare']) {
+  test(`a directory with the sentencepiece model ${tokenizer} has the golden ids`, async () => {
+    const model = keep(await loadModel(withTokenizer('llama-tiny-tied', tokenizer), one));
+    for (const { text, ids } of tokenized(tokenizer)) {
+      const options = { addSpecialTokens: false, plainText: true };
+      assert.deepEqual([...(await model.encode(text, options))], ids, JSON.stringify(text));
+    }
+  });
+}
 
 test('an ArrayBuffer is given away, not copied', async () => {
   const buffer = readFileSync(tiny.path).buffer.slice(0);

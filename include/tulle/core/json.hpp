@@ -3,9 +3,9 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <nlohmann/json.hpp>
-#include <set>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -18,34 +18,81 @@ namespace tulle {
 
 using Json = nlohmann::json;
 
+namespace detail {
+
+/// Makes a document of what the parser finds, event by event, and ends at the first that makes no sense.
+class JsonBuilder {
+ public:
+  explicit JsonBuilder(std::string_view where) : where_(where) {}
+
+  bool null() { return put(nullptr); }
+  bool boolean(bool value) { return put(value); }
+  bool number_integer(Json::number_integer_t value) { return put(value); }
+  bool number_unsigned(Json::number_unsigned_t value) { return put(value); }
+  bool number_float(Json::number_float_t value, const std::string&) { return put(value); }
+  bool string(std::string& value) { return put(std::move(value)); }
+  bool binary(Json::binary_t&) { return false; }  // no JSON
+  bool start_object(std::size_t) { return open(Json::object()); }
+  bool end_object() { return close(); }
+  bool start_array(std::size_t) { return open(Json::array()); }
+  bool end_array() { return close(); }
+
+  bool key(std::string& name) {
+    const auto [place, is_new] = open_.back()->get_ref<Json::object_t&>().try_emplace(std::move(name));
+    if (!is_new) fail(ErrorCode::malformed, where_, ": key \"", place->first, "\" appears twice");
+    member_ = &place->second;
+    return true;
+  }
+
+  bool parse_error(std::size_t byte, const std::string&, const Json::exception& error) {
+    constexpr int number_overflow = 406;
+    if (error.id == number_overflow) fail(ErrorCode::malformed, where_, ": a number does not fit a double");
+    fail(ErrorCode::malformed, where_, ": not valid JSON at byte ", byte, "; is the file complete?");
+  }
+
+  Json take() { return std::move(root_); }
+
+ private:
+  Json& place(Json&& value) {
+    if (open_.empty()) return root_ = std::move(value);
+    if (open_.back()->is_object()) return *member_ = std::move(value);
+    return open_.back()->get_ref<Json::array_t&>().emplace_back(std::move(value));
+  }
+
+  bool put(Json&& value) {
+    place(std::move(value));
+    return true;
+  }
+
+  bool open(Json&& value) {
+    constexpr std::size_t deepest = 64;
+    if (open_.size() == deepest) fail(ErrorCode::malformed, where_, ": JSON nested deeper than ", deepest, " levels");
+    open_.push_back(&place(std::move(value)));
+    return true;
+  }
+
+  bool close() {
+    open_.pop_back();
+    return true;
+  }
+
+  std::string_view where_;
+  Json root_;
+  std::vector<Json*> open_;  // objects and arrays, outermost first; one that is open does not move
+  Json* member_ = nullptr;   // of the innermost object
+};
+
+}  // namespace detail
+
 /// Parses a whole text. `where` names the source in messages ("model/config.json").
 /// Errors: malformed for anything that is not JSON, is nested deeper than 64 levels or names a key twice.
 inline Json parse_json(std::string_view text, std::string_view where) {
-  constexpr int deepest = 64;
   // The parser would take a NUL as the end of the text.
-  if (text.find('\0') != std::string_view::npos) fail(ErrorCode::malformed, where, ": not valid JSON: it holds a NUL byte");
-  std::vector<std::set<std::string>> keys;  // of the objects that are open, outermost first
-  const auto check = [&](int depth, Json::parse_event_t event, Json& parsed) {
-    if (depth > deepest) fail(ErrorCode::malformed, where, ": JSON nested deeper than ", deepest, " levels");
-    switch (event) {
-      case Json::parse_event_t::object_start: keys.emplace_back(); break;
-      case Json::parse_event_t::object_end: keys.pop_back(); break;
-      case Json::parse_event_t::key:
-        if (!keys.back().insert(parsed.get_ref<const std::string&>()).second) {
-          fail(ErrorCode::malformed, where, ": key \"", parsed.get_ref<const std::string&>(), "\" appears twice");
-        }
-        break;
-      default: break;
-    }
-    return true;
-  };
-  try {
-    return Json::parse(text.begin(), text.end(), check);
-  } catch (const Json::parse_error& error) {
-    fail(ErrorCode::malformed, where, ": not valid JSON at byte ", error.byte, "; is the file complete?");
-  } catch (const Json::out_of_range&) {
-    fail(ErrorCode::malformed, where, ": a number does not fit a double");
-  }
+  if (text.find('\0') != std::string_view::npos)
+    fail(ErrorCode::malformed, where, ": not valid JSON: it holds a NUL byte");
+  detail::JsonBuilder builder(where);
+  Json::sax_parse(text.begin(), text.end(), &builder);
+  return builder.take();
 }
 
 namespace detail {
@@ -70,13 +117,14 @@ bool json_fits(const Json& value) {
 
 }  // namespace detail
 
-/// `object[key]` as a T (a bool, a number, a string, or a vector of these), or `fallback` where the key is absent or null.
-/// Errors: malformed when the value has another type or does not fit.
+/// `object[key]` as a T (a bool, a number, a string, or a vector of these), or `fallback` where the key is absent or
+/// null. Errors: malformed when the value has another type or does not fit.
 template <class T>
 T json_value(const Json& object, const char* key, T fallback, std::string_view where) {
   const auto found = object.find(key);
   if (found == object.end() || found->is_null()) return fallback;
-  if (!detail::json_fits<T>(*found)) fail(ErrorCode::malformed, where, ": \"", key, "\" has the wrong type or is out of range");
+  if (!detail::json_fits<T>(*found))
+    fail(ErrorCode::malformed, where, ": \"", key, "\" has the wrong type or is out of range");
   return found->template get<T>();
 }
 

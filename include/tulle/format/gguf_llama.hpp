@@ -132,8 +132,7 @@ inline Json llama_config(const GgufFile& file) {
   for (const char* key : {"llama.attention.value_length", "llama.rope.dimension_count"}) {
     const Json value = gguf_number(file, key, true);
     if (!value.is_null() && value != head_dim) {
-      fail(ErrorCode::unsupported, file.where, ": ", key, " ", value.dump(), " differs from the head dimension ",
-           head_dim.dump());
+      fail(ErrorCode::unsupported, file.where, ": ", key, " differs from the head dimension");
     }
   }
   const Json kv_heads = gguf_number(file, "llama.attention.head_count_kv", true);

@@ -29,7 +29,7 @@ inline std::optional<Token> gguf_special_token(const GgufFile& file, const std::
   if (id.is_null()) return std::nullopt;
   constexpr auto largest = static_cast<std::uint64_t>(std::numeric_limits<Token>::max());
   if (!(id >= 0) || id.get<std::uint64_t>() > largest) {
-    fail(ErrorCode::malformed, file.where, ": the id of the ", name, " token is ", id.dump());
+    fail(ErrorCode::malformed, file.where, ": the id of the ", name, " token is not from 0 to ", largest);
   }
   return static_cast<Token>(id.get<std::uint64_t>());
 }
@@ -68,7 +68,7 @@ inline VocabularySpec gguf_vocabulary(const GgufFile& file) {
   };
   spec.add_bos = flag("tokenizer.ggml.add_bos_token", detail::gguf_adds_bos(spec));
   spec.add_eos = flag("tokenizer.ggml.add_eos_token", false);
-  spec.add_space_prefix = flag("tokenizer.ggml.add_space_prefix", spec.model == "llama");
+  spec.spaces.adds_one = flag("tokenizer.ggml.add_space_prefix", spec.model == "llama");
   return spec;
 }
 

@@ -14,6 +14,7 @@
 
 #include <tulle/core/checked.hpp>
 #include <tulle/core/error.hpp>
+#include <tulle/core/heap_sort.hpp>
 #include <tulle/core/json.hpp>
 #include <tulle/format/byte_reader.hpp>
 #include <tulle/format/json_file.hpp>
@@ -111,7 +112,7 @@ inline std::vector<EncodedTensor> parse_safetensors_head(std::span<const std::by
     }
   }
 
-  std::sort(tensors.begin(), tensors.end(), [](const EncodedTensor& a, const EncodedTensor& b) {
+  heap_sort(tensors, [](const EncodedTensor& a, const EncodedTensor& b) {
     return std::tuple(a.file_offset, a.size_bytes()) < std::tuple(b.file_offset, b.size_bytes());
   });
   std::uint64_t end = 0;

@@ -10,8 +10,8 @@
 #include <utility>
 
 #include <tulle/core/error.hpp>
-#include <tulle/core/json.hpp>
 #include <tulle/core/input_file.hpp>
+#include <tulle/core/json.hpp>
 #include <tulle/format/byte_reader.hpp>
 #include <tulle/format/gguf.hpp>
 #include <tulle/format/gguf_tokenizer.hpp>
@@ -62,7 +62,6 @@ inline std::shared_ptr<const Tokenizer> sentencepiece_from_file(const ModelFiles
 
 #else
 
-/// Plain BPE, which is what models that generate text have; other kinds need the library.
 inline std::shared_ptr<const Tokenizer> sentencepiece_from_file(const ModelFiles& files, const std::string& name) {
   VocabularySpec spec = sentencepiece_vocabulary(files.open(name)->text(), files.path(name));
   const Json config = read_tokenizer_config(files);
@@ -138,8 +137,9 @@ inline std::shared_ptr<const Tokenizer> load_tokenizer(const ModelFiles& files) 
   }
   if (files.has("tokenizer.model")) return detail::sentencepiece_from_file(files, "tokenizer.model");
   if (const std::string gguf = files.only_gguf(); !gguf.empty()) return detail::tokenizer_from_gguf_file(files, gguf);
-  fail(ErrorCode::not_found, files.where(),
-       " holds no tokenizer; looked for tokenizer.json, vocab.json with merges.txt, tokenizer.model and one .gguf file");
+  fail(
+      ErrorCode::not_found, files.where(),
+      " holds no tokenizer; looked for tokenizer.json, vocab.json with merges.txt, tokenizer.model and one .gguf file");
 }
 
 /// `path`: a model directory, a folder with only tokenizer files, a GGUF file, a tokenizer.json, or a sentencepiece
@@ -169,8 +169,8 @@ std::shared_ptr<const Tokenizer> load_tokenizer_if_any(const Model& model) {
   }
 }
 
-/// The chat template among a model's files: chat_template.jinja, "chat_template" in tokenizer_config.json, or the one in
-/// a GGUF file, where there is no tokenizer.json. "" where there is none. Errors: malformed.
+/// The chat template among a model's files: chat_template.jinja, "chat_template" in tokenizer_config.json, or the one
+/// in a GGUF file, where there is no tokenizer.json. "" where there is none. Errors: malformed.
 inline std::string load_chat_template(const ModelFiles& files) {
   if (files.has("chat_template.jinja")) return std::string(files.open("chat_template.jinja")->text());
   if (files.has("tokenizer_config.json")) {

@@ -5,13 +5,13 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include <tulle/core/types.hpp>
+#include <tulle/text/byte_trie.hpp>
 #include <tulle/text/unicode.hpp>
 #include <tulle/text/utf8.hpp>
 
@@ -32,8 +32,12 @@ struct AddedToken {
 /// Complexity: O(bytes of text * longest token), and one table look-up for a byte that begins no token.
 class AddedTokenMatcher {
  public:
-  explicit AddedTokenMatcher(std::vector<AddedToken> tokens) : tokens_(std::move(tokens)), nodes_(1) {
-    for (std::size_t index = 0; index < tokens_.size(); ++index) insert(tokens_[index].content, index);
+  explicit AddedTokenMatcher(std::vector<AddedToken> tokens) : tokens_(std::move(tokens)) {
+    std::vector<std::pair<std::string_view, std::uint32_t>> entries;
+    for (const AddedToken& token : tokens_) {
+      entries.emplace_back(token.content, static_cast<std::uint32_t>(entries.size()));
+    }
+    trie_ = ByteTrie(std::move(entries));
   }
 
   /// Cuts `text` and hands the parts to `sink(part, token)` from left to right: `token` is nullptr for text between
@@ -43,12 +47,12 @@ class AddedTokenMatcher {
   void split(std::string_view text, bool parse_special, Sink&& sink) const {
     std::size_t done = 0;
     for (std::size_t at = 0; at < text.size();) {
-      const Match match = longest_at(text, at);
+      const ByteTrie::Match match = trie_.longest_at(text, at);
       if (match.length == 0) {
         ++at;
         continue;
       }
-      const AddedToken& token = tokens_[match.token];
+      const AddedToken& token = tokens_[match.value];
       std::size_t begin = at;
       std::size_t end = at + match.length;
       at = end;
@@ -66,52 +70,6 @@ class AddedTokenMatcher {
   }
 
  private:
-  struct Edge {
-    unsigned char byte;
-    std::uint32_t node;
-  };
-  struct Node {
-    std::vector<Edge> edges;
-    std::optional<std::size_t> token;
-  };
-  struct Match {
-    std::size_t length = 0;
-    std::size_t token = 0;
-  };
-
-  void insert(std::string_view content, std::size_t token) {
-    if (content.empty()) return;
-    std::uint32_t node = 0;
-    for (const char byte : content) {
-      std::optional<std::uint32_t> next = child(node, byte);
-      if (!next) {
-        next = static_cast<std::uint32_t>(nodes_.size());
-        nodes_[node].edges.push_back({static_cast<unsigned char>(byte), *next});
-        nodes_.emplace_back();
-      }
-      node = *next;
-    }
-    if (!nodes_[node].token) nodes_[node].token = token;
-  }
-
-  std::optional<std::uint32_t> child(std::uint32_t node, char byte) const noexcept {
-    for (const Edge& edge : nodes_[node].edges) {
-      if (edge.byte == static_cast<unsigned char>(byte)) return edge.node;
-    }
-    return std::nullopt;
-  }
-
-  Match longest_at(std::string_view text, std::size_t at) const noexcept {
-    Match longest;
-    std::optional<std::uint32_t> node = 0;
-    for (std::size_t end = at; end < text.size(); ++end) {
-      node = child(*node, text[end]);
-      if (!node) break;
-      if (nodes_[*node].token) longest = {end + 1 - at, *nodes_[*node].token};
-    }
-    return longest;
-  }
-
   static bool begins_with_word(std::string_view text) {
     return !text.empty() && word_set().contains(decode_utf8(text, 0).code_point);
   }
@@ -148,7 +106,7 @@ class AddedTokenMatcher {
   }
 
   std::vector<AddedToken> tokens_;
-  std::vector<Node> nodes_;  // a trie; nodes_[0] is its root
+  ByteTrie trie_;  // of their contents, to their places
 };
 
 }  // namespace tulle

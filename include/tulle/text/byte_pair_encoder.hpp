@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// \file Byte-pair encoding of one word, with byte fallback (L2).
+/// \file Byte-pair encoding of one word (L2).
 #pragma once
 
 #include <algorithm>
@@ -15,17 +15,15 @@
 #include <tulle/core/error.hpp>
 #include <tulle/core/types.hpp>
 #include <tulle/text/pair_table.hpp>
+#include <tulle/text/unknown_characters.hpp>
 #include <tulle/text/utf8.hpp>
 #include <tulle/text/vocabulary.hpp>
 
 namespace tulle {
 
 /// What to do with characters and words, beside the merges.
-struct BytePairOptions {
-  bool byte_fallback = false;         ///< an unknown character becomes the tokens <0xNN> of its bytes
-  bool fuse_unknown = false;          ///< neighbouring unknown characters become one unknown token
-  bool ignore_merges = false;         ///< a word that is in the vocabulary is taken whole
-  std::optional<Token> unknown = {};  ///< without it, unknown characters are dropped
+struct BytePairOptions : UnknownOptions {
+  bool ignore_merges = false;  ///< a word that is in the vocabulary is taken whole
 };
 
 /// Merges the adjacent pair of lowest rank, leftmost first, until none is left.
@@ -60,22 +58,18 @@ class BytePairEncoder {
   /// Errors: malformed when a merge names a token that the vocabulary lacks.
   BytePairEncoder(const Vocabulary& vocabulary, const std::vector<Merge>& merges, const BytePairOptions& options,
                   std::string_view where)
-      : options_(options), merges_(merges.size()) {
+      : unknown_(vocabulary, options), ignore_merges_(options.ignore_merges), merges_(merges.size()) {
     std::string joined;
     for (const Merge& merge : merges) {
       joined.assign(merge.left).append(merge.right);
       merges_.insert(id_of(vocabulary, merge.left, where), id_of(vocabulary, merge.right, where),
                      {merge.rank, id_of(vocabulary, joined, where)});
     }
-    constexpr std::string_view digits = "0123456789ABCDEF";
-    for (std::size_t byte = 0; options.byte_fallback && byte < 256; ++byte) {
-      byte_tokens_.push_back(vocabulary.find(std::string("<0x") + digits[byte >> 4] + digits[byte & 15] + ">"));
-    }
   }
 
   /// Appends the tokens of `word`. Requires: valid UTF-8 of at most `longest_word` bytes.
   void encode(const Vocabulary& vocabulary, std::string_view word, Scratch& scratch, std::vector<Token>& tokens) const {
-    if (options_.ignore_merges) {
+    if (ignore_merges_) {
       if (const std::optional<Token> whole = vocabulary.find(word)) {
         tokens.push_back(*whole);
         return;
@@ -106,26 +100,15 @@ class BytePairEncoder {
     bool is_after_unknown = false;
     for (std::size_t at = 0; at < word.size();) {
       const Utf8Step step = decode_utf8(word, at);
-      const std::string_view character = word.substr(at, step.length);
       if (const std::optional<Token> id = vocabulary.find_character(word, at, step)) {
         push(*id);
         is_after_unknown = false;
-      } else if (has_byte_tokens(character)) {
-        for (const char byte : character) push(*byte_tokens_[static_cast<unsigned char>(byte)]);
-        is_after_unknown = false;
-      } else if (options_.unknown) {
-        if (!is_after_unknown || !options_.fuse_unknown) push(*options_.unknown);
-        is_after_unknown = true;
+      } else {
+        unknown_.write(word.substr(at, step.length), is_after_unknown, push);
       }
       at += step.length;
     }
     if (!symbols.empty()) symbols.back().next = Scratch::none;
-  }
-
-  bool has_byte_tokens(std::string_view character) const {
-    return options_.byte_fallback && std::all_of(character.begin(), character.end(), [this](char byte) {
-             return byte_tokens_[static_cast<unsigned char>(byte)].has_value();
-           });
   }
 
   void merge_all(Scratch& scratch) const {
@@ -163,9 +146,9 @@ class BytePairEncoder {
     }
   }
 
-  BytePairOptions options_;
+  UnknownCharacters unknown_;
+  bool ignore_merges_;
   PairTable merges_;
-  std::vector<std::optional<Token>> byte_tokens_;  // 256 with byte_fallback, else none
 };
 
 }  // namespace tulle

@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include <tulle/core/heap_sort.hpp>
+
 namespace tulle {
 
 /// An immutable set of code points in [0, 0x10FFFF].
@@ -24,7 +26,7 @@ class CodePointSet {
 
   /// Ranges may overlap and come in any order. Requires: first <= last <= largest in each.
   explicit CodePointSet(std::vector<Range> ranges) {
-    std::sort(ranges.begin(), ranges.end(), [](const Range& a, const Range& b) { return a.first < b.first; });
+    heap_sort(ranges, [](const Range& a, const Range& b) { return a.first < b.first; });
     for (const Range& range : ranges) {
       if (!ranges_.empty() && range.first <= ranges_.back().last + 1) {
         ranges_.back().last = std::max(ranges_.back().last, range.last);

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include <tulle/core/heap_sort.hpp>
 #include <tulle/text/packed_numbers.hpp>
 #include <tulle/text/unicode_tables.hpp>
 #include <tulle/text/utf8.hpp>
@@ -94,7 +95,7 @@ inline char32_t compose(char32_t first, char32_t second) {
       if (entry.second == 0 || entry.excluded) continue;
       all.push_back({std::uint64_t{entry.first} << 32 | entry.second, entry.code_point});
     }
-    std::sort(all.begin(), all.end(), [](const Pair& a, const Pair& b) { return a.parts < b.parts; });
+    heap_sort(all, [](const Pair& a, const Pair& b) { return a.parts < b.parts; });
     return all;
   }();
   const std::uint64_t parts = std::uint64_t{first} << 32 | second;
@@ -105,15 +106,15 @@ inline char32_t compose(char32_t first, char32_t second) {
 
 /// Sorts every run of combining marks by class, stably. Shapes: classes[i] belongs to points[i].
 inline void order_marks(std::u32string& points, std::vector<std::uint8_t>& classes) {
-  std::vector<std::pair<std::uint8_t, char32_t>> marks;
+  std::vector<std::pair<std::uint64_t, char32_t>> marks;  // class and place, as one number; the mark
   for (std::size_t begin = 0; begin < points.size(); ++begin) {
     marks.clear();
     for (std::size_t at = begin; at < points.size() && classes[at] != 0; ++at) {
-      marks.emplace_back(classes[at], points[at]);
+      marks.emplace_back(std::uint64_t{classes[at]} << 56 | at, points[at]);
     }
-    std::stable_sort(marks.begin(), marks.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
-    for (const auto& [mark_class, mark] : marks) {
-      classes[begin] = mark_class;
+    heap_sort(marks);
+    for (const auto& [order, mark] : marks) {
+      classes[begin] = static_cast<std::uint8_t>(order >> 56);
       points[begin++] = mark;
     }
   }

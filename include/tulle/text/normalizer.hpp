@@ -12,6 +12,7 @@
 
 #include <tulle/text/nfc.hpp>
 #include <tulle/text/regex.hpp>
+#include <tulle/text/sentencepiece_normalizer.hpp>
 
 namespace tulle {
 
@@ -46,9 +47,9 @@ struct ReplaceStep {
   }
 };
 
-using NormalizerStep = std::variant<ComposeStep, PrependStep, ReplaceStep>;
+using NormalizerStep = std::variant<ComposeStep, PrependStep, ReplaceStep, SentencePieceNormalizer>;
 
-/// The steps of tokenizer.json's "normalizer", in order. Threads: immutable.
+/// The steps of tokenizer.json's "normalizer", in order, or sentencepiece's own. Threads: immutable.
 class Normalizer {
  public:
   Normalizer() = default;
@@ -56,13 +57,20 @@ class Normalizer {
 
   bool empty() const noexcept { return steps_.empty(); }
 
-  /// Requires: valid UTF-8.
+  /// Whether it takes any bytes.
+  bool repairs() const noexcept {
+    return !steps_.empty() && std::holds_alternative<SentencePieceNormalizer>(steps_.front());
+  }
+
+  /// Requires: valid UTF-8, unless it repairs.
   std::string apply(std::string text, Regex::Scratch& scratch) const {
     for (const NormalizerStep& step : steps_) {
       if (std::holds_alternative<ComposeStep>(step)) {
         text = nfc(text);
       } else if (const auto* prepend = std::get_if<PrependStep>(&step)) {
         if (!text.empty()) text.insert(0, prepend->content);
+      } else if (const auto* whole = std::get_if<SentencePieceNormalizer>(&step)) {
+        text = whole->apply(text);
       } else {
         text = std::get<ReplaceStep>(step).apply(text, scratch);
       }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// \file The tokenizer as a pipeline: added tokens, normalizer, pre-tokenizer, byte-pair encoding, decoder (L2).
+/// \file The tokenizer as a pipeline: added tokens, normalizer, pre-tokenizer, encoder, decoder (L2).
 #pragma once
 
 #include <algorithm>
@@ -9,6 +9,7 @@
 #include <string_view>
 #include <unordered_map>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include <tulle/core/error.hpp>
@@ -19,6 +20,7 @@
 #include <tulle/text/pre_tokenizer.hpp>
 #include <tulle/text/token_decoder.hpp>
 #include <tulle/text/tokenizer.hpp>
+#include <tulle/text/unigram_encoder.hpp>
 #include <tulle/text/utf8.hpp>
 #include <tulle/text/vocabulary.hpp>
 
@@ -26,14 +28,16 @@ namespace tulle {
 
 /// The parts of a pipeline.
 struct Pipeline {
-  Vocabulary vocabulary;  ///< of the byte-pair model
+  Vocabulary vocabulary;  ///< of the model
   std::vector<AddedToken> added_tokens;
   Normalizer normalizer;
   PreTokenizer pre_tokenizer;
-  BytePairEncoder encoder;
+  std::variant<BytePairEncoder, UnigramEncoder> encoder;
   TokenDecoder decoder;
   std::vector<Token> prefix = {}, suffix = {};  ///< what `add_special_tokens` puts around a text
   std::optional<Token> bos = {}, eos = {};
+  std::optional<Token> unknown = {};  ///< a token that is decoded as `unknown_surface`
+  std::string unknown_surface = {};
   bool added_as_written = false;  ///< normalized added tokens are looked for as they are, not as they would normalize
 };
 
@@ -53,15 +57,20 @@ class PipelineTokenizer final : public Tokenizer {
 
   std::vector<Token> encode(std::string_view text, const EncodeOptions& options = {}) const override {
     std::string repaired;
-    if (!is_valid_utf8(text)) text = repaired = repair_utf8(text);
+    if (!pipeline_.normalizer.repairs() && !is_valid_utf8(text)) text = repaired = repair_utf8(text);
     std::vector<Token> tokens;
     if (options.add_special_tokens) tokens = pipeline_.prefix;
     Regex::Scratch regex;
-    BytePairEncoder::Scratch words;
+    BytePairEncoder::Scratch pairs;
+    UnigramEncoder::Scratch paths;
     const auto encode_word = [&](std::string_view word) {
       if (word.size() > BytePairEncoder::longest_word)
         fail(ErrorCode::capacity, "a word of the prompt has 4 GiB or more");
-      pipeline_.encoder.encode(pipeline_.vocabulary, word, words, tokens);
+      if (const auto* unigram = std::get_if<UnigramEncoder>(&pipeline_.encoder)) {
+        unigram->encode(word, paths, tokens);
+      } else {
+        std::get<BytePairEncoder>(pipeline_.encoder).encode(pipeline_.vocabulary, word, pairs, tokens);
+      }
     };
     raw_.split(text, options.parse_special_tokens, [&](std::string_view part, const AddedToken* token) {
       if (token != nullptr) {
@@ -116,12 +125,14 @@ class PipelineTokenizer final : public Tokenizer {
     for (const AddedToken& token : pipeline.added_tokens) {
       if (token.normalized != normalized) continue;
       chosen.push_back(token);
-      if (normalized && !pipeline.added_as_written) chosen.back().content = pipeline.normalizer.apply(token.content, scratch);
+      if (normalized && !pipeline.added_as_written)
+        chosen.back().content = pipeline.normalizer.apply(token.content, scratch);
     }
     return chosen;
   }
 
   std::string_view content_of(Token token) const {
+    if (token == pipeline_.unknown) return pipeline_.unknown_surface;
     const auto added = added_by_id_.find(token);
     return added != added_by_id_.end() ? std::string_view(added->second->content) : pipeline_.vocabulary.content(token);
   }

@@ -19,6 +19,7 @@
 #include <tulle/core/types.hpp>
 #include <tulle/text/added_tokens.hpp>
 #include <tulle/text/sentencepiece_check.hpp>
+#include <tulle/text/sentencepiece_vocabulary.hpp>
 #include <tulle/text/tokenizer.hpp>
 
 namespace sentencepiece::logging {
@@ -65,7 +66,7 @@ class SentencePieceTokenizer final : public Tokenizer {
     matcher_ = AddedTokenMatcher(std::move(added));
     if (options.add_bos && bos_token()) prefix_.push_back(*bos_token());
     if (options.add_eos && eos_token()) suffix_.push_back(*eos_token());
-    learn_space_rules();
+    read_space_rules(model_bytes);
   }
 
   std::vector<Token> encode(std::string_view text, const EncodeOptions& options = {}) const override {
@@ -94,9 +95,9 @@ class SentencePieceTokenizer final : public Tokenizer {
       return std::string(1, static_cast<char>(std::stoi(content.substr(3, 2), nullptr, 16)));
     std::string text;
     for (std::size_t at = 0; at < content.size();) {
-      const bool is_space = content.compare(at, space_symbol.size(), space_symbol) == 0;
+      const bool is_space = content.compare(at, SpaceRules::symbol.size(), SpaceRules::symbol) == 0;
       text += is_space ? ' ' : content[at];
-      at += is_space ? space_symbol.size() : 1;
+      at += is_space ? SpaceRules::symbol.size() : 1;
     }
     return text;
   }
@@ -135,32 +136,17 @@ class SentencePieceTokenizer final : public Tokenizer {
   Repair repair() const override { return Repair::per_byte; }
 
  private:
-  static constexpr std::string_view space_symbol = "\xE2\x96\x81";  // U+2581
-
   static std::optional<Token> known(int id) { return id < 0 ? std::nullopt : std::optional<Token>(id); }
 
   bool is_piece(Token token) const { return token >= 0 && token < processor_.GetPieceSize(); }
 
-  std::string decoded(const std::vector<int>& ids) const {
-    std::string text;
-    const auto status = processor_.Decode(ids, &text);
-    return status.ok() ? text : std::string();
-  }
-
-  /// The rules of the model's normalizer are not in the library's interface; its decoder shows them.
-  void learn_space_rules() {
-    unknown_surface_ = decoded({processor_.unk_id()});
-    std::optional<int> lone, word;  // "▁" and some "▁word"
-    for (int id = 0; id < processor_.GetPieceSize(); ++id) {
-      const std::string& piece = processor_.IdToPiece(id);
-      if (processor_.IsControl(id) || processor_.IsUnknown(id) || !piece.starts_with(space_symbol)) continue;
-      const bool is_lone = piece.size() == space_symbol.size();
-      if (is_lone) lone = id;
-      if (!is_lone && piece.compare(space_symbol.size(), space_symbol.size(), space_symbol) != 0) word = id;
-    }
-    if (!word && !lone) return;
-    strips_space_ = !decoded({word.value_or(*lone)}).starts_with(' ');
-    squeezes_spaces_ = lone && !decoded({*lone, word.value_or(*lone)}).starts_with(' ');
+  /// The rules of the model's normalizer are not in the library's interface.
+  void read_space_rules(std::string_view model_bytes) {
+    VocabularySpec spec;
+    (void)detail::read_sentencepiece_rules(model_bytes, spec);
+    strips_space_ = spec.spaces.adds_one || spec.spaces.squeezes;
+    squeezes_spaces_ = spec.spaces.squeezes;
+    unknown_surface_ = spec.unknown_surface.value_or("");
   }
 
   sentencepiece::SentencePieceProcessor processor_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// \file The vocabulary in a sentencepiece .model file, for builds without the sentencepiece library (L2).
+/// \file The vocabulary and the rules in a sentencepiece .model file (L2).
 #pragma once
 
 #include <cstddef>
@@ -19,40 +19,52 @@ namespace tulle {
 
 namespace detail {
 
-/// What a ModelProto says of how it splits text; field numbers are those of sentencepiece_model.proto.
+/// Field numbers are those of sentencepiece_model.proto.
 struct SentencePieceRules {
-  static constexpr std::uint64_t bpe = 2;
-  std::uint64_t model_type = 1;  // unigram, where the file does not say
-  bool has_character_map = false;
-  bool squeezes_spaces = true;
-  std::int32_t unk = 0, bos = 1, eos = 2;  // negative: there is none
-
-  bool read_trainer(std::string_view message) {
-    return ProtobufFields(message).all_of([&](const ProtobufField& field) {
-      const auto id = static_cast<std::int32_t>(static_cast<std::uint32_t>(field.value));
-      switch (field.number) {
-        case 3: model_type = field.value; break;
-        case 40: unk = id; break;
-        case 41: bos = id; break;
-        case 42: eos = id; break;
-        default: break;
-      }
-      return true;
-    });
-  }
-
-  bool read_normalizer(std::string_view message, bool& adds_prefix) {
-    return ProtobufFields(message).all_of([&](const ProtobufField& field) {
-      switch (field.number) {
-        case 2: has_character_map = !field.bytes.empty(); break;
-        case 3: adds_prefix = field.value != 0; break;
-        case 4: squeezes_spaces = field.value != 0; break;
-        default: break;
-      }
-      return true;
-    });
-  }
+  static constexpr std::uint64_t unigram = 1, bpe = 2;
+  std::uint64_t model_type = unigram;
+  std::string_view bos = "<s>", eos = "</s>";  // what these pieces are called
 };
+
+inline bool read_trainer(std::string_view message, VocabularySpec& spec, SentencePieceRules& rules) {
+  return ProtobufFields(message).all_of([&](const ProtobufField& field) {
+    switch (field.number) {
+      case 3: rules.model_type = field.value; break;
+      case 24: spec.spaces.is_suffix = field.value != 0; break;
+      case 44: spec.unknown_surface = field.bytes; break;
+      case 46: rules.bos = field.bytes.empty() ? rules.bos : field.bytes; break;
+      case 47: rules.eos = field.bytes.empty() ? rules.eos : field.bytes; break;
+      default: break;
+    }
+    return true;
+  });
+}
+
+inline bool read_normalizer(std::string_view message, VocabularySpec& spec) {
+  return ProtobufFields(message).all_of([&](const ProtobufField& field) {
+    switch (field.number) {
+      case 2: spec.character_map = field.bytes; break;
+      case 3: spec.spaces.adds_one = field.value != 0; break;
+      case 4: spec.spaces.squeezes = field.value != 0; break;
+      case 5: spec.spaces.escapes = field.value != 0; break;
+      default: break;
+    }
+    return true;
+  });
+}
+
+/// What a ModelProto says of how it splits text; nothing when it is broken.
+inline std::optional<SentencePieceRules> read_sentencepiece_rules(std::string_view model, VocabularySpec& spec) {
+  SentencePieceRules rules;
+  spec.is_sentencepiece = true;
+  spec.spaces.squeezes = true;
+  spec.unknown_surface = " \u2047 ";
+  const bool is_sound = ProtobufFields(model).all_of([&](const ProtobufField& field) {
+    if (field.number == 2) return read_trainer(field.bytes, spec, rules);
+    return field.number != 3 || read_normalizer(field.bytes, spec);
+  });
+  return is_sound ? std::optional(rules) : std::nullopt;
+}
 
 inline bool read_sentence_piece(std::string_view message, VocabularySpec& spec) {
   std::string piece;
@@ -80,37 +92,31 @@ inline bool read_sentence_piece(std::string_view message, VocabularySpec& spec) 
 
 }  // namespace detail
 
-/// The vocabulary of a BPE model without a character map, as those of the Llama family are: `tokenizer_from_vocabulary`
-/// then gives the library's own ids. No bos or eos is added unless the caller asks for it.
-/// Errors: malformed for what is no model; unsupported for other kinds, which need the library.
+/// The vocabulary of a BPE or unigram model: `tokenizer_from_vocabulary` then gives the library's own ids. No bos or
+/// eos is added unless the caller asks for it. Errors: malformed for what is no model; unsupported for models of whole
+/// words and of characters.
 inline VocabularySpec sentencepiece_vocabulary(std::string_view model, std::string_view where) {
   VocabularySpec spec;
   spec.where = where;
-  spec.model = "llama";
-  spec.normalizes_user_defined = true;
-  detail::SentencePieceRules rules;
-  const bool is_sound = detail::ProtobufFields(model).all_of([&](const detail::ProtobufField& field) {
-    switch (field.number) {
-      case 1: return detail::read_sentence_piece(field.bytes, spec);
-      case 2: return rules.read_trainer(field.bytes);
-      case 3: return rules.read_normalizer(field.bytes, spec.add_space_prefix);
-      default: return true;
-    }
+  const std::optional<detail::SentencePieceRules> rules = detail::read_sentencepiece_rules(model, spec);
+  const bool is_sound = rules && detail::ProtobufFields(model).all_of([&](const detail::ProtobufField& field) {
+    return field.number != 1 || detail::read_sentence_piece(field.bytes, spec);
   });
   if (!is_sound || spec.tokens.empty()) {
     fail(ErrorCode::malformed, where, ": not a sentencepiece model; is the file complete?");
   }
-  if (rules.model_type != detail::SentencePieceRules::bpe || rules.has_character_map || rules.squeezes_spaces) {
-    fail(ErrorCode::unsupported, where, " is no plain BPE model and needs the sentencepiece library; build with ",
-         "-DTULLE_WITH_SENTENCEPIECE=ON, or convert it to a tokenizer.json");
+  if (rules->model_type != rules->unigram && rules->model_type != rules->bpe) {
+    fail(ErrorCode::unsupported, where, ": a model of whole words or characters; only BPE and unigram models are read ",
+         "without the sentencepiece library (-DTULLE_WITH_SENTENCEPIECE=ON)");
   }
-  const auto token = [&](std::int32_t id) {
-    const bool exists = id >= 0 && static_cast<std::size_t>(id) < spec.tokens.size();
-    return exists ? std::optional<Token>(id) : std::nullopt;
-  };
-  spec.unk = token(rules.unk);
-  spec.bos = token(rules.bos);
-  spec.eos = token(rules.eos);
+  spec.model = rules->model_type == rules->bpe ? "llama" : "unigram";
+  for (std::size_t id = 0; id < spec.tokens.size(); ++id) {
+    const auto token = static_cast<Token>(id);
+    if (spec.types[id] == VocabularySpec::unknown) spec.unk = token;
+    if (spec.types[id] != VocabularySpec::control) continue;
+    if (spec.tokens[id] == rules->bos) spec.bos = token;
+    if (spec.tokens[id] == rules->eos) spec.eos = token;
+  }
   return spec;
 }
 

@@ -40,6 +40,12 @@ struct StripDecode {
   std::size_t end = 0;
 };
 
+/// What goes away from the beginning of the first token, or of every token until there is text.
+struct PrefixDecode {
+  std::string content;
+  bool repeats = false;
+};
+
 using TokenDecoderStep = std::variant<ByteLevelDecode, ByteFallbackDecode, ReplaceDecode, StripDecode>;
 
 /// tokenizer.json's "decoder" as a per-token function and a strip at the beginning of the text, so that it can stream.
@@ -50,9 +56,13 @@ class TokenDecoder {
   TokenDecoder() = default;
 
   /// `separator` stands between two tokens; `text_strip` works once, on the beginning of the text (its `end` must be
-  /// 0).
-  TokenDecoder(std::vector<TokenDecoderStep> steps, std::string separator, std::optional<StripDecode> text_strip)
-      : steps_(std::move(steps)), separator_(std::move(separator)), text_strip_(text_strip) {}
+  /// 0), and `text_prefix` there on the contents.
+  TokenDecoder(std::vector<TokenDecoderStep> steps, std::string separator, std::optional<StripDecode> text_strip,
+               std::optional<PrefixDecode> text_prefix = {})
+      : steps_(std::move(steps)),
+        separator_(std::move(separator)),
+        text_strip_(text_strip),
+        text_prefix_(std::move(text_prefix)) {}
 
   Repair repair() const noexcept {
     for (const TokenDecoderStep& step : steps_) {
@@ -66,6 +76,11 @@ class TokenDecoder {
 
   /// Appends what the next token of a text adds to it.
   void append(std::string_view content, DecodeState& state, std::string& bytes) const {
+    if (text_prefix_ && !state.has_text && (state.stripped == 0 || text_prefix_->repeats) &&
+        content.starts_with(text_prefix_->content)) {
+      content.remove_prefix(text_prefix_->content.size());
+      ++state.stripped;
+    }
     std::string piece = bytes_of(content, state.tokens == 0);
     if (state.tokens > 0) piece.insert(0, separator_);
     ++state.tokens;
@@ -126,6 +141,7 @@ class TokenDecoder {
   std::vector<TokenDecoderStep> steps_;
   std::string separator_;
   std::optional<StripDecode> text_strip_;
+  std::optional<PrefixDecode> text_prefix_;
 };
 
 }  // namespace tulle

@@ -29,7 +29,8 @@ class Tokenizer {
   Tokenizer& operator=(const Tokenizer&) = delete;
   virtual ~Tokenizer() = default;
 
-  /// Bytes that are not UTF-8 are handled as U+FFFD is, one for each maximal subpart (see `decode_utf8`).
+  /// Bytes that are not UTF-8 are handled as U+FFFD is, one for each maximal subpart (see `decode_utf8`), or one for
+  /// each byte where the tokenizer is sentencepiece's.
   /// Errors: capacity for a single word of 4 GiB or more; none otherwise.
   virtual std::vector<Token> encode(std::string_view text, const EncodeOptions& options = {}) const = 0;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// \file Tokenizers from plain lists of tokens, as GGUF files hold them (L2).
+/// \file Tokenizers from plain lists of tokens, as GGUF files and sentencepiece models hold them (L2).
 #pragma once
 
 #include <algorithm>
@@ -15,6 +15,7 @@
 #include <vector>
 
 #include <tulle/core/error.hpp>
+#include <tulle/core/heap_sort.hpp>
 #include <tulle/core/types.hpp>
 #include <tulle/text/named_pre_tokenizers.hpp>
 #include <tulle/text/pipeline_tokenizer.hpp>
@@ -27,17 +28,19 @@ struct VocabularySpec {
 
   std::vector<std::string> tokens;  ///< by id; in the byte alphabet for "gpt2", with U+2581 for spaces for "llama"
   std::vector<int> types;           ///< one per token, or none: all normal
-  std::vector<float> scores;        ///< one per token; needed for "llama"
+  std::vector<float> scores;        ///< one per token; needed for "llama" and "unigram"
   std::vector<std::string> merges;  ///< "left right", in order; needed for "gpt2"
-  std::string model = "gpt2";       ///< "gpt2": byte-level BPE; "llama": sentencepiece's BPE
+  std::string model = "gpt2";       ///< "gpt2": byte-level BPE; "llama", "unigram": sentencepiece's
   std::string pre = "default";      ///< names the pre-tokenizer of "gpt2"
   std::optional<Token> bos = {}, eos = {}, unk = {};
   bool add_bos = false;  ///< with `add_special_tokens`
   bool add_eos = false;
-  bool normalizes_user_defined = false;  ///< such tokens are found in normalized text, as sentencepiece does
-  std::size_t model_tokens = SIZE_MAX;   ///< ids from here on were added to the model: found in the text as it is
-  bool add_space_prefix = true;          ///< "llama": a space before every text that is not empty
-  std::string where = "the vocabulary";  ///< names the source in messages
+  bool is_sentencepiece = false;        ///< as the library does: user-defined tokens are found in normalized text
+  std::size_t model_tokens = SIZE_MAX;  ///< ids from here on were added to the model: found in the text as it is
+  SpaceRules spaces = {};               ///< of "llama" and "unigram", as the character map is
+  std::string character_map = {};       ///< as a sentencepiece model holds it; empty: no rules
+  std::optional<std::string> unknown_surface = {};  ///< what `unk` is decoded as, unless as it is written
+  std::string where = "the vocabulary";             ///< names the source in messages
 };
 
 namespace detail {
@@ -46,18 +49,24 @@ inline int type_of(const VocabularySpec& spec, std::size_t id) {
   return spec.types.empty() ? VocabularySpec::normal : spec.types[id];
 }
 
-/// Control and user-defined tokens are found in the text as they are.
+/// Whether sentencepiece looks for the token after normalization.
+inline bool is_normalized(const VocabularySpec& spec, std::size_t id) {
+  return spec.is_sentencepiece && type_of(spec, id) == VocabularySpec::user_defined && id < spec.model_tokens;
+}
+
+/// Control and user-defined tokens are found in the text, but where a unigram model has the latter among its pieces.
 inline std::vector<AddedToken> added_tokens_of(const VocabularySpec& spec) {
   std::vector<AddedToken> added;
   for (std::size_t id = 0; id < spec.tokens.size(); ++id) {
     const int type = type_of(spec, id);
     if (type != VocabularySpec::control && type != VocabularySpec::user_defined) continue;
     if (spec.tokens[id].empty() || !is_valid_utf8(spec.tokens[id])) continue;
+    if (spec.model == "unigram" && is_normalized(spec, id)) continue;
     AddedToken token;
     token.content = spec.tokens[id];
     token.id = static_cast<Token>(id);
     token.special = type == VocabularySpec::control;
-    token.normalized = spec.normalizes_user_defined && !token.special && static_cast<std::size_t>(token.id) < spec.model_tokens;
+    token.normalized = is_normalized(spec, id);
     added.push_back(std::move(token));
   }
   return added;
@@ -78,20 +87,26 @@ inline std::vector<BytePairEncoder::Merge> split_merges(const std::vector<std::s
   return merges;
 }
 
+/// The content of a token. Errors: malformed for one that would make encoding slow; real ones have up to some 100
+/// bytes.
+inline std::string_view checked_piece(const VocabularySpec& spec, std::size_t id) {
+  constexpr std::size_t longest = 1024;
+  const std::string_view piece = spec.tokens[id];
+  if (piece.size() <= longest) return piece;
+  fail(ErrorCode::malformed, spec.where, ": token ", id, " has ", piece.size(), " bytes; at most ", longest,
+       " make sense");
+}
+
 /// Sentencepiece merges the adjacent pair whose concatenation is the piece of highest score, leftmost first. That is a
 /// merge for every way to cut a piece in two pieces, and the rank of its score: equal scores share a rank.
 inline std::vector<BytePairEncoder::Merge> merges_by_score(const VocabularySpec& spec, const Vocabulary& vocabulary) {
   std::vector<float> scores = spec.scores;
-  std::sort(scores.begin(), scores.end(), std::greater<>());
+  heap_sort(scores, std::greater<>());
   scores.erase(std::unique(scores.begin(), scores.end()), scores.end());
   std::vector<BytePairEncoder::Merge> merges;
   for (std::size_t id = 0; id < spec.tokens.size(); ++id) {
     if (type_of(spec, id) != VocabularySpec::normal) continue;
-    const std::string_view piece = spec.tokens[id];
-    constexpr std::size_t longest = 1024;  // every cut of a piece is looked up; real pieces have up to some 100 bytes
-    if (piece.size() > longest) {
-      fail(ErrorCode::malformed, spec.where, ": token ", id, " has ", piece.size(), " bytes; at most ", longest, " make sense");
-    }
+    const std::string_view piece = checked_piece(spec, id);
     const auto place = std::lower_bound(scores.begin(), scores.end(), spec.scores[id], std::greater<>());
     const auto rank = static_cast<std::uint32_t>(place - scores.begin());
     for (std::size_t cut = 1; cut < piece.size(); ++cut) {
@@ -111,7 +126,7 @@ inline void check(const VocabularySpec& spec) {
   if (!spec.types.empty() && spec.types.size() != size) {
     fail(ErrorCode::malformed, spec.where, ": ", spec.types.size(), " token types for ", size, " tokens");
   }
-  if (spec.model == "llama" && spec.scores.size() != size) {
+  if (spec.model != "gpt2" && spec.scores.size() != size) {
     fail(ErrorCode::malformed, spec.where, ": ", spec.scores.size(), " scores for ", size, " tokens");
   }
   if (std::any_of(spec.scores.begin(), spec.scores.end(), [](float score) { return std::isnan(score); })) {
@@ -124,12 +139,13 @@ inline void check(const VocabularySpec& spec) {
   }
 }
 
-/// Unused ids ("[PAD7]") stand for nothing and are found by nothing; of equal tokens the first is the one.
+/// Unused ids ("[PAD7]") stand for nothing and are found by nothing, but a unigram model, which never chooses them, can
+/// decode them; of equal tokens the first is the one.
 inline Vocabulary vocabulary_of(const VocabularySpec& spec) {
   std::vector<std::pair<std::string, Token>> entries;
   entries.reserve(spec.tokens.size());
   for (std::size_t id = 0; id < spec.tokens.size(); ++id) {
-    const bool is_used = type_of(spec, id) != VocabularySpec::unused;
+    const bool is_used = type_of(spec, id) != VocabularySpec::unused || spec.model == "unigram";
     entries.emplace_back(is_used ? spec.tokens[id] : std::string(), static_cast<Token>(id));
   }
   return Vocabulary(std::move(entries), spec.where);
@@ -151,44 +167,66 @@ inline Pipeline byte_level_pipeline(Vocabulary vocabulary, const std::vector<std
           PreTokenizer(std::move(steps)), std::move(encoder), TokenDecoder({ByteLevelDecode{}}, "", {})};
 }
 
+/// The tokens that a unigram model chooses from.
+inline std::vector<UnigramEncoder::Piece> unigram_pieces(const VocabularySpec& spec) {
+  std::vector<UnigramEncoder::Piece> pieces;
+  for (std::size_t id = 0; id < spec.tokens.size(); ++id) {
+    const bool is_user_defined = is_normalized(spec, id);
+    if (!is_user_defined && type_of(spec, id) != VocabularySpec::normal) continue;
+    pieces.push_back({checked_piece(spec, id), static_cast<Token>(id), spec.scores[id], is_user_defined});
+  }
+  return pieces;
+}
+
+inline SentencePieceNormalizer normalizer_of(const VocabularySpec& spec) {
+  std::vector<std::pair<std::string_view, std::uint32_t>> user_defined;
+  for (std::size_t id = 0; id < spec.tokens.size(); ++id) {
+    if (is_normalized(spec, id)) user_defined.emplace_back(checked_piece(spec, id), static_cast<std::uint32_t>(id));
+  }
+  return {spec.spaces, CharacterMap(spec.character_map, spec.where), ByteTrie(std::move(user_defined))};
+}
+
 inline Pipeline scored_pipeline(const VocabularySpec& spec) {
-  const std::string space = "\xE2\x96\x81";  // U+2581
-  std::vector<NormalizerStep> normalizer;
-  if (spec.add_space_prefix) normalizer.emplace_back(PrependStep{space});
-  normalizer.emplace_back(ReplaceStep{Regex::literal(" ", spec.where), space});
   BytePairOptions options;
-  options.byte_fallback = true;
+  options.byte_fallback =
+      spec.types.empty() || std::count(spec.types.begin(), spec.types.end(), VocabularySpec::byte) > 0;
   options.fuse_unknown = true;
   options.unknown = spec.unk;
   Vocabulary vocabulary = vocabulary_of(spec);
-  BytePairEncoder encoder(vocabulary, merges_by_score(spec, vocabulary), options, spec.where);
-  std::optional<StripDecode> strip;
-  if (spec.add_space_prefix) strip = StripDecode{' ', 1, 0};
-  return {std::move(vocabulary),
-          added_tokens_of(spec),
-          Normalizer(std::move(normalizer)),
-          PreTokenizer(),
-          std::move(encoder),
-          TokenDecoder({ReplaceDecode{space, " ", false}, ByteFallbackDecode{}}, "", strip)};
+  std::variant<BytePairEncoder, UnigramEncoder> encoder =
+      spec.model == "unigram"
+          ? std::variant<BytePairEncoder, UnigramEncoder>(UnigramEncoder(unigram_pieces(spec), {vocabulary, options}))
+          : BytePairEncoder(vocabulary, merges_by_score(spec, vocabulary), options, spec.where);
+  const std::string space(SpaceRules::symbol);
+  std::vector<TokenDecoderStep> decoder{ReplaceDecode{space, " ", false}};
+  if (options.byte_fallback) decoder.emplace_back(ByteFallbackDecode{});
+  std::optional<PrefixDecode> prefix;
+  if (spec.spaces.adds_one || spec.spaces.squeezes) prefix = PrefixDecode{space, spec.spaces.squeezes};
+  Pipeline pipeline{
+      std::move(vocabulary), added_tokens_of(spec), Normalizer({normalizer_of(spec)}),
+      PreTokenizer(),        std::move(encoder),    TokenDecoder(std::move(decoder), "", {}, std::move(prefix))};
+  if (spec.unknown_surface) pipeline.unknown = spec.unk;
+  pipeline.unknown_surface = spec.unknown_surface.value_or("");
+  return pipeline;
 }
 
 }  // namespace detail
 
 /// Errors: malformed for lists that do not fit together; unsupported for a model or pre-tokenizer that is not known.
 inline std::unique_ptr<Tokenizer> tokenizer_from_vocabulary(const VocabularySpec& spec) {
-  if (spec.model != "gpt2" && spec.model != "llama") {
+  if (spec.model != "gpt2" && spec.model != "llama" && spec.model != "unigram") {
     fail(ErrorCode::unsupported, spec.where, ": the tokenizer model \"", spec.model,
          "\" is not known; known are gpt2, llama");
   }
   detail::check(spec);
   Pipeline pipeline =
-      spec.model == "llama"
-          ? detail::scored_pipeline(spec)
-          : detail::byte_level_pipeline(detail::vocabulary_of(spec), spec.merges, detail::added_tokens_of(spec),
-                                        spec.pre.empty() ? "default" : spec.pre, spec.where);
+      spec.model == "gpt2"
+          ? detail::byte_level_pipeline(detail::vocabulary_of(spec), spec.merges, detail::added_tokens_of(spec),
+                                        spec.pre.empty() ? "default" : spec.pre, spec.where)
+          : detail::scored_pipeline(spec);
   if (spec.add_bos && spec.bos) pipeline.prefix.push_back(*spec.bos);
   if (spec.add_eos && spec.eos) pipeline.suffix.push_back(*spec.eos);
-  pipeline.added_as_written = spec.normalizes_user_defined;
+  pipeline.added_as_written = spec.is_sentencepiece;
   pipeline.bos = spec.bos;
   pipeline.eos = spec.eos;
   return std::make_unique<PipelineTokenizer>(std::move(pipeline));

@@ -50,7 +50,7 @@ TEST_CASE("defaults are llama.cpp's", "[format][gguf_tokenizer]") {
   CHECK(spm.bos == 1);
   CHECK(spm.eos == 2);
   CHECK(spm.add_bos);
-  CHECK(spm.add_space_prefix);
+  CHECK(spm.spaces.adds_one);
   CHECK(spm.scores == std::vector<float>{0, 0, 0, -1});
   CHECK_FALSE(spec_of(words("gpt2")).add_bos);
   CHECK(spec_of(words("gpt2").text("tokenizer.ggml.pre", "llama-bpe")).add_bos);

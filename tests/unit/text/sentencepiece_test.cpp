@@ -21,7 +21,7 @@ std::string model(const std::string& name) {
 }  // namespace
 
 TEST_CASE("ids and texts of sentencepiece models are the library's", "[text][sentencepiece]") {
-  for (const char* name : {"spm-bpe", "spm-unigram"}) {
+  for (const char* name : {"spm-bpe", "spm-unigram", "spm-bpe-map", "spm-unigram-bare"}) {
     INFO(name);
     // The library itself never finds control pieces in the text.
     golden::compare(*tokenizer_from_sentencepiece(model(name)), name, {.parse_special_tokens = false});

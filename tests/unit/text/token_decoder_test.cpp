@@ -41,6 +41,18 @@ TEST_CASE("one leading space of the text is stripped, whichever token brings it"
   CHECK(decode(decoder, {"a", space}) == "a ");
 }
 
+TEST_CASE("a prefix goes away from the first token, or until there is text", "[text][token_decoder]") {
+  const std::vector<TokenDecoderStep> steps = {ReplaceDecode{space, " "}, ByteFallbackDecode{}};
+  const TokenDecoder once(steps, "", {}, PrefixDecode{space, false}), often(steps, "", {}, PrefixDecode{space, true});
+  CHECK(decode(once, {space, space + "a", space + "b"}) == " a b");
+  CHECK(decode(often, {space, space + "a", space + "b"}) == "a b");
+  for (const TokenDecoder& decoder : {once, often}) {
+    CHECK(decode(decoder, {"<0x20>", space + "a"}) == "  a");
+    CHECK(decode(decoder, {"a", space}) == "a ");
+    CHECK(decoder.piece(space + "a") == " a");
+  }
+}
+
 TEST_CASE("Metaspace drops the spaces of the first token", "[text][token_decoder]") {
   const TokenDecoder decoder({ReplaceDecode{space, " ", true}}, "", {});
   CHECK(decode(decoder, {space + space + "a" + space, space + "b"}) == "a b");

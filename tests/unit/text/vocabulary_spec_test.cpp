@@ -83,7 +83,7 @@ TEST_CASE("pieces of equal scores merge leftmost first", "[text][vocabulary_spec
   VocabularySpec spec = scored();
   spec.scores[7] = spec.scores[8] = -1;
   spec.types[10] = VocabularySpec::unused;
-  spec.add_space_prefix = false;
+  spec.spaces.adds_one = false;
   CHECK(tokenizer_from_vocabulary(spec)->encode("abcbc") == Tokens{7, 6, 8});
   CHECK(tokenizer_from_vocabulary(spec)->decode(Tokens{3, 4}) == " a");
 }

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The contract that every binding keeps (tests/golden/README.md).
-import { existsSync, readFileSync } from 'node:fs';
+import { copyFileSync, existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after } from 'node:test';
 import { fileURLToPath } from 'node:url';
 
 export const goldenFolder = fileURLToPath(new URL('../../../tests/golden/', import.meta.url));
@@ -17,6 +20,29 @@ export function contract() {
     .trim()
     .split('\n');
   return lines.map((line) => facts(...line.split(' ')));
+}
+
+/** The path of a copy of a model's directory with a sentencepiece tokenizer, until the tests of the file are done. */
+export function withTokenizer(model, tokenizer) {
+  const folder = mkdtempSync(join(tmpdir(), 'tulle-'));
+  after(() => rmSync(folder, { recursive: true }));
+  for (const name of ['config.json', 'model.safetensors']) {
+    copyFileSync(join(goldenFolder, 'models', model, name), join(folder, name));
+  }
+  copyFileSync(join(goldenFolder, 'tokenizers', tokenizer, 'tokenizer.model'), join(folder, 'tokenizer.model'));
+  return folder;
+}
+
+/** The first texts of the corpus, and the ids that the tokenizer's own library has for each. */
+export function tokenized(tokenizer) {
+  const corpus = readFileSync(goldenFolder + 'tokenizers/corpus.bin');
+  const lines = readFileSync(`${goldenFolder}tokenizers/${tokenizer}/ids.txt`, 'utf8').split('\n').slice(0, -1);
+  let at = 0;
+  return lines.map((line) => {
+    const begin = at + 4;
+    at = begin + corpus.readUInt32LE(at);
+    return { text: corpus.toString('utf8', begin, at), ids: line === '' ? [] : line.split(' ').map(Number) };
+  });
 }
 
 /** A model with a tokenizer, for tests of text; with a context of 256 tokens. */

@@ -2,11 +2,11 @@
 /// \file Values as JSON, written as Python's json.dumps writes it (L2, text).
 #pragma once
 
-#include <algorithm>
 #include <cmath>
 #include <string>
 #include <string_view>
 
+#include <tulle/core/heap_sort.hpp>
 #include <tulle/text/jinja/printing.hpp>
 #include <tulle/text/jinja/value.hpp>
 
@@ -78,7 +78,7 @@ class JsonWriter {
       members.emplace_back(key_text(key), &item);
     }
     if (style_.sorted) {
-      std::sort(members.begin(), members.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+      heap_sort(members, [](const auto& a, const auto& b) { return a.first < b.first; });
     }
     put("{");
     for (std::size_t i = 0; i < members.size(); ++i) {

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file Sorting in little code (L0).
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <utility>
+
+namespace tulle {
+
+/// Sorts a vector, not stably, in O(n log n) steps. For what is sorted while loading: `std::sort` is ten times the
+/// code, once for every type, and counts in a WebAssembly module.
+template <class Vector, class Less = std::less<>>
+void heap_sort(Vector& values, Less less = {}) {
+  // The largest of values[at] and what is below it comes to values[at]. (Williams 1964, Floyd 1964.)
+  const auto sift = [&values, &less](std::size_t at, std::size_t end) {
+    for (std::size_t child = 2 * at + 1; child < end; child = 2 * at + 1) {
+      if (child + 1 < end && less(values[child], values[child + 1])) ++child;
+      if (!less(values[at], values[child])) return;
+      std::swap(values[at], values[child]);
+      at = child;
+    }
+  };
+  for (std::size_t at = values.size() / 2; at > 0; --at) sift(at - 1, values.size());
+  for (std::size_t end = values.size(); end > 1; --end) {
+    std::swap(values[0], values[end - 1]);
+    sift(0, end - 1);
+  }
+}
+
+}  // namespace tulle
