@@ -2,11 +2,16 @@
 /// \file Top-k: only the k most probable tokens (L2).
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <cstddef>
+#include <functional>
+#include <limits>
 #include <span>
 
 #include <tulle/core/error.hpp>
 #include <tulle/sampling/logits.hpp>
+#include <tulle/sampling/row_blocks.hpp>
 #include <tulle/sampling/sampler.hpp>
 #include <tulle/sampling/selection.hpp>
 
@@ -24,17 +29,35 @@ class TopK {
   bool neutral() const noexcept { return k_ == 0; }
 
   void apply(std::span<float> logits, const SamplingContext&) const noexcept {
-    if (neutral() || static_cast<std::size_t>(k_) >= logits.size()) return;
+    const auto k = static_cast<std::size_t>(k_);
+    if (neutral() || k >= logits.size()) return;
+    std::array<float, 2048> room;
+    const float least = lower_bound(logits, k);
+    const auto few =
+        detail::copy_few(logits, room, [least]<class Batch>(Batch logit) { return logit >= Batch(least); });
+    if (few.size() < k) return;
     const auto found = detail::find_threshold(
-        logits.size(), [&](std::size_t token) { return ~detail::ordered_bits(logits[token]); },  // largest logit first
-        [&](std::size_t token) { return detail::eligible(logits[token]) ? 1.0 : 0.0; },
-        [this](double sum, double) { return sum >= k_; });
-    for (float& logit : logits) {
-      if (detail::eligible(logit) && ~detail::ordered_bits(logit) > found.key) logit = detail::banned;
-    }
+        few.size(), [&](std::size_t index) { return ~detail::ordered_bits(few[index]); },  // largest logit first
+        [&](std::size_t index) { return detail::eligible(few[index]) ? 1.0 : 0.0; },
+        [k](double sum, double) { return sum >= static_cast<double>(k); });
+    detail::ban_below(logits, detail::ordered_value(~found.key));
   }
 
  private:
+  /// At most the k-th largest logit: the k-th largest of the largest ones of 1024 parts of the row.
+  static float lower_bound(std::span<const float> logits, std::size_t k) noexcept {
+    std::array<float, 1024> largest;
+    if (k > largest.size()) return std::numeric_limits<float>::lowest();
+    largest.fill(std::numeric_limits<float>::lowest());
+    for (; !logits.empty(); logits = logits.subspan(std::min(logits.size(), largest.size()))) {
+      const std::size_t count = std::min(logits.size(), largest.size());
+      for (std::size_t i = 0; i < count; ++i) largest[i] = logits[i] > largest[i] ? logits[i] : largest[i];
+    }
+    std::nth_element(largest.begin(), largest.begin() + static_cast<std::ptrdiff_t>(k - 1), largest.end(),
+                     std::greater<>());
+    return largest[k - 1];
+  }
+
   int k_;
 };
 
