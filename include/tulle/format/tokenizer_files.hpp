@@ -2,16 +2,14 @@
 /// \file Tokenizers and chat templates, found beside a model or alone (L3).
 #pragma once
 
-#include <filesystem>
 #include <memory>
 #include <span>
 #include <string>
 #include <string_view>
-#include <utility>
 
 #include <tulle/core/error.hpp>
-#include <tulle/core/json.hpp>
 #include <tulle/core/input_file.hpp>
+#include <tulle/core/json.hpp>
 #include <tulle/format/byte_reader.hpp>
 #include <tulle/format/gguf.hpp>
 #include <tulle/format/gguf_tokenizer.hpp>
@@ -103,12 +101,6 @@ inline std::shared_ptr<const Tokenizer> tokenizer_from_gguf_file(const ModelFile
   return from_gguf_file(files, name, [](const GgufFile& file) { return tokenizer_from_gguf(file); });
 }
 
-/// A path to a file as the files beside it, and its name.
-inline std::pair<DirectoryFiles, std::string> split_path(const std::string& path) {
-  const std::filesystem::path parts(path);
-  return {DirectoryFiles(parts.parent_path().string()), parts.filename().string()};
-}
-
 /// "chat_template" of tokenizer_config.json: a string, or a list of {"name", "template"}, of which "default" is taken.
 inline std::string configured_chat_template(const Json& config, const std::string& where) {
   const auto found = config.find("chat_template");
@@ -169,8 +161,8 @@ std::shared_ptr<const Tokenizer> load_tokenizer_if_any(const Model& model) {
   }
 }
 
-/// The chat template among a model's files: chat_template.jinja, "chat_template" in tokenizer_config.json, or the one in
-/// a GGUF file, where there is no tokenizer.json. "" where there is none. Errors: malformed.
+/// The chat template among a model's files: chat_template.jinja, "chat_template" in tokenizer_config.json, or the one
+/// in a GGUF file, where there is no tokenizer.json. "" where there is none. Errors: malformed.
 inline std::string load_chat_template(const ModelFiles& files) {
   if (files.has("chat_template.jinja")) return std::string(files.open("chat_template.jinja")->text());
   if (files.has("tokenizer_config.json")) {
