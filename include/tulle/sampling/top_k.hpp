@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
-#include <functional>
 #include <limits>
 #include <span>
 
@@ -35,27 +34,29 @@ class TopK {
     const float least = lower_bound(logits, k);
     const auto few =
         detail::copy_few(logits, room, [least]<class Batch>(Batch logit) { return logit >= Batch(least); });
-    if (few.size() < k) return;
-    const auto found = detail::find_threshold(
-        few.size(), [&](std::size_t index) { return ~detail::ordered_bits(few[index]); },  // largest logit first
-        [&](std::size_t index) { return detail::eligible(few[index]) ? 1.0 : 0.0; },
-        [k](double sum, double) { return sum >= static_cast<double>(k); });
-    detail::ban_below(logits, detail::ordered_value(~found.key));
+    if (few.size() >= k) detail::ban_below(logits, kth_largest(few, k));
   }
 
  private:
+  /// The smallest eligible one where there are not so many. Requires: one is eligible.
+  static float kth_largest(std::span<const float> logits, std::size_t k) noexcept {
+    const auto found = detail::find_threshold(
+        logits.size(), [&](std::size_t index) { return ~detail::ordered_bits(logits[index]); },  // largest logit first
+        [&](std::size_t index) { return detail::eligible(logits[index]) ? 1.0 : 0.0; },
+        [k](double sum, double) { return sum >= static_cast<double>(k); });
+    return detail::ordered_value(~found.key);
+  }
+
   /// At most the k-th largest logit: the k-th largest of the largest ones of 1024 parts of the row.
   static float lower_bound(std::span<const float> logits, std::size_t k) noexcept {
     std::array<float, 1024> largest;
-    if (k > largest.size()) return std::numeric_limits<float>::lowest();
     largest.fill(std::numeric_limits<float>::lowest());
+    if (k > largest.size()) return largest[0];
     for (; !logits.empty(); logits = logits.subspan(std::min(logits.size(), largest.size()))) {
       const std::size_t count = std::min(logits.size(), largest.size());
       for (std::size_t i = 0; i < count; ++i) largest[i] = logits[i] > largest[i] ? logits[i] : largest[i];
     }
-    std::nth_element(largest.begin(), largest.begin() + static_cast<std::ptrdiff_t>(k - 1), largest.end(),
-                     std::greater<>());
-    return largest[k - 1];
+    return kth_largest(largest, k);
   }
 
   int k_;

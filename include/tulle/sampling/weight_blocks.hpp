@@ -40,19 +40,13 @@ class WeightBlocks {
   }
 
   /// The weights of a block of the row, until the next call; nothing when all of them are 0, which is cheap to see.
-  /// `visit(index, below)` gets logit - largest of batch after batch of a block that is not.
-  template <class Visit>
-  std::span<const float> load(const Block& block, Visit visit) noexcept {
+  std::span<const float> load(const Block& block) noexcept {
     if (block.mask([](Batch logit) { return logit > Batch(banned); }) == 0) return {};
     block.for_each_batch([&](std::size_t index, Batch logit) {
-      const Batch below = below_largest(logit, Batch(largest_));
-      visit(index, below);
-      xsimd::select(logit > Batch(banned), xsimd::exp(below), Batch(0.0f)).store_unaligned(weights_.data() + index);
+      const Batch weight = xsimd::exp(below_largest(logit, Batch(largest_)));
+      xsimd::select(logit > Batch(banned), weight, Batch(0.0f)).store_unaligned(weights_.data() + index);
     });
     return weights_;
-  }
-  std::span<const float> load(const Block& block) noexcept {
-    return load(block, [](std::size_t, Batch) {});
   }
 
   /// Overwrites `logits` with their weights and returns the sum, added in order.

@@ -23,9 +23,13 @@ struct WeightSlice {
   double total_mass = 0;
 
   template <class Batch>
+  Batch depth(Batch logit) const noexcept {
+    return below_largest(logit, Batch(largest)) * Batch(-steps);
+  }
+  template <class Batch>
   auto holds(Batch logit) const noexcept {
-    const Batch depth = below_largest(logit, Batch(largest)) * Batch(-steps);
-    return depth >= Batch(begin) && depth < Batch(begin + 1);
+    const Batch found = depth(logit);
+    return found >= Batch(begin) && found < Batch(begin + 1);
   }
 };
 
@@ -45,10 +49,13 @@ WeightSlice find_weight_slice(std::span<const float> logits, float largest, doub
   std::array<double, 8> sums{};  // independent: one sum would wait for itself at every step
   WeightBlocks<Batch> blocks(logits, largest);
   for (std::size_t begin = 0; begin < logits.size(); begin += RowBlock<Batch>::size) {
+    const RowBlock<Batch> block(logits, begin);
+    const std::span<const float> weights = blocks.load(block);
+    if (weights.empty()) continue;
     std::array<float, RowBlock<Batch>::size> depths;
     std::uint64_t near = 0;  // those that have a place in the histogram
-    const auto weights = blocks.load(RowBlock<Batch>(logits, begin), [&](std::size_t index, Batch below) {
-      const Batch depth = below * Batch(-slice.steps);
+    block.for_each_batch([&](std::size_t index, Batch logit) {
+      const Batch depth = slice.depth(logit);
       depth.store_unaligned(depths.data() + index);
       near |= std::uint64_t{(depth < Batch(slices)).mask()} << index;
     });
