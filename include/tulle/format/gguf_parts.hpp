@@ -37,9 +37,9 @@ struct GgufPart {
 inline GgufPart gguf_part(const GgufFile& file) {
   const auto number = [&file](const char* key) -> std::uint64_t {
     const Json value = gguf_number(file, key, true);
-    if (value.is_null()) return 0;
-    if (value < 0) fail(ErrorCode::malformed, file.where, ": metadata ", quoted_name(key), " is negative");
-    return value.get<std::uint64_t>();
+    const std::int64_t known = value.is_null() ? 0 : value.get<std::int64_t>();
+    if (known < 0) fail(ErrorCode::malformed, file.where, ": metadata ", quoted_name(key), " is negative");
+    return static_cast<std::uint64_t>(known);
   };
   const std::uint64_t count = std::max<std::uint64_t>(number("split.count"), 1);
   return {number("split.no"), count, number("split.tensors.count")};
