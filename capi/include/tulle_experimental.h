@@ -31,8 +31,9 @@ typedef struct tulle_file {
   void* context;
 } tulle_file;
 
-/* From one GGUF file, or the files of a Hugging Face directory (config.json, *.safetensors, tokenizer.json,
- * tokenizer.model ...), of which no more is held in memory at once than the tensors that are being packed. */
+/* From one GGUF file, all parts of a model in parts (gguf-split) under their own names, or the files of a Hugging Face
+ * directory (config.json, *.safetensors, tokenizer.json, tokenizer.model ...), of which no more is held in memory at once
+ * than the tensors that are being packed. */
 TULLE_API int32_t tulle_model_load_files(const tulle_file* files, size_t count, const tulle_load_options* options,
                                          tulle_model** model, tulle_error* error);
 

@@ -11,7 +11,7 @@ import { TulleError } from './error.js';
 import { load, type Platform } from './load.js';
 import type { Model } from './model.js';
 import type { FromWorker, WorkerFile, WorkerLike } from './protocol.js';
-import { baseName, localFile, workerSource } from './source.js';
+import { baseName, fileSource, localFile, workerSource } from './source.js';
 import type { FileSource, LoadOptions, ModelSource } from './types.js';
 
 export * from './public.js';
@@ -40,7 +40,11 @@ const node: Platform = {
     const path = localPath(source);
     if (path !== undefined) {
       const stat = await statOf(path);
-      if (!stat.isDirectory()) return { source: { kind: 'file', file: pathFile(path) }, transfer: [] };
+      if (!stat.isDirectory()) {
+        const source = fileSource(pathFile(path));
+        if (source.kind === 'pieces') for (const each of source.pieces) if (each.kind === 'path') await statOf(each.path);
+        return { source, transfer: [] };
+      }
       const names = (await files.readdir(path, { withFileTypes: true })).filter((each) => !each.isDirectory());
       const inside = names.map(({ name }) => pathFile(join(path, name)));
       return { source: { kind: 'directory', files: inside }, transfer: [] };

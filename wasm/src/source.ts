@@ -9,6 +9,21 @@ export function baseName(path: string): string {
   return decodeURIComponent(path.split(/[?#]/)[0]!.split(/[/\\]/).pop() || 'model');
 }
 
+/** One file; with the other parts beside it, where it is called like the first that llama.cpp's gguf-split writes. */
+export function fileSource(file: WorkerFile): WorkerSource {
+  const count = Number(/-00001-of-(\d{5})\.gguf$/.exec(file.name)?.[1] ?? 1);
+  const hasNeighbours = file.kind === 'url' || (file.kind === 'path' && !file.temporary);
+  if (count < 2 || !hasNeighbours) return { kind: 'file', file };
+  const part = (text: string, number: number) =>
+    text.replace(/-00001-of-(?=\d{5}\.gguf([?#]|$))/, `-${String(number).padStart(5, '0')}-of-`);
+  const pieces = Array.from({ length: count }, (_, index): WorkerFile => {
+    const name = part(file.name, index + 1);
+    if (file.kind === 'url') return { ...file, name, url: part(file.url, index + 1) };
+    return { ...file, name, path: part(file.path, index + 1) };
+  });
+  return { kind: 'pieces', pieces };
+}
+
 export type FileMaker = (source: FileSource, transfer: Transferable[]) => Promise<WorkerFile>;
 
 /** Errors: invalid_argument for an empty array. */
@@ -18,7 +33,7 @@ export async function workerSource(
 ): Promise<{ source: WorkerSource; transfer: Transferable[] }> {
   const transfer: Transferable[] = [];
   if (!Array.isArray(source)) {
-    return { source: { kind: 'file', file: await fileOf(source as FileSource, transfer) }, transfer };
+    return { source: fileSource(await fileOf(source as FileSource, transfer)), transfer };
   }
   const files: WorkerFile[] = [];
   for (const each of source) files.push(await fileOf(each, transfer));

@@ -5,8 +5,9 @@
 export type FileSource = string | URL | Blob | ArrayBuffer | Uint8Array<ArrayBuffer> | ReadableStream<Uint8Array>;
 
 /**
- * A GGUF file; or a Hugging Face directory: a URL that ends in "/", in Node also a path. An array is either the files
- * of a directory (File objects or URLs, one of them named config.json) or one file cut in pieces, in order.
+ * A GGUF file; or a Hugging Face directory: a URL that ends in "/", in Node also a path. An array is the files of a
+ * directory (File objects or URLs, one of them named config.json), one file cut in pieces, in order, or the parts of a
+ * model that llama.cpp's gguf-split writes. The URL or path of NAME-00001-of-00003.gguf stands for all three parts.
  */
 export type ModelSource = FileSource | readonly FileSource[];
 

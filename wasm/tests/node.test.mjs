@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The package in Node: sources, generation, sessions, stopping.
 import assert from 'node:assert/strict';
-import { openAsBlob, readFileSync } from 'node:fs';
+import { copyFileSync, mkdtempSync, openAsBlob, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
 import { test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { loadModel, TulleError } from 'tulle';
@@ -68,6 +70,35 @@ for (const tokenizer of ['spm-bpe', 'spm-unigram', 'spm-bpe-map', 'spm-unigram-b
     }
   });
 }
+
+test('a model in parts loads by its first part, by its folder, and from all parts with and without names', async () => {
+  const folder = goldenFolder + 'models/gguf-parts/';
+  const names = [1, 2, 3].map((number) => `q8_0-0000${number}-of-00003.gguf`);
+  const parts = names.map((name) => readFileSync(folder + name));
+  const sources = {
+    'the first': folder + names[0],
+    folder,
+    paths: names.map((name) => folder + name).reverse(),
+    Files: parts.map((bytes, index) => new File([bytes], names[index])).reverse(),
+    Blobs: parts.map((bytes) => new Blob([bytes])),
+    bytes: parts.map((bytes) => new Uint8Array(bytes)),
+  };
+  for (const [kind, source] of Object.entries(sources)) {
+    const model = keep(await loadModel(source, { ...one, assembly: 'dense_f32' }));
+    assert.deepEqual(await tokensOf(model, tiny.prompt, greedy), tiny.greedy, kind);
+  }
+});
+
+test('parts that do not make a model say which are missing', async () => {
+  const folder = goldenFolder + 'models/gguf-parts/';
+  const part = (number) => folder + `q8_0-0000${number}-of-00003.gguf`;
+  const alone = join(mkdtempSync(join(tmpdir(), 'tulle-test-')), 'q8_0-00001-of-00003.gguf');
+  copyFileSync(part(1), alone);
+  await assert.rejects(loadModel(alone, one), { code: 'not_found', message: /q8_0-00002-of-00003\.gguf/ });
+  await assert.rejects(loadModel([part(1), part(3)], one), { code: 'not_found', message: /q8_0-00002-of-00003\.gguf/ });
+  await assert.rejects(loadModel(part(2), one), { code: 'invalid_argument', message: /part 2 of 3.*q8_0-00001/ });
+  rmSync(dirname(alone), { recursive: true });
+});
 
 test('an ArrayBuffer is given away, not copied', async () => {
   const buffer = readFileSync(tiny.path).buffer.slice(0);

@@ -74,6 +74,14 @@ test('a download that was aborted is kept, and the next load goes on', async () 
   assert.equal(server.modelRequests().at(-1).status, 206);
 });
 
+test('the URL of the first part brings the others, which are kept too', async () => {
+  const first = `${server.url}/models/gguf-parts/q8_0-00001-of-00003.gguf?download=true`;
+  assert.equal((await loadsWell(first)).fromCache, false);
+  assert.equal(server.modelRequests().length, 3);
+  assert.equal((await loadsWell(first)).fromCache, true);
+  assert.equal(server.modelRequests().length, 3);
+});
+
 test('a server that ignores Range, and one whose file changed, start anew', async () => {
   for (const fault of [{ ignoreRange: true }, { etag: '"another"' }]) {
     await clearCache(cache);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <functional>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <optional>
@@ -15,12 +16,13 @@
 #include <vector>
 
 #include <tulle/core/error.hpp>
-#include <tulle/core/json.hpp>
 #include <tulle/core/input_file.hpp>
+#include <tulle/core/json.hpp>
 #include <tulle/format/byte_reader.hpp>
 #include <tulle/format/compressed_tensors.hpp>
 #include <tulle/format/gguf.hpp>
 #include <tulle/format/gguf_llama.hpp>
+#include <tulle/format/gguf_parts.hpp>
 #include <tulle/format/model_files.hpp>
 #include <tulle/format/model_path.hpp>
 #include <tulle/format/quoted_name.hpp>
@@ -35,7 +37,8 @@ namespace tulle {
 class Checkpoint final : public TensorSource {
  public:
   /// `path`: a directory with config.json and safetensors (one file, or shards with an index), a .safetensors file in
-  /// one, a GGUF file (known by its first bytes), or a directory that holds exactly one .gguf file.
+  /// one, a GGUF file (known by its first bytes), or a directory that holds exactly one .gguf file. Of a model in parts
+  /// (gguf-split) the first one; the others lie beside it.
   /// Errors: not_found, io, malformed, unsupported.
   static std::shared_ptr<const Checkpoint> open(const std::string& path);
 
@@ -76,7 +79,7 @@ class Checkpoint final : public TensorSource {
   void open_directory(const ModelFiles& files);
   void open_shards(const ModelFiles& files, const std::string& index_name);
   const InputFile* open_safetensors(const ModelFiles& files, const std::string& name);
-  void open_gguf(File file);
+  void open_gguf(File file, const ModelFiles* files, const std::string& name);
   void add(EncodedTensor tensor, const InputFile& file);
 
   std::string path_;
@@ -95,7 +98,8 @@ inline std::shared_ptr<const Checkpoint> Checkpoint::open(const std::string& pat
   if (model.gguf_file.empty()) {
     checkpoint->open_directory(DirectoryFiles(model.directory));
   } else {
-    checkpoint->open_gguf(std::make_shared<const InputFile>(model.gguf_file));
+    const auto [files, name] = detail::split_path(model.gguf_file);
+    checkpoint->open_gguf(files.open(name), &files, name);
   }
   return checkpoint;
 }
@@ -106,7 +110,7 @@ inline std::shared_ptr<const Checkpoint> Checkpoint::open(const ModelFiles& file
   if (gguf.empty()) {
     checkpoint->open_directory(files);
   } else {
-    checkpoint->open_gguf(files.open(gguf));
+    checkpoint->open_gguf(files.open(gguf), &files, gguf);
   }
   return checkpoint;
 }
@@ -115,14 +119,14 @@ inline std::shared_ptr<const Checkpoint> Checkpoint::from_gguf_bytes(std::vector
                                                                      const std::string& where) {
   std::shared_ptr<Checkpoint> checkpoint(new Checkpoint(where));
   checkpoint->memory_ = std::move(bytes);
-  checkpoint->open_gguf(std::make_shared<const InputFile>(checkpoint->memory_));
+  checkpoint->open_gguf(std::make_shared<const InputFile>(checkpoint->memory_), nullptr, "");
   return checkpoint;
 }
 
 inline std::shared_ptr<const Checkpoint> Checkpoint::over_gguf_bytes(std::span<const std::byte> bytes,
                                                                      const std::string& where) {
   std::shared_ptr<Checkpoint> checkpoint(new Checkpoint(where));
-  checkpoint->open_gguf(std::make_shared<const InputFile>(bytes));
+  checkpoint->open_gguf(std::make_shared<const InputFile>(bytes), nullptr, "");
   return checkpoint;
 }
 
@@ -182,22 +186,30 @@ inline const InputFile* Checkpoint::open_safetensors(const ModelFiles& files, co
   return &file;
 }
 
-inline void Checkpoint::open_gguf(File file) {
+/// `file`: the file `name` of `files`, which is nullptr for bytes in memory.
+inline void Checkpoint::open_gguf(File file, const ModelFiles* files, const std::string& name) {
   gguf_ = detail::parse_head(*file, [&](std::span<const std::byte> head) {
     return parse_gguf_head(head, file->size(), path_);  // its arrays are views, so the head stays
   });
+  std::vector<EncodedTensor>& tensors = gguf_->tensors;
+  std::vector<const InputFile*> sources(tensors.size(), file.get());  // of each tensor
   files_.push_back(std::move(file));
+  for (detail::OpenGgufPart& part : detail::open_other_gguf_parts(*gguf_, files, name)) {
+    std::move(part.tensors.begin(), part.tensors.end(), std::back_inserter(tensors));
+    sources.resize(tensors.size(), part.file.get());
+    files_.push_back(std::move(part.file));
+  }
   const std::string_view part_of_config = "rope_freqs.weight";
-  for (EncodedTensor& tensor : gguf_->tensors) {
-    if (!files_.back()->in_memory() && tensor.name != part_of_config) continue;
-    tensor.bytes = files_.back()->view(tensor.file_offset, tensor.size_bytes());
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    if (!sources[i]->in_memory() && tensors[i].name != part_of_config) continue;
+    tensors[i].bytes = sources[i]->view(tensors[i].file_offset, tensors[i].size_bytes());
   }
   config_ = llama_config(*gguf_);
-  for (const EncodedTensor& tensor : gguf_->tensors) {
-    if (tensor.name == part_of_config) continue;  // is "rope_scaling" in the config
-    EncodedTensor renamed = tensor;
-    renamed.name = huggingface_tensor_name(tensor.name);
-    add(std::move(renamed), *files_.back());
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    if (tensors[i].name == part_of_config) continue;  // is "rope_scaling" in the config
+    EncodedTensor renamed = tensors[i];
+    renamed.name = huggingface_tensor_name(renamed.name);
+    add(std::move(renamed), *sources[i]);
   }
 }
 

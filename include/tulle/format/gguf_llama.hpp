@@ -116,11 +116,6 @@ inline Json llama_config(const GgufFile& file) {
     fail(ErrorCode::unsupported, file.where, ": GGUF architecture ", detail::quoted_name(architecture),
          " is not known; known is \"llama\"");
   }
-  const Json parts = gguf_number(file, "split.count", true);
-  if (!parts.is_null() && parts > 1) {
-    fail(ErrorCode::unsupported, file.where, " is one of ", parts.get<std::uint64_t>(),
-         " parts; join them with llama-gguf-split --merge");
-  }
   const Json experts = gguf_number(file, "llama.expert_count", true);
   if (!experts.is_null() && experts != 0) fail(ErrorCode::unsupported, file.where, " is a mixture of experts");
 

@@ -14,6 +14,7 @@
 #include <tulle/core/error.hpp>
 #include <tulle/core/input_file.hpp>
 #include <tulle/core/json.hpp>
+#include <tulle/format/gguf_part_name.hpp>
 #include <tulle/format/json_file.hpp>
 #include <tulle/format/model_path.hpp>
 #include <tulle/format/quoted_name.hpp>
@@ -30,7 +31,8 @@ class ModelFiles {
   /// Errors: not_found, io.
   virtual std::shared_ptr<const InputFile> open(const std::string& name) const = 0;
 
-  /// The only .gguf file; "" when there is none. Errors: invalid_argument when there are several.
+  /// The only .gguf file, or the first part of the only model in parts; "" when there is none.
+  /// Errors: invalid_argument when there are several models.
   virtual std::string only_gguf() const = 0;
 
   /// Names a file in messages.
@@ -65,6 +67,16 @@ class DirectoryFiles final : public ModelFiles {
   std::string directory_;
 };
 
+namespace detail {
+
+/// A path to a file as the files beside it, and its name.
+inline std::pair<DirectoryFiles, std::string> split_path(const std::string& path) {
+  const std::filesystem::path parts(path);
+  return {DirectoryFiles(parts.parent_path().string()), parts.filename().string()};
+}
+
+}  // namespace detail
+
 /// Files that are read by functions of the caller.
 class GivenFiles final : public ModelFiles {
  public:
@@ -95,13 +107,13 @@ class GivenFiles final : public ModelFiles {
   }
   std::string only_gguf() const override {
     if (files_.size() == 1) return files_.front().name;  // what is downloaded may be called anything
-    std::string only;
+    std::vector<std::string> names;
     for (const File& file : files_) {
-      if (!file.name.ends_with(".gguf")) continue;
-      if (!only.empty()) fail(ErrorCode::invalid_argument, "several .gguf files were given; give one of them");
-      only = file.name;
+      if (file.name.ends_with(".gguf")) names.push_back(file.name);
     }
-    return only;
+    const auto only = detail::only_gguf_model(names);
+    if (!only) fail(ErrorCode::invalid_argument, "several .gguf files were given; give one of them");
+    return *only;
   }
   std::string path(const std::string& name) const override { return name; }
   std::string where() const override { return "the files that were given"; }

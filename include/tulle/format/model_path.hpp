@@ -5,15 +5,19 @@
 #include <cerrno>
 #include <cstdio>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <vector>
 
 #include <tulle/core/error.hpp>
+#include <tulle/format/gguf_part_name.hpp>
 
 namespace tulle::detail {
 
-/// Where a model lies: a GGUF file, or (where that is empty) a directory in Hugging Face's layout.
+/// Where a model lies: a GGUF file (the first of its parts), or (where that is empty) a directory in Hugging Face's
+/// layout.
 struct ModelPath {
   std::string gguf_file;
   std::string directory;
@@ -55,20 +59,20 @@ inline bool is_gguf_file(const std::string& path) {
   return std::string_view(magic, count) == "GGUF";
 }
 
-/// The only .gguf file of a directory; "" when there is none. Errors: invalid_argument when there are several.
+/// The only .gguf file of a directory, or the first part of the only model in parts; "" when there is none.
+/// Errors: invalid_argument when there are several models.
 inline std::string only_gguf_file(const std::string& directory) {
-  std::string only;
+  std::vector<std::string> names;
   std::error_code error;
   std::filesystem::directory_iterator entry(directory, error);
   for (; !error && entry != std::filesystem::directory_iterator(); entry.increment(error)) {
     if (entry->path().extension() != ".gguf" || !is_file(entry->path().string())) continue;
-    if (!only.empty()) {
-      fail(ErrorCode::invalid_argument, directory, " holds several .gguf files; give the path of one of them");
-    }
-    only = entry->path().string();
+    names.push_back(entry->path().filename().string());
   }
   if (error) fail(ErrorCode::io, "cannot list ", directory, ": ", error.message());
-  return only;
+  const std::optional<std::string> only = only_gguf_model(names);
+  if (!only) fail(ErrorCode::invalid_argument, directory, " holds several .gguf files; give the path of one of them");
+  return only->empty() ? "" : join_path(directory, *only);
 }
 
 /// Whether a directory has weights in Hugging Face's layout, of a form that is read or not.

@@ -2,12 +2,10 @@
 /// \file Tokenizers and chat templates, found beside a model or alone (L3).
 #pragma once
 
-#include <filesystem>
 #include <memory>
 #include <span>
 #include <string>
 #include <string_view>
-#include <utility>
 
 #include <tulle/core/error.hpp>
 #include <tulle/core/input_file.hpp>
@@ -100,12 +98,6 @@ auto from_gguf_file(const ModelFiles& files, const std::string& name, Make&& mak
 
 inline std::shared_ptr<const Tokenizer> tokenizer_from_gguf_file(const ModelFiles& files, const std::string& name) {
   return from_gguf_file(files, name, [](const GgufFile& file) { return tokenizer_from_gguf(file); });
-}
-
-/// A path to a file as the files beside it, and its name.
-inline std::pair<DirectoryFiles, std::string> split_path(const std::string& path) {
-  const std::filesystem::path parts(path);
-  return {DirectoryFiles(parts.parent_path().string()), parts.filename().string()};
 }
 
 /// "chat_template" of tokenizer_config.json: a string, or a list of {"name", "template"}, of which "default" is taken.

@@ -21,7 +21,9 @@ inline constexpr float banned = -std::numeric_limits<float>::infinity();
 inline constexpr double probability_rounding = 0x1p-24;
 
 /// Whether a token can be chosen by its logit: neither -inf nor NaN.
-constexpr bool eligible(float logit) noexcept { return logit > banned; }
+constexpr bool eligible(float logit) noexcept {
+  return logit > banned;
+}
 
 /// The largest eligible logit; `banned` when there is none.
 inline float largest_logit(std::span<const float> logits) noexcept {
@@ -39,7 +41,14 @@ inline float largest_logit(std::span<const float> logits) noexcept {
 }
 
 /// logit - largest, and 0 for the largest itself also when it is +inf.
-inline float below_largest(float logit, float largest) noexcept { return logit == largest ? 0.0f : logit - largest; }
+inline float below_largest(float logit, float largest) noexcept {
+  return logit == largest ? 0.0f : logit - largest;
+}
+
+/// Bans every token whose logit is less than `least`; NaN stays.
+inline void ban_below(std::span<float> logits, float least) noexcept {
+  for (float& logit : logits) logit = logit < least ? banned : logit;
+}
 
 /// The choice when no token is eligible: the lowest id that is not banned (its logit is NaN), or 0.
 inline Token fallback_token(std::span<const float> logits) noexcept {

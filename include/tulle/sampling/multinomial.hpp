@@ -2,28 +2,36 @@
 /// \file A token drawn by its probability (L2).
 #pragma once
 
+#include <bit>
 #include <cstddef>
+#include <cstdint>
 #include <span>
 
 #include <tulle/core/rng.hpp>
 #include <tulle/core/types.hpp>
 #include <tulle/sampling/logits.hpp>
+#include <tulle/sampling/row_blocks.hpp>
 #include <tulle/sampling/sampler.hpp>
 #include <tulle/sampling/weight_blocks.hpp>
+#include <tulle/tensor/simd.hpp>
 
 namespace tulle {
 
 /// Draws an id with probability weights[id] / total, by inversion of the cumulative sum in order of ids.
 /// Requires: finite weights >= 0; `total`, above 0, is their sum in order of ids; `random` in [0, 1).
-inline Token draw(std::span<const float> weights, double total, double random) noexcept {
+template <class Batch = DefaultBatch>
+Token draw(std::span<const float> weights, double total, double random) noexcept {
   const double target = random * total;
   double sum = 0;
   std::size_t last = 0;
-  for (std::size_t token = 0; token < weights.size(); ++token) {
-    if (!(weights[token] > 0)) continue;
-    last = token;
-    sum += weights[token];
-    if (sum > target) break;
+  for (std::size_t begin = 0; begin < weights.size(); begin += detail::RowBlock<Batch>::size) {
+    const detail::RowBlock<Batch> block(weights, begin);
+    std::uint64_t left = block.mask([](Batch weight) { return weight > Batch(0.0f); });
+    for (; left != 0; left &= left - 1) {
+      last = begin + static_cast<std::size_t>(std::countr_zero(left));
+      sum += weights[last];
+      if (sum > target) return static_cast<Token>(last);
+    }
   }
   return static_cast<Token>(last);
 }

@@ -16,6 +16,11 @@ constexpr std::uint32_t ordered_bits(float value) noexcept {
   return bits ^ (flips | 0x80000000u);
 }
 
+/// The float of an `ordered_bits`.
+constexpr float ordered_value(std::uint32_t bits) noexcept {
+  return std::bit_cast<float>(bits >> 31 != 0 ? bits ^ 0x80000000u : ~bits);
+}
+
 /// Where a running sum met its condition.
 struct Threshold {
   std::uint32_t key = 0;   ///< of the element that met it

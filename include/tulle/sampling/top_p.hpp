@@ -2,15 +2,17 @@
 /// \file Top-p: the smallest set of most probable tokens that holds a mass of p (L2).
 #pragma once
 
+#include <array>
 #include <cstddef>
-#include <cstdint>
 #include <span>
 
 #include <tulle/core/error.hpp>
 #include <tulle/sampling/logits.hpp>
+#include <tulle/sampling/row_blocks.hpp>
 #include <tulle/sampling/sampler.hpp>
 #include <tulle/sampling/selection.hpp>
 #include <tulle/sampling/weight_blocks.hpp>
+#include <tulle/sampling/weight_slice.hpp>
 
 namespace tulle {
 
@@ -30,37 +32,38 @@ class TopP {
   void apply(std::span<float> logits, const SamplingContext&) const noexcept {
     const float largest = detail::largest_logit(logits);
     if (neutral() || !detail::eligible(largest)) return;
-    const double limit = 1.0 - p_ + detail::probability_rounding;
-    const auto stays = [limit](double sum, double total) { return sum > limit * total; };
-    const auto found = detail::find_threshold(
-        logits.size(), [&](std::size_t token) { return detail::ordered_bits(logits[token]); },
-        detail::WeightBlocks<>(logits, largest), stays);
+    const double share = 1.0 - p_ + detail::probability_rounding;
+    const detail::WeightSlice slice = detail::find_weight_slice(logits, largest, share);
+    const double limit = share * slice.total_mass;
 
-    detail::WeightBlocks<> weights(logits, largest);
-    double sum = found.mass_before;
-    float* last = nullptr;  // the last banned token of the threshold's logit
-    float last_logit = 0;
-    bool some_stay = false;
-    for (std::size_t token = 0; token < logits.size(); ++token) {
-      float& logit = logits[token];
-      if (!detail::eligible(logit)) continue;
-      const std::uint32_t key = detail::ordered_bits(logit);
-      bool keep = key > found.key;
-      if (key == found.key) {
-        sum += weights(token);
-        keep = stays(sum, found.total_mass);
-        if (!keep) {
-          last = &logit;
-          last_logit = logit;
-        }
-      }
-      some_stay = some_stay || keep;
-      if (!keep) logit = detail::banned;
-    }
-    if (!some_stay && last != nullptr) *last = last_logit;
+    std::array<float, 2048> room;
+    const auto few = detail::copy_few(logits, room, [&slice](auto batch) { return slice.holds(batch); });
+    const double before = few.data() == room.data() ? slice.mass_before : 0;  // else `few` is the row
+    detail::WeightBlocks<> weights(few, largest);
+    const auto found = detail::find_threshold(
+        few.size(), [&](std::size_t index) { return detail::ordered_bits(few[index]); }, weights,
+        [=](double sum, double) { return before + sum > limit; });
+    const float least = detail::ordered_value(found.key);
+    detail::ban_below(logits, least);
+    ban_ties(logits, least, largest, before + found.mass_before, limit);
   }
 
  private:
+  /// Bans the first of the tokens whose logit is `least`, as many as have a sum of up to `limit` with those below them.
+  static void ban_ties(std::span<float> logits, float least, float largest, double sum, double limit) noexcept {
+    const double weight = detail::WeightBlocks<>(std::span<const float>(&least, 1), largest)(0);
+    if (sum + weight > limit) return;
+    float* last = nullptr;
+    for (float& logit : logits) {
+      if (logit != least) continue;
+      if (last != nullptr) *last = detail::banned;
+      sum += weight;
+      if (sum > limit) return;
+      last = &logit;
+    }
+    if (last != nullptr && least < largest) *last = detail::banned;
+  }
+
   float p_;
 };
 

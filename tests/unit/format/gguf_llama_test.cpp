@@ -105,8 +105,6 @@ TEST_CASE("what is no plain llama is refused", "[format][gguf_llama]") {
   CHECK(code_of(GgufBuilder().text("general.architecture", "mamba")) == ErrorCode::unsupported);
   CHECK(code_of(GgufBuilder().u32("general.architecture", 1)) == ErrorCode::malformed);
   CHECK(code_of(GgufBuilder().text("general.architecture", "llama")) == ErrorCode::malformed);
-  CHECK(code_of(tiny_llama_gguf().value<std::uint16_t>("split.count", 2, 2)) == ErrorCode::unsupported);
-  CHECK(code_of(tiny_llama_gguf().value<std::uint16_t>("split.count", 2, 1)) == std::nullopt);
   CHECK(code_of(tiny_llama_gguf().u32("llama.expert_count", 8)) == ErrorCode::unsupported);
   CHECK(code_of(tiny_llama_gguf().u32("llama.rope.dimension_count", 1)) == ErrorCode::unsupported);
   CHECK(code_of(tiny_llama_gguf().text("llama.rope.freq_base", "x")) == ErrorCode::malformed);

@@ -19,6 +19,7 @@ TEST_CASE("ordered bits have the order of floats", "[sampling][selection]") {
     CHECK(ordered_bits(ascending[index - 1]) < ordered_bits(ascending[index]));
   }
   CHECK(ordered_bits(-0.0f) == ordered_bits(0.0f));
+  for (const float value : ascending) CHECK(ordered_value(ordered_bits(value)) == value);
 }
 
 TEST_CASE("the threshold is the one that sorting and summing finds", "[sampling][selection]") {

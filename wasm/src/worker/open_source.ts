@@ -88,7 +88,7 @@ export class SourceOpener {
       case 'directory_url':
         return this.#directory(source.url);
       case 'pieces':
-        return [joinedFile(source.pieces[0]!.name, await this.#all(source.pieces))];
+        return assembled(await this.#all(source.pieces));
     }
   }
 
@@ -168,6 +168,23 @@ export class SourceOpener {
       this.#signal.throwIfAborted();
     });
   }
+}
+
+/** The one file that pieces make; or, where each is a GGUF file, all of them: parts of a model, which need names. */
+function assembled(pieces: readonly OpenFile[]): readonly OpenFile[] {
+  if (!pieces.every(isGguf)) return [joinedFile(pieces[0]!.name, pieces)];
+  if (pieces.every(({ name }) => /-\d{5}-of-\d{5}\.gguf$/.test(name))) return pieces;
+  const digits = (number: number) => String(number).padStart(5, '0');
+  return pieces.map((piece, index) => ({
+    ...piece,
+    name: `model-${digits(index + 1)}-of-${digits(pieces.length)}.gguf`,
+  }));
+}
+
+function isGguf(file: OpenFile): boolean {
+  const magic = new Uint8Array(4);
+  if (file.size >= magic.length) file.read(magic, 0);
+  return new TextDecoder().decode(magic) === 'GGUF';
 }
 
 function shardsOf(index: OpenFile): string[] {
