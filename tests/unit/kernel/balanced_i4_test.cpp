@@ -14,10 +14,10 @@ using namespace tulle;
 
 namespace {
 
-constexpr std::size_t rows = 64, columns = 512;
+constexpr std::size_t row_count = 64, column_count = 512;
 
 testing::EncodedMatrix pruned(DType dtype, testing::Zeros zeros) {
-  return testing::pruned(testing::random_matrix(dtype, rows, columns, 6), zeros, 7);
+  return testing::pruned(testing::random_matrix(dtype, row_count, column_count, 6), zeros, 7);
 }
 
 /// Whether every row unpacks to the same values from both kernels.
@@ -25,11 +25,11 @@ template <LinearKernel A, LinearKernel B>
 bool same_values(A, B, const WeightRows& source) {
   const auto a = A::pack(source);
   const auto b = B::pack(source);
-  std::vector<float> of_a(columns), of_b(columns);
-  for (std::size_t row = 0; row < rows; ++row) {
+  std::vector<float> of_a(column_count), of_b(column_count);
+  for (std::size_t row = 0; row < row_count; ++row) {
     A::unpack_row(a, row, of_a.data());
     B::unpack_row(b, row, of_b.data());
-    for (std::size_t column = 0; column < columns; ++column) {
+    for (std::size_t column = 0; column < column_count; ++column) {
       if (of_a[column] != of_b[column]) return false;
     }
   }
@@ -39,10 +39,10 @@ bool same_values(A, B, const WeightRows& source) {
 }  // namespace
 
 TEST_CASE("balanced int4 takes 3/8 or 1/4 of a byte a weight, and a scale per 32 columns", "[kernel][balanced_i4]") {
-  constexpr std::size_t scales = rows * columns / 32 * 2;
-  CHECK(TwoOfFourI4::pack(pruned(DType::q4_0, {2, 4}).rows).size_bytes() == rows * columns * 3 / 8 + scales);
-  CHECK(EightOfSixteenI4::pack(pruned(DType::q4_0, {8, 16, 4}).rows).size_bytes() == rows * columns * 3 / 8 + scales);
-  CHECK(FourOfSixteenI4::pack(pruned(DType::q4_0, {4, 16}).rows).size_bytes() == rows * columns / 4 + scales);
+  constexpr std::size_t weights = row_count * column_count, scales = weights / 32 * 2;
+  CHECK(TwoOfFourI4::pack(pruned(DType::q4_0, {2, 4}).rows).size_bytes() == weights * 3 / 8 + scales);
+  CHECK(EightOfSixteenI4::pack(pruned(DType::q4_0, {8, 16, 4}).rows).size_bytes() == weights * 3 / 8 + scales);
+  CHECK(FourOfSixteenI4::pack(pruned(DType::q4_0, {4, 16}).rows).size_bytes() == weights / 4 + scales);
 }
 
 TEST_CASE("balanced int4 keeps Q4_0 and quantizes the rest as dense int4 does", "[kernel][balanced_i4]") {

@@ -13,7 +13,6 @@
 #if defined(TULLE_X86)
 
 using namespace tulle;
-using detail::block_codes;
 using detail::SignedPanels;
 
 namespace {
@@ -30,7 +29,7 @@ TULLE_TARGET_AVX2 std::array<std::int32_t, panel_rows> products(const std::uint8
   return sums;
 }
 
-void check(const std::array<std::int8_t, block_codes>& codes, const std::array<std::int8_t, 16>& x) {
+void check(const std::array<std::int8_t, detail::block_codes>& codes, const std::array<std::int8_t, 16>& x) {
   alignas(64) std::uint8_t block[SignedPanels::block_bytes];
   SignedPanels::write(codes.data(), block);
   const auto sums = products(block, x.data());
@@ -47,7 +46,7 @@ TEST_CASE("magnitudes and signs apart give the exact products", "[kernel][signed
   if (!machine_has(InstructionSet::avx2)) SKIP("this machine has no AVX2");
   testing::Numbers numbers(4);
   for (int round = 0; round < 100; ++round) {
-    std::array<std::int8_t, block_codes> codes;
+    std::array<std::int8_t, detail::block_codes> codes;
     for (std::int8_t& code : codes) code = static_cast<std::int8_t>(numbers.bits());
     std::array<std::int8_t, 16> x;
     for (std::int8_t& value : x) value = static_cast<std::int8_t>(static_cast<int>(numbers.below(255)) - 127);
@@ -59,7 +58,7 @@ TEST_CASE("the largest products of either sign do not saturate", "[kernel][signe
   if (!machine_has(InstructionSet::avx2)) SKIP("this machine has no AVX2");
   for (const int w : {-128, -127, -1, 0, 1, 127}) {
     for (const int value : {-127, -1, 0, 1, 127}) {
-      std::array<std::int8_t, block_codes> codes;
+      std::array<std::int8_t, detail::block_codes> codes;
       std::array<std::int8_t, 16> x;
       codes.fill(static_cast<std::int8_t>(w));
       x.fill(static_cast<std::int8_t>(value));
