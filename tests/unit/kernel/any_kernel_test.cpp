@@ -41,7 +41,8 @@ TEST_CASE("each type of rows gets the form that keeps its values", "[kernel][any
       // Any layout of int8 holds int8 files, and the codes of Q4_0; but windows know no groups of columns.
       const bool groups = dtype != DType::i8 && kernel == "well_i8";
       const bool in_i8 = kernel.ends_with("i8") && !groups && (name.ends_with("i8") || dtype == DType::q4_0);
-      const bool keeps = kernel == "auto" || kernel == "dense_f32" || kernel == name || in_i8;
+      const bool in_i4 = kernel.ends_with("i4") && kernel != "well_i4" && dtype == DType::q4_0;
+      const bool keeps = kernel == "auto" || kernel == "dense_f32" || kernel == name || in_i8 || in_i4;
       CHECK(AnyKernel::keeps_values(dtype, {.kernel = choice}) == keeps);
     }
     CHECK(weights.kernel_name() == name);
