@@ -149,7 +149,7 @@ struct AnyKernel {
     if (choice == KernelChoice::automatic) {
       choice = source.uniform(dtype) ? lossless_kernel(dtype) : KernelChoice::dense_f32;
     }
-    if (choice == KernelChoice::i8) choice = fastest_i8(measure_i8(source), active_instruction_set());
+    if (choice == KernelChoice::i8) choice = fastest_i8(measure_i8(source, options.pool), active_instruction_set());
     Weights weights;
     switch (choice) {
       case KernelChoice::dense_f16: weights.form_ = DenseF16::pack(source, options); break;

@@ -7,8 +7,11 @@
 #include <cstdint>
 #include <vector>
 
-#include <tulle/kernel/balanced_i8.hpp>
-#include <tulle/kernel/i8_weights.hpp>
+#include <tulle/kernel/balanced_patterns.hpp>
+#include <tulle/kernel/i8_blocks.hpp>
+#include <tulle/kernel/i8_rows.hpp>
+#include <tulle/kernel/nonzeros.hpp>
+#include <tulle/kernel/panel_work.hpp>
 #include <tulle/tensor/isa.hpp>
 
 namespace tulle {
@@ -20,35 +23,77 @@ struct I8Structure {
   bool two_of_four = false, four_of_sixteen = false, eight_of_sixteen = false, any_eight_of_sixteen = false;
 };
 
-/// Looks at every code, but gives up after 4 panels with hardly a zero: pruning leaves no part of a matrix out.
-inline I8Structure measure_i8(const WeightRows& source) {
-  constexpr std::size_t first_codes_panels = 4;
-  constexpr double dense_share = 0.9;
-  I8Rows rows(source);
-  I8Structure structure{0, rows.group() == 0, true, true, true, true};
-  std::size_t panels = 0, codes_seen = 0, nonzeros = 0;
-  const auto keep = [](bool& flag, bool fits) { flag = flag && fits; };
-  detail::for_each_i8_panel(rows, [&](const std::vector<std::int8_t>& codes, const std::vector<float>&) {
-    const std::size_t real_rows = std::min(panel_rows, rows.rows() - panels * panel_rows);
-    nonzeros += codes.size() - static_cast<std::size_t>(std::count(codes.begin(), codes.end(), std::int8_t{0}));
-    codes_seen += real_rows * rows.columns();
-    for (std::size_t at = 0; at < codes.size(); at += detail::block_codes) {
-      const std::int8_t* block = &codes[at];
-      if (structure.two_of_four) keep(structure.two_of_four, detail::BalancedPanels<detail::TwoOfFour>::fits(block));
-      if (structure.four_of_sixteen) {
-        keep(structure.four_of_sixteen, detail::BalancedPanels<detail::FourOfSixteen>::fits(block));
-      }
-      if (structure.eight_of_sixteen) {
-        keep(structure.eight_of_sixteen, detail::BalancedPanels<detail::EightOfSixteen>::fits(block));
-      }
-      if (structure.any_eight_of_sixteen) {
-        keep(structure.any_eight_of_sixteen, detail::BalancedPanels<detail::AnyEightOfSixteen>::fits(block));
-      }
+namespace detail {
+
+/// What was seen of a matrix so far.
+struct I8Sight {
+  std::size_t codes = 0, nonzeros = 0;
+  bool two_of_four = true, four_of_sixteen = true, eight_of_sixteen = true, any_eight_of_sixteen = true;
+
+  void look_at(const std::int8_t* block) noexcept {
+    const unsigned mask = nonzero_mask_16(block);
+    nonzeros += count_set_bits(mask);
+    two_of_four = two_of_four && TwoOfFour::fits(mask);
+    four_of_sixteen = four_of_sixteen && FourOfSixteen::fits(mask);
+    any_eight_of_sixteen = any_eight_of_sixteen && AnyEightOfSixteen::fits(mask);
+    eight_of_sixteen = eight_of_sixteen && EightOfSixteen::fits(mask);
+  }
+  void add(const I8Sight& other) noexcept {
+    codes += other.codes;
+    nonzeros += other.nonzeros;
+    two_of_four = two_of_four && other.two_of_four;
+    four_of_sixteen = four_of_sixteen && other.four_of_sixteen;
+    any_eight_of_sixteen = any_eight_of_sixteen && other.any_eight_of_sixteen;
+    eight_of_sixteen = eight_of_sixteen && other.eight_of_sixteen;
+  }
+  double nonzero_share() const noexcept {
+    return codes == 0 ? 1 : static_cast<double>(nonzeros) / static_cast<double>(codes);
+  }
+};
+
+/// Looks at a matrix panel by panel. Not thread-safe: one for each thread.
+class I8Probe {
+ public:
+  explicit I8Probe(const WeightRows& source)
+      : rows_(source), codes_(round_up(source.columns(), block_columns)), scales_(rows_.scales_per_row()) {}
+
+  void look_at_panel(std::size_t panel) noexcept {
+    I8Sight sight;  // not a member, so that no two threads write to one cache line all the time
+    const std::size_t end = std::min((panel + 1) * panel_rows, rows_.rows());
+    for (std::size_t row = panel * panel_rows; row < end; ++row) {
+      rows_.read(row, codes_.data(), scales_.data());
+      sight.codes += rows_.columns();
+      for (std::size_t begin = 0; begin < codes_.size(); begin += block_columns) sight.look_at(&codes_[begin]);
     }
-    return ++panels != first_codes_panels || static_cast<double>(nonzeros) < dense_share * static_cast<double>(codes_seen);
-  });
-  structure.nonzero_share = codes_seen == 0 ? 1 : static_cast<double>(nonzeros) / static_cast<double>(codes_seen);
-  return structure;
+    sight_.add(sight);
+  }
+
+  const I8Sight& sight() const noexcept { return sight_; }
+
+ private:
+  I8Sight sight_;
+  I8Rows rows_;
+  std::vector<std::int8_t> codes_;
+  std::vector<float> scales_;
+};
+
+}  // namespace detail
+
+/// Looks at every code, but gives up after 4 panels with hardly a zero: pruning leaves no part of a matrix out.
+inline I8Structure measure_i8(const WeightRows& source, ThreadPool* pool = nullptr) {
+  constexpr std::size_t first_panels = 4;
+  constexpr double dense_share = 0.9;
+  const std::size_t panels = round_up(source.rows(), panel_rows) / panel_rows;
+  std::vector<detail::I8Probe> probes(detail::panel_parts(pool), detail::I8Probe(source));
+  for (std::size_t panel = 0; panel < std::min(first_panels, panels); ++panel) probes[0].look_at_panel(panel);
+  if (probes[0].sight().nonzero_share() < dense_share) {
+    detail::for_each_panel(pool, first_panels, panels,
+                           [&](std::size_t part, std::size_t panel) { probes[part].look_at_panel(panel); });
+  }
+  detail::I8Sight sight;
+  for (const detail::I8Probe& probe : probes) sight.add(probe.sight());
+  return {sight.nonzero_share(), I8Rows(source).group() == 0, sight.two_of_four,
+          sight.four_of_sixteen, sight.eight_of_sixteen,      sight.any_eight_of_sixteen};
 }
 
 /// The layout that decodes fastest, never one that loses to dense weights (measured by bench/kernels.cpp).
