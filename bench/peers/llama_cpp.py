@@ -3,11 +3,35 @@
 
 import argparse
 import json
+import sys
 
-from peers import PEERS, output_of, processor, ratio, spread, table, tulle_results, usable_cores
+import random_gguf
+from peers import PEERS, ROOT, output_of, processor, ratio, spread, table, table_row, tulle_results, usable_cores
 
 BUILDS = {"native": ("llama-native", []), "avx2": ("llama-avx2", ["--isa", "avx2"])}
+DEFAULT_MODEL = "smollm2-135m"
 PROMPT, GENERATED = 512, 128
+
+
+def model_file(model, kind, zeros="0"):
+    """Made once: the default model requantized by llama.cpp, or random weights (and zeros) in the shape of another."""
+    name = f"{model}.{kind}" if zeros == "0" else f"{model}.{kind}.{zeros.replace(':', 'of')}"
+    path = PEERS / "models" / f"{name}.gguf"
+    if path.exists():
+        return path
+    print(f"making {path.name}", file=sys.stderr)
+    path.parent.mkdir(exist_ok=True)
+    part = path.with_suffix(".part")
+    if model != DEFAULT_MODEL and kind == "Q8_0":
+        random_gguf.write(model, part, zeros)
+    else:
+        source = (
+            output_of(ROOT / "tools" / "fetch-model").decode().strip()
+            if model == DEFAULT_MODEL
+            else model_file(model, "Q8_0")
+        )
+        output_of(PEERS / "llama-native" / "bin" / "llama-quantize", "--allow-requantize", source, part, kind)
+    return part.rename(path)
 
 
 def run_llama(build, model, threads):
@@ -54,25 +78,35 @@ def main():
     parser.add_argument("--rounds", type=int, default=5, help="turns of every engine (default 5)")
     parser.add_argument("--seconds", type=float, default=1.5, help="of each turn of Tulle (default 1.5)")
     parser.add_argument("--builds", nargs="+", choices=BUILDS, default=list(BUILDS), help="default: both")
+    parser.add_argument(
+        "--model",
+        choices=[DEFAULT_MODEL, *random_gguf.SHAPES],
+        default=DEFAULT_MODEL,
+        help="all but the first have random weights, for speed only (default %(default)s)",
+    )
     parser.add_argument("--types", nargs="+", choices=["Q8_0", "Q4_0"], default=["Q8_0", "Q4_0"], help="default: both")
-    parser.add_argument("--structure", help="also the Q8_0 file pruned in memory, for speed only: 2:4, 8:16-gap4, 4:16")
+    parser.add_argument("--structure", help="also the Q8_0 model pruned, for speed only: 2:4, 8:16-gap4, 4:16")
     options = parser.parse_args()
 
-    rows = [
-        ["file", "build", "engine", "prefill tokens/s", "decode tokens/s", "prefill x llama.cpp", "decode x llama.cpp"]
-    ]
+    print(f"{options.model}, {processor()}, {options.threads} thread(s), {options.rounds} rounds in turns,")
+    print("median (least-most)\n")
+    heading = ["prefill tokens/s", "decode tokens/s", "prefill x llama.cpp", "decode x llama.cpp"]
+    print(table([["file", "build", "engine", *heading]]), flush=True)
     for build in options.builds:
         folder, isa = BUILDS[build]
         for kind in options.types:
-            model = PEERS / "models" / f"{kind}.gguf"
+            model = model_file(options.model, kind)
             engines = {
                 "llama.cpp": lambda: run_llama(folder, model, options.threads),
                 "tulle": lambda: run_tulle(model, options.threads, isa, options.seconds),
             }
             if kind == "Q8_0" and options.structure:
-                pruned = [*isa, "--structure", options.structure]
+                if options.model == DEFAULT_MODEL:
+                    pruned, flags = model, [*isa, "--structure", options.structure]
+                else:  # whose zeros may be anywhere: pruning takes minutes
+                    pruned, flags = model_file(options.model, kind, options.structure), isa
                 engines[f"tulle, pruned {options.structure}"] = lambda: run_tulle(
-                    model, options.threads, pruned, options.seconds
+                    pruned, options.threads, flags, options.seconds
                 )
             speeds = {name: [] for name in engines}
             for _ in range(options.rounds):
@@ -81,19 +115,8 @@ def main():
             theirs = list(zip(*speeds["llama.cpp"]))
             for name, measured in speeds.items():
                 prefill, decode = zip(*measured)
-                rows.append(
-                    [
-                        kind,
-                        build,
-                        name,
-                        spread(prefill),
-                        spread(decode),
-                        ratio(prefill, theirs[0]),
-                        ratio(decode, theirs[1]),
-                    ]
-                )
-    print(f"{processor()}, {options.threads} thread(s), {options.rounds} rounds in turns, median (least-most)\n")
-    print(table(rows))
+                ratios = [ratio(prefill, theirs[0]), ratio(decode, theirs[1])]
+                print(table_row([kind, build, name, spread(prefill), spread(decode), *ratios]), flush=True)
 
 
 if __name__ == "__main__":

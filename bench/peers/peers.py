@@ -42,8 +42,12 @@ def ratio(values, others):
     return f"{statistics.median(value / other for value, other in zip(values, others)):.2f}"
 
 
+def table_row(row):
+    return "| " + " | ".join(row) + " |"
+
+
 def table(rows):
     """The first row is the heading."""
-    lines = ["| " + " | ".join(row) + " |" for row in rows]
+    lines = list(map(table_row, rows))
     lines.insert(1, "|" + "---|" * len(rows[0]))
     return "\n".join(lines)

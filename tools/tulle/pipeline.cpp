@@ -27,7 +27,7 @@ std::shared_ptr<const tulle::Model<tulle::AnyKernel>> load_model(const tulle::Ch
   tulle::PackOptions pack;
   pack.kernel = tulle::kernel_choice(flags.kernel);
   ProgressBar bar;
-  return tulle::Model<tulle::AnyKernel>::load(checkpoint, pack, bar.progress());
+  return tulle::Model<tulle::AnyKernel>::load(checkpoint, pack, bar.progress(), flags.engine.threads);
 }
 
 std::shared_ptr<const tulle::Model<tulle::AnyKernel>> load_model(const tulle::TensorSource& source,

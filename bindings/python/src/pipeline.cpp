@@ -62,7 +62,7 @@ Pipeline::Pipeline(const std::string& arguments) {
   pack.kernel = kernel_choice(construction.options.kernel);
   const nb::gil_scoped_release release;
   const Progress progress = [](std::string_view, double) { check_signals(); };
-  auto model = Model<AnyKernel>::load(path, pack, progress);
+  auto model = Model<AnyKernel>::load(path, pack, progress, construction.options.engine.threads);
   tokenizer_ = load_tokenizer_if_any(path);
   chat_template_ = load_chat_template(path);
   defaults_ = construction.defaults;

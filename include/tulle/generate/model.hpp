@@ -20,20 +20,22 @@ namespace tulle {
 template <LinearKernel Kernel>
 class Model {
  public:
-  /// Opens a Hugging Face directory or a GGUF file and packs its weights for `Kernel`.
-  /// Errors: those of `Checkpoint::open`, `describe_model` and `load_weights`.
-  [[gnu::noinline]] static std::shared_ptr<const Model> load(const std::string& path, const PackOptions& pack = {}, Progress progress = {}) {
-    return load(*Checkpoint::open(path), pack, std::move(progress));
+  /// Opens a Hugging Face directory or a GGUF file and packs its weights for `Kernel`, on `threads` as `LoadOptions`
+  /// says. Errors: those of `Checkpoint::open`, `describe_model` and `load_weights`.
+  [[gnu::noinline]] static std::shared_ptr<const Model> load(const std::string& path, const PackOptions& pack = {},
+                                                             Progress progress = {}, std::size_t threads = 0) {
+    return load(*Checkpoint::open(path), pack, std::move(progress), threads);
   }
 
-  [[gnu::noinline]] static std::shared_ptr<const Model> load(const Checkpoint& checkpoint, const PackOptions& pack = {}, Progress progress = {}) {
+  [[gnu::noinline]] static std::shared_ptr<const Model> load(const Checkpoint& checkpoint, const PackOptions& pack = {},
+                                                             Progress progress = {}, std::size_t threads = 0) {
     Architecture architecture = describe_model(checkpoint.config(), checkpoint.path());
     // A generation config says better than the config where a text ends.
     if (checkpoint.generation_config().contains("eos_token_id")) {
       architecture.eos = eos_tokens(checkpoint.generation_config(), checkpoint.path());
       architecture.validate(checkpoint.path());
     }
-    LoadOptions options{pack, checkpoint.rotary_interleaved(), std::move(progress)};
+    LoadOptions options{pack, checkpoint.rotary_interleaved(), std::move(progress), threads};
     options.pack.scale_per_input = quantizes_activations_per_token(checkpoint.config());
     return load(checkpoint, std::move(architecture), options);
   }

@@ -78,8 +78,8 @@ class TextGeneration {
  public:
   /// Loads a Hugging Face directory or a GGUF file. Errors: those of loading, with what is wrong, where, and what to do.
   explicit TextGeneration(const std::string& path, const TextGenerationOptions& options = {})
-      : TextGeneration(Model<AnyKernel>::load(path, pack_options(options), options.progress), load_tokenizer(path),
-                       load_chat_template(path), options.engine) {}
+      : TextGeneration(Model<AnyKernel>::load(path, pack_options(options), options.progress, options.engine.threads),
+                       load_tokenizer(path), load_chat_template(path), options.engine) {}
 
   /// Puts loaded parts together. `chat_template` may be empty.
   TextGeneration(std::shared_ptr<const Model<AnyKernel>> model, std::shared_ptr<const Tokenizer> tokenizer,

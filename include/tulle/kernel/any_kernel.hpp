@@ -17,6 +17,7 @@
 #include <tulle/kernel/dense_i8.hpp>
 #include <tulle/kernel/i8_choice.hpp>
 #include <tulle/kernel/linear_kernel.hpp>
+#include <tulle/kernel/row_share.hpp>
 #include <tulle/kernel/well.hpp>
 
 namespace tulle {
@@ -100,6 +101,11 @@ struct AnyKernel {
     std::size_t size_bytes() const noexcept {
       return visit([](const auto& kernel, const auto& weights) { return (void)kernel, weights.size_bytes(); });
     }
+    RowRange share(std::size_t inputs, std::size_t worker, std::size_t workers) const noexcept {
+      return visit([&](const auto& kernel, const auto& weights) {
+        return (void)kernel, row_share(weights, inputs, worker, workers);
+      });
+    }
     std::string_view kernel_name() const noexcept {
       return visit([](const auto& kernel, const auto&) { return kernel.name; });
     }
@@ -161,8 +167,8 @@ struct AnyKernel {
     if (choice == KernelChoice::automatic) {
       choice = source.uniform(dtype) ? lossless_kernel(dtype) : KernelChoice::dense_f32;
     }
-    if (choice == KernelChoice::i8) choice = fastest_i8(measure_i8(source), active_instruction_set());
-    if (choice == KernelChoice::i4) choice = fastest_i4(measure_i4(source), active_instruction_set());
+    if (choice == KernelChoice::i8) choice = fastest_i8(measure_i8(source, options.pool), active_instruction_set());
+    if (choice == KernelChoice::i4) choice = fastest_i4(measure_i4(source, options.pool), active_instruction_set());
     Weights weights;
     switch (choice) {
       case KernelChoice::dense_f16: weights.form_ = DenseF16::pack(source, options); break;

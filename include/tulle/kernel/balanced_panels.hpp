@@ -12,6 +12,7 @@
 #include <tulle/kernel/balanced_patterns.hpp>
 #include <tulle/kernel/i8_blocks.hpp>
 #include <tulle/kernel/i8_step.hpp>
+#include <tulle/kernel/nonzeros.hpp>
 #include <tulle/tensor/isa.hpp>
 
 namespace tulle::detail {
@@ -51,15 +52,14 @@ struct BalancedPanels {
   using Row = std::array<std::int8_t, block_columns>;
   static Row row_of(const std::int8_t* codes, std::size_t row) noexcept {
     Row values;
-    for (std::size_t k = 0; k < block_columns; ++k) values[k] = codes[(k / 4 * panel_rows + row) * 4 + k % 4];
+    for (std::size_t k = 0; k < block_columns; k += 4) std::memcpy(&values[k], codes + k * panel_rows + row * 4, 4);
     return values;
   }
 
   static bool fits(const std::int8_t* codes) noexcept {
     if (code_bits == 4 && std::any_of(codes, codes + block_codes, [](int code) { return code < -8 || code > 7; })) return false;
-    std::array<std::uint8_t, 4 * steps> columns;
     for (std::size_t row = 0; row < panel_rows; ++row) {
-      if (!Pattern::choose(row_of(codes, row), columns)) return false;
+      if (!Pattern::fits(nonzero_mask_16(row_of(codes, row).data()))) return false;
     }
     return true;
   }
@@ -70,16 +70,14 @@ struct BalancedPanels {
       const Row values = row_of(codes, row);
       std::array<std::uint8_t, 4 * steps> columns{};
       (void)Pattern::choose(values, columns);
-      for (std::size_t i = 0; i < columns.size(); ++i) {
-        const std::size_t s = i / 4, b = row * 4 + i % 4;
-        std::uint8_t& fields = out[fields_at(s, b / 32) + b % 32];
-        fields = static_cast<std::uint8_t>(fields | Pattern::field(columns, i) << shift(s, b / 32));
-        const auto code = static_cast<std::uint8_t>(values[columns[i]]);
-        if constexpr (code_bits == 8) {
-          out[field_bytes + 64 * s + b] = code;
-        } else {
-          std::uint8_t& pair = out[field_bytes + 32 * s + b % 32];
-          pair = static_cast<std::uint8_t>(pair | (code & 15u) << b / 32 * 4);
+      const std::size_t half = row / 8;
+      for (std::size_t s = 0; s < steps; ++s) {
+        std::uint8_t* fields = out + fields_at(s, half) + row % 8 * 4;
+        std::uint8_t* line = out + field_bytes + line_bytes * s + (code_bits == 8 ? row : row % 8) * 4;
+        for (std::size_t i = 0; i < 4; ++i) {
+          fields[i] = static_cast<std::uint8_t>(fields[i] | Pattern::field(columns, 4 * s + i) << shift(s, half));
+          const auto code = static_cast<std::uint8_t>(values[columns[4 * s + i]]);
+          line[i] = code_bits == 8 ? code : static_cast<std::uint8_t>(line[i] | (code & 15u) << half * 4);
         }
       }
     }

@@ -2,16 +2,19 @@
 /// \file Patterns of balanced zeros: which columns of a block's row are stored, and what says so (L2).
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
 
+#include <tulle/kernel/nonzeros.hpp>
 #include <tulle/tensor/x86.hpp>
 
 namespace tulle::detail {
 
 /// A pattern stores `4 * steps` of a row's 16 codes, each with a field of `field_bits`:
+/// - `fits(mask)`: whether nonzeros at the bits of `mask` keep the pattern;
 /// - `choose(values, columns)`: the columns to store, in order; false where the nonzeros do not keep the pattern;
 /// - `field(columns, i)`: what says where the i-th is; `column(fields, i)` reads it back;
 /// - `Order::order`: the same for the 8 or 16 rows of a step at once, as the order of a byte shuffle of the activations.
@@ -22,18 +25,19 @@ struct TwoOfFour {
   static constexpr std::size_t steps = 2, field_bits = 2;
   using Columns = std::array<std::uint8_t, 8>;
 
+  static bool fits(unsigned mask) noexcept {
+    const unsigned pairs = (mask & 0x5555) + (mask >> 1 & 0x5555);               // of every two columns, how many
+    return (((pairs & 0x3333) + (pairs >> 2 & 0x3333) + 0x1111) & 0x4444) == 0;  // of every four; 3 and 4 reach bit 2
+  }
   static bool choose(const std::array<std::int8_t, 16>& values, Columns& columns) noexcept {
-    for (std::size_t four = 0; four < 4; ++four) {
-      std::size_t found = 0;
-      for (std::size_t k = 4 * four; k < 4 * four + 4; ++k) {
-        if (values[k] == 0) continue;
-        if (found == 2) return false;
-        columns[2 * four + found++] = static_cast<std::uint8_t>(k);
-      }
-      // A place without a nonzero takes a column whose weight is zero.
-      for (std::size_t k = 4 * four; found < 2; ++k) {
-        if (values[k] == 0) columns[2 * four + found++] = static_cast<std::uint8_t>(k);
-      }
+    const unsigned mask = nonzero_mask_16(values.data());
+    if (!fits(mask)) return false;
+    for (unsigned four = 0; four < 4; ++four) {
+      // Nonzeros first. A place without one takes a column whose weight is zero.
+      const unsigned here = mask >> 4 * four & 15;
+      const std::uint64_t order = set_bits.places[here] | set_bits.places[here ^ 15] << 8 * set_bits.counts[here];
+      columns[2 * four] = static_cast<std::uint8_t>(4 * four + (order & 3));
+      columns[2 * four + 1] = static_cast<std::uint8_t>(4 * four + (order >> 8 & 3));
     }
     return true;
   }
@@ -59,16 +63,14 @@ struct OfSixteen {
   static constexpr std::size_t steps = Steps, field_bits = 4;
   using Columns = std::array<std::uint8_t, 4 * steps>;
 
+  static bool fits(unsigned mask) noexcept { return count_set_bits(mask) <= 4 * steps; }
   static bool choose(const std::array<std::int8_t, 16>& values, Columns& columns) noexcept {
-    std::size_t found = 0;
-    for (std::size_t k = 0; k < 16; ++k) {
-      if (values[k] == 0) continue;
-      if (found == columns.size()) return false;
-      columns[found++] = static_cast<std::uint8_t>(k);
-    }
-    for (std::size_t k = 0; found < columns.size(); ++k) {
-      if (values[k] == 0) columns[found++] = static_cast<std::uint8_t>(k);
-    }
+    const unsigned mask = nonzero_mask_16(values.data());
+    std::array<std::uint8_t, 32> order;
+    const std::size_t found = put_set_bits(mask, order.data());
+    if (found > columns.size()) return false;
+    if (found < columns.size()) (void)put_set_bits(mask ^ 0xFFFF, &order[found]);
+    std::copy_n(order.begin(), columns.size(), columns.begin());
     return true;
   }
   static unsigned field(const Columns& columns, std::size_t i) noexcept { return columns[i]; }
@@ -91,31 +93,21 @@ struct EightOfSixteen {
   static constexpr std::size_t steps = 2, field_bits = 2;
   using Columns = std::array<std::uint8_t, 8>;
 
+  static bool fits(unsigned mask) noexcept {
+    if (count_set_bits(mask) <= 6) return true;  // the 10 zeros or more have room for 2 gaps too wide at most
+    mask = filled(mask);
+    if (count_set_bits(mask) != 8) return false;
+    // A gap is too wide where four zeros side by side have a column after them.
+    const unsigned zeros = ~mask & 0xFFFF, fours = zeros & zeros >> 1 & zeros >> 2 & zeros >> 3;
+    const unsigned first = fours & (~fours + 1);
+    return first == 0 || mask < first;
+  }
   static bool choose(const std::array<std::int8_t, 16>& values, Columns& columns) noexcept {
-    std::array<bool, 16> taken{};
-    std::size_t found = 0;
-    for (std::size_t k = 0; k < 16; ++k) found += taken[k] = values[k] != 0;
-    // A gap too wide takes its last column that is near enough; then places that are left take what is free.
-    std::size_t next = 0;  // the first column after the last one taken
-    for (std::size_t k = 0; k < 16 && found <= 8; ++k) {
-      if (taken[k] || (k == next + 3 && found < 8)) {
-        found += !taken[k];
-        taken[k] = true;
-        next = k + 1;
-      }
-    }
-    for (std::size_t k = 0; k < 16 && found < 8; ++k) {
-      found += !taken[k];
-      taken[k] = true;
-    }
-    if (found != 8) return false;
-    std::size_t i = 0;
-    for (std::size_t k = 0; k < 16; ++k) {
-      if (!taken[k]) continue;
-      columns[i] = static_cast<std::uint8_t>(k);
-      if (field(columns, i) > 3) return false;
-      ++i;
-    }
+    const unsigned mask = nonzero_mask_16(values.data());
+    if (!fits(mask)) return false;
+    std::array<std::uint8_t, 16> order;
+    (void)put_set_bits(filled(mask), order.data());
+    std::copy_n(order.begin(), columns.size(), columns.begin());
     return true;
   }
   static unsigned field(const Columns& columns, std::size_t i) noexcept {
@@ -125,6 +117,25 @@ struct EightOfSixteen {
     std::size_t column = i;
     for (std::size_t k = 0; k <= i; ++k) column += fields[k];
     return column;
+  }
+
+  /// Columns of zeros added to fewer than 8: a gap too wide takes its last column that is near enough; then places that
+  /// are left take what is free.
+  static unsigned filled(unsigned mask) noexcept {
+    std::size_t found = count_set_bits(mask);
+    const auto take = [&](unsigned column) {
+      mask |= 1u << column;
+      ++found;
+    };
+    unsigned next = 0;  // the first column after the last one taken
+    for (unsigned column = 0; column < 16 && found < 8; ++column) {
+      if ((mask >> column & 1) == 0 && column == next + 3) take(column);
+      if ((mask >> column & 1) != 0) next = column + 1;
+    }
+    for (unsigned column = 0; column < 16 && found < 8; ++column) {
+      if ((mask >> column & 1) == 0) take(column);
+    }
+    return mask;
   }
 
 #if defined(TULLE_X86)

@@ -11,6 +11,7 @@
 
 #include <tulle/kernel/i8_step.hpp>
 #include <tulle/kernel/i8_weights.hpp>
+#include <tulle/kernel/nonzeros.hpp>
 
 namespace tulle {
 
@@ -54,20 +55,23 @@ struct BitmaskPanels {
   static constexpr bool expands_on_simd128 = true;
 
   static std::size_t bytes_of(const std::int8_t* codes) noexcept {
-    std::size_t bytes = mask_bytes;
-    for (std::size_t i = 0; i < block_codes; ++i) bytes += codes[i] != 0;
-    return bytes;
+    return mask_bytes + count_nonzeros(codes, block_codes);
   }
   static bool fits(const std::int8_t*) noexcept { return true; }
   static std::uint8_t* write(const std::int8_t* codes, std::uint8_t* out) noexcept {
-    std::uint8_t* values = out + mask_bytes;
-    std::memset(out, 0, mask_bytes);
-    for (std::size_t i = 0; i < block_codes; ++i) {
-      if (codes[i] == 0) continue;
-      out[i / 8] = static_cast<std::uint8_t>(out[i / 8] | 1u << i % 8);
-      *values++ = static_cast<std::uint8_t>(codes[i]);
+    std::int8_t values[block_codes];
+    std::size_t count = 0;
+    for (std::size_t i = 0; i < block_codes; i += 8) {
+      const unsigned mask = nonzero_mask_8(codes + i);
+      out[i / 8] = static_cast<std::uint8_t>(mask);
+      // No branch: every code is written, and overwritten by the next one where it was zero.
+      for (std::size_t k = 0; k < 8; ++k) {
+        values[count] = codes[i + k];
+        count += mask >> k & 1;
+      }
     }
-    return values;
+    std::memcpy(out + mask_bytes, values, count);
+    return out + mask_bytes + count;
   }
 
   class Cursor {

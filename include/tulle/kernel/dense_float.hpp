@@ -2,6 +2,7 @@
 /// \file Dense weights in f32, f16 or bf16 (L2).
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <string_view>
 #include <vector>
@@ -11,6 +12,7 @@
 #include <tulle/kernel/dense_float_loop.hpp>
 #include <tulle/kernel/float_input.hpp>
 #include <tulle/kernel/linear_kernel.hpp>
+#include <tulle/kernel/panel_work.hpp>
 #include <tulle/kernel/tiles.hpp>
 
 namespace tulle {
@@ -20,15 +22,32 @@ template <class Element>
 class DenseFloatPanels {
  public:
   DenseFloatPanels() = default;
-  DenseFloatPanels(std::size_t rows, std::size_t columns)
-      : rows_(rows), columns_(columns), panels_(checked_multiply(round_up(rows, panel_rows), columns, "a weight matrix")) {}
 
   std::size_t rows() const noexcept { return rows_; }
   std::size_t columns() const noexcept { return columns_; }
   std::size_t size_bytes() const noexcept { return panels_.size_bytes(); }
   const Element* data() const noexcept { return panels_.data(); }
 
-  Element& at(std::size_t row, std::size_t column) noexcept { return panels_[index(row, column)]; }
+  /// Every element becomes round(value).
+  template <class Round>
+  static DenseFloatPanels pack(const WeightRows& source, ThreadPool* pool, Round round) {
+    DenseFloatPanels packed(source.rows(), source.columns());
+    std::vector<std::vector<float>> values(detail::panel_parts(pool), std::vector<float>(source.columns()));
+    const std::size_t panels = round_up(source.rows(), panel_rows) / panel_rows;
+    detail::for_each_panel(pool, 0, panels, [&](std::size_t part, std::size_t panel) {
+      const std::size_t end = std::min((panel + 1) * panel_rows, source.rows());
+      for (std::size_t row = panel * panel_rows; row < end; ++row) {
+        source.decode(row, values[part].data());
+        Element* out = packed.panels_.data() + packed.index(row, 0);
+        for (const float value : values[part]) {
+          *out = round(value);
+          out += panel_rows;
+        }
+      }
+    });
+    return packed;
+  }
+
   Element at(std::size_t row, std::size_t column) const noexcept { return panels_[index(row, column)]; }
 
   template <class Isa>
@@ -39,6 +58,11 @@ class DenseFloatPanels {
   }
 
  private:
+  DenseFloatPanels(std::size_t rows, std::size_t columns)
+      : rows_(rows),
+        columns_(columns),
+        panels_(checked_multiply(round_up(rows, panel_rows), columns, "a weight matrix")) {}
+
   std::size_t index(std::size_t row, std::size_t column) const noexcept {
     return (row / panel_rows * columns_ + column) * panel_rows + row % panel_rows;
   }
@@ -78,14 +102,8 @@ struct BasicDenseF32 : DenseFloatKernel<Isa> {
 
   static constexpr bool keeps_values(DType dtype, const PackOptions&) noexcept { return is_weight_dtype(dtype); }
 
-  static Weights pack(const WeightRows& source, const PackOptions& = {}) {
-    Weights weights(source.rows(), source.columns());
-    std::vector<float> row(source.columns());
-    for (std::size_t r = 0; r < source.rows(); ++r) {
-      source.decode(r, row.data());
-      for (std::size_t column = 0; column < row.size(); ++column) weights.at(r, column) = row[column];
-    }
-    return weights;
+  static Weights pack(const WeightRows& source, const PackOptions& options = {}) {
+    return Weights::pack(source, options.pool, [](float value) { return value; });
   }
 
   static void unpack_row(const Weights& weights, std::size_t row, float* out) noexcept {
@@ -122,25 +140,15 @@ struct BasicDenseF16 : DenseFloatKernel<Isa> {
     DenseFloatPanels<BFloat16> bf16_;
   };
 
-  static Weights pack(const WeightRows& source, const PackOptions& = {}) {
+  static Weights pack(const WeightRows& source, const PackOptions& options = {}) {
     Weights weights;
     DType dtype{};
     weights.is_bf16_ = source.uniform(dtype) && dtype == DType::bf16;
     if (weights.is_bf16_) {
-      weights.bf16_ = DenseFloatPanels<BFloat16>(source.rows(), source.columns());
+      weights.bf16_ =
+          DenseFloatPanels<BFloat16>::pack(source, options.pool, [](float value) { return to_bfloat16(value); });
     } else {
-      weights.f16_ = DenseFloatPanels<Half>(source.rows(), source.columns());
-    }
-    std::vector<float> row(source.columns());
-    for (std::size_t r = 0; r < source.rows(); ++r) {
-      source.decode(r, row.data());
-      for (std::size_t column = 0; column < row.size(); ++column) {
-        if (weights.is_bf16_) {
-          weights.bf16_.at(r, column) = to_bfloat16(row[column]);
-        } else {
-          weights.f16_.at(r, column) = to_half(row[column]);
-        }
-      }
+      weights.f16_ = DenseFloatPanels<Half>::pack(source, options.pool, [](float value) { return to_half(value); });
     }
     return weights;
   }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <string_view>
 #include <vector>
 
@@ -12,6 +13,7 @@
 #include <tulle/kernel/dense_i4_loop.hpp>
 #include <tulle/kernel/i8_rows.hpp>
 #include <tulle/kernel/linear_kernel.hpp>
+#include <tulle/kernel/panel_work.hpp>
 #include <tulle/kernel/quantized_input.hpp>
 
 namespace tulle {
@@ -27,7 +29,7 @@ class DenseI4Weights {
 
   /// Q4_0 and Q4_1 rows keep codes, scales and minima. Other rows are quantized in groups of `group` columns (32, 64 or 128)
   /// the way Q4_0 is (`quantize_to_4_bits`).
-  static DenseI4Weights pack(const WeightRows& source, std::size_t group = 32);
+  static DenseI4Weights pack(const WeightRows& source, std::size_t group = 32, ThreadPool* pool = nullptr);
   void unpack_row(std::size_t row, float* out) const noexcept;
 
   template <class Isa>
@@ -65,6 +67,7 @@ class DenseI4Weights {
   void put(std::size_t row, std::size_t column, unsigned code) noexcept {
     codes_[code_index(row, column)] |= static_cast<std::uint8_t>(column % 8 < 4 ? code : code << 4);
   }
+  void copy_row(std::size_t row, const std::byte* block) noexcept;
   void quantize_row(std::size_t row, const float* values) noexcept;
 
   std::size_t rows_ = 0, columns_ = 0, padded_ = 0, group_ = 32;
@@ -82,7 +85,7 @@ struct BasicDenseI4 : QuantizedInputKernel<Isa> {
     return dtype == DType::q4_0 || dtype == DType::q4_1;
   }
   static Weights pack(const WeightRows& source, const PackOptions& options = {}) {
-    return Weights::pack(source, options.int4_group);
+    return Weights::pack(source, options.int4_group, options.pool);
   }
   static void unpack_row(const Weights& weights, std::size_t row, float* out) noexcept { weights.unpack_row(row, out); }
   static void multiply(const Weights& weights, const QuantizedInput& input, MatrixView<float> y, RowRange range) noexcept {
@@ -101,36 +104,44 @@ inline void DenseI4Weights::quantize_row(std::size_t row, const float* values) n
   }
 }
 
-inline DenseI4Weights DenseI4Weights::pack(const WeightRows& source, std::size_t group) {
+/// Blocks of Q4_0 or Q4_1: a scale, perhaps a minimum, and 16 bytes of columns i below and 16 + i above.
+inline void DenseI4Weights::copy_row(std::size_t row, const std::byte* block) noexcept {
+  const std::size_t header = minima_.size() != 0 ? 4 : 2;
+  for (std::size_t begin = 0; begin < columns_; begin += 32, block += header + 16) {
+    const std::size_t at = scale_index(row, begin);
+    scales_[at] = detail::load_unaligned<Half>(block);
+    if (minima_.size() != 0) minima_[at] = detail::load_unaligned<Half>(block + 2);
+    for (std::size_t half = 0; half < 2; ++half) {  // 8 columns of either nibble
+      constexpr std::uint32_t low = 0x0F0F0F0F;
+      const auto first = detail::load_unaligned<std::uint32_t>(block + header + 8 * half);
+      const auto second = detail::load_unaligned<std::uint32_t>(block + header + 8 * half + 4);
+      const std::uint32_t below = (first & low) | (second & low) << 4, above = (first >> 4 & low) | (second & ~low);
+      std::memcpy(&codes_[code_index(row, begin + 8 * half)], &below, sizeof below);
+      std::memcpy(&codes_[code_index(row, begin + 8 * half + 16)], &above, sizeof above);
+    }
+  }
+}
+
+inline DenseI4Weights DenseI4Weights::pack(const WeightRows& source, std::size_t group, ThreadPool* pool) {
   DType dtype{};
-  const bool uniform = source.uniform(dtype);
-  const std::size_t columns = source.columns();
-  if (uniform && (dtype == DType::q4_0 || dtype == DType::q4_1)) {
-    const bool with_minima = dtype == DType::q4_1;
-    const std::size_t header = with_minima ? 4 : 2;
-    DenseI4Weights weights(source.rows(), columns, 32, with_minima);
-    for (std::size_t row = 0; row < source.rows(); ++row) {
-      const std::byte* block = source[row].data;
-      for (std::size_t begin = 0; begin < columns; begin += 32, block += header + 16) {
-        const std::size_t at = weights.scale_index(row, begin);
-        weights.scales_[at] = detail::load_unaligned<Half>(block);
-        if (with_minima) weights.minima_[at] = detail::load_unaligned<Half>(block + 2);
-        for (std::size_t i = 0; i < 16; ++i) {
-          const auto pair = static_cast<unsigned>(block[header + i]);
-          weights.put(row, begin + i, pair & 15u);
-          weights.put(row, begin + 16 + i, pair >> 4);
-        }
+  const bool keeps_codes = source.uniform(dtype) && (dtype == DType::q4_0 || dtype == DType::q4_1);
+  if (keeps_codes) group = 32;
+  if (group != 32 && group != 64 && group != 128) fail(ErrorCode::invalid_argument, "int4 groups are 32, 64 or 128 columns, not ", group);
+  DenseI4Weights weights(source.rows(), source.columns(), group, keeps_codes && dtype == DType::q4_1);
+  const std::vector<float> row_values(keeps_codes ? 0 : source.columns());
+  std::vector<std::vector<float>> values(detail::panel_parts(pool), row_values);
+  const std::size_t panels = round_up(source.rows(), panel_rows) / panel_rows;
+  detail::for_each_panel(pool, 0, panels, [&](std::size_t part, std::size_t panel) {
+    const std::size_t end = std::min((panel + 1) * panel_rows, source.rows());
+    for (std::size_t row = panel * panel_rows; row < end; ++row) {
+      if (keeps_codes) {
+        weights.copy_row(row, source[row].data);
+      } else {
+        source.decode(row, values[part].data());
+        weights.quantize_row(row, values[part].data());
       }
     }
-    return weights;
-  }
-  if (group != 32 && group != 64 && group != 128) fail(ErrorCode::invalid_argument, "int4 groups are 32, 64 or 128 columns, not ", group);
-  DenseI4Weights weights(source.rows(), columns, group, false);
-  std::vector<float> values(columns);
-  for (std::size_t row = 0; row < source.rows(); ++row) {
-    source.decode(row, values.data());
-    weights.quantize_row(row, values.data());
-  }
+  });
   return weights;
 }
 

@@ -7,8 +7,11 @@
 #include <cstdint>
 #include <vector>
 
-#include <tulle/kernel/balanced_panels.hpp>
-#include <tulle/kernel/i8_weights.hpp>
+#include <tulle/kernel/balanced_patterns.hpp>
+#include <tulle/kernel/i8_blocks.hpp>
+#include <tulle/kernel/i8_rows.hpp>
+#include <tulle/kernel/nonzeros.hpp>
+#include <tulle/kernel/panel_work.hpp>
 #include <tulle/tensor/isa.hpp>
 
 namespace tulle {
@@ -18,43 +21,83 @@ struct I8Structure {
   double nonzero_share = 1;
   bool scale_per_row = false;  ///< and not one for each group of columns
   bool two_of_four = false, four_of_sixteen = false, eight_of_sixteen = false, any_eight_of_sixteen = false;
-
-  bool is_balanced() const noexcept { return two_of_four || four_of_sixteen || eight_of_sixteen || any_eight_of_sixteen; }
 };
 
-/// Looks at every code, but gives up after 4 panels with hardly a zero or, where only a pattern helps, without one: pruning
-/// leaves no part of a matrix out.
-inline I8Structure measure_i8(const WeightRows& source, I8Rows::Codes of = I8Rows::Codes::of_file) {
-  constexpr std::size_t first_codes_panels = 4;
-  constexpr double dense_share = 0.9;
-  I8Rows rows(source, of);
-  I8Structure structure{0, rows.group() == 0, true, true, true, true};
-  std::size_t panels = 0, codes_seen = 0, nonzeros = 0;
-  const auto keep = [](bool& flag, bool fits) { flag = flag && fits; };
-  detail::for_each_i8_panel(rows, [&](const std::vector<std::int8_t>& codes, const std::vector<float>&) {
-    const std::size_t real_rows = std::min(panel_rows, rows.rows() - panels * panel_rows);
-    nonzeros += codes.size() - static_cast<std::size_t>(std::count(codes.begin(), codes.end(), std::int8_t{0}));
-    codes_seen += real_rows * rows.columns();
-    for (std::size_t at = 0; at < codes.size(); at += detail::block_codes) {
-      const std::int8_t* block = &codes[at];
-      if (structure.two_of_four) keep(structure.two_of_four, detail::BalancedPanels<detail::TwoOfFour, 8>::fits(block));
-      if (structure.four_of_sixteen) {
-        keep(structure.four_of_sixteen, detail::BalancedPanels<detail::FourOfSixteen, 8>::fits(block));
-      }
-      if (structure.eight_of_sixteen) {
-        keep(structure.eight_of_sixteen, detail::BalancedPanels<detail::EightOfSixteen, 8>::fits(block));
-      }
-      if (structure.any_eight_of_sixteen) {
-        keep(structure.any_eight_of_sixteen, detail::BalancedPanels<detail::AnyEightOfSixteen, 8>::fits(block));
-      }
+namespace detail {
+
+/// What was seen of a matrix so far.
+struct I8Sight {
+  std::size_t codes = 0, nonzeros = 0;
+  bool two_of_four = true, four_of_sixteen = true, eight_of_sixteen = true, any_eight_of_sixteen = true;
+
+  void look_at(const std::int8_t* block) noexcept {
+    const unsigned mask = nonzero_mask_16(block);
+    nonzeros += count_set_bits(mask);
+    two_of_four = two_of_four && TwoOfFour::fits(mask);
+    four_of_sixteen = four_of_sixteen && FourOfSixteen::fits(mask);
+    any_eight_of_sixteen = any_eight_of_sixteen && AnyEightOfSixteen::fits(mask);
+    eight_of_sixteen = eight_of_sixteen && EightOfSixteen::fits(mask);
+  }
+  void add(const I8Sight& other) noexcept {
+    codes += other.codes;
+    nonzeros += other.nonzeros;
+    two_of_four = two_of_four && other.two_of_four;
+    four_of_sixteen = four_of_sixteen && other.four_of_sixteen;
+    any_eight_of_sixteen = any_eight_of_sixteen && other.any_eight_of_sixteen;
+    eight_of_sixteen = eight_of_sixteen && other.eight_of_sixteen;
+  }
+  bool is_balanced() const noexcept { return two_of_four || four_of_sixteen || eight_of_sixteen || any_eight_of_sixteen; }
+  double nonzero_share() const noexcept {
+    return codes == 0 ? 1 : static_cast<double>(nonzeros) / static_cast<double>(codes);
+  }
+};
+
+/// Looks at a matrix panel by panel. Not thread-safe: one for each thread.
+class I8Probe {
+ public:
+  I8Probe(const WeightRows& source, I8Rows::Codes of)
+      : rows_(source, of), codes_(round_up(source.columns(), block_columns)), scales_(rows_.scales_per_row()) {}
+
+  void look_at_panel(std::size_t panel) noexcept {
+    I8Sight sight;  // not a member, so that no two threads write to one cache line all the time
+    const std::size_t end = std::min((panel + 1) * panel_rows, rows_.rows());
+    for (std::size_t row = panel * panel_rows; row < end; ++row) {
+      rows_.read(row, codes_.data(), scales_.data());
+      sight.codes += rows_.columns();
+      for (std::size_t begin = 0; begin < codes_.size(); begin += block_columns) sight.look_at(&codes_[begin]);
     }
-    const bool is_sparse = of == I8Rows::Codes::of_4_bits
-                               ? structure.is_balanced()
-                               : static_cast<double>(nonzeros) < dense_share * static_cast<double>(codes_seen);
-    return ++panels != first_codes_panels || is_sparse;
-  });
-  structure.nonzero_share = codes_seen == 0 ? 1 : static_cast<double>(nonzeros) / static_cast<double>(codes_seen);
-  return structure;
+    sight_.add(sight);
+  }
+
+  const I8Sight& sight() const noexcept { return sight_; }
+
+ private:
+  I8Sight sight_;
+  I8Rows rows_;
+  std::vector<std::int8_t> codes_;
+  std::vector<float> scales_;
+};
+
+}  // namespace detail
+
+/// Looks at every code, but gives up after 4 panels with hardly a zero or, of 4-bit codes, which only a pattern helps, without
+/// one: pruning leaves no part of a matrix out.
+inline I8Structure measure_i8(const WeightRows& source, ThreadPool* pool = nullptr,
+                              I8Rows::Codes of = I8Rows::Codes::of_file) {
+  constexpr std::size_t first_panels = 4;
+  constexpr double dense_share = 0.9;
+  const std::size_t panels = round_up(source.rows(), panel_rows) / panel_rows;
+  std::vector<detail::I8Probe> probes(detail::panel_parts(pool), detail::I8Probe(source, of));
+  for (std::size_t panel = 0; panel < std::min(first_panels, panels); ++panel) probes[0].look_at_panel(panel);
+  const detail::I8Sight& first = probes[0].sight();
+  if (of == I8Rows::Codes::of_4_bits ? first.is_balanced() : first.nonzero_share() < dense_share) {
+    detail::for_each_panel(pool, first_panels, panels,
+                           [&](std::size_t part, std::size_t panel) { probes[part].look_at_panel(panel); });
+  }
+  detail::I8Sight sight;
+  for (const detail::I8Probe& probe : probes) sight.add(probe.sight());
+  return {sight.nonzero_share(), I8Rows(source, of).group() == 0, sight.two_of_four,
+          sight.four_of_sixteen, sight.eight_of_sixteen,      sight.any_eight_of_sixteen};
 }
 
 /// The layout that decodes fastest, never one that loses to dense weights (measured by bench/kernels.cpp).
@@ -82,7 +125,9 @@ constexpr KernelChoice fastest_i8(const I8Structure& structure, InstructionSet s
 }
 
 /// The same for codes of 4 bits with a scale per 32 columns.
-inline I8Structure measure_i4(const WeightRows& source) { return measure_i8(source, I8Rows::Codes::of_4_bits); }
+inline I8Structure measure_i4(const WeightRows& source, ThreadPool* pool = nullptr) {
+  return measure_i8(source, pool, I8Rows::Codes::of_4_bits);
+}
 
 constexpr KernelChoice fastest_i4(const I8Structure& structure, InstructionSet set) noexcept {
   if (set == InstructionSet::scalar) return KernelChoice::dense_i4;

@@ -15,35 +15,56 @@
 #include <tulle/kernel/i8_rows.hpp>
 #include <tulle/kernel/i8_scales.hpp>
 #include <tulle/kernel/linear_kernel.hpp>
+#include <tulle/kernel/panel_work.hpp>
 #include <tulle/kernel/quantized_input.hpp>
+#include <tulle/kernel/row_share.hpp>
 #include <tulle/kernel/signed_panels.hpp>
 
 namespace tulle {
 
 namespace detail {
 
-/// Calls visit(codes, scales) for every panel in order: its blocks as dense codes [columns padded / 4][16 rows][4], and
-/// its scales [16 rows][rows.scales_per_row()]; padding is zeros. `visit` returns whether to go on.
-template <class Visitor>
-void for_each_i8_panel(I8Rows& rows, Visitor&& visit) {
-  const std::size_t padded = round_up(rows.columns(), group_columns), per_row = rows.scales_per_row();
-  std::vector<std::int8_t> row_codes(padded), codes(padded * panel_rows);
-  std::vector<float> scales(panel_rows * per_row);
-  for (std::size_t first = 0; first < rows.rows(); first += panel_rows) {
+/// Reads a panel of a matrix: its blocks as dense codes and its scales, both padded with zeros.
+/// Not thread-safe: one for each thread.
+class I8PanelReader {
+ public:
+  explicit I8PanelReader(const WeightRows& source, I8Rows::Codes of = I8Rows::Codes::of_file)
+      : rows_(source, of),
+        padded_(round_up(source.columns(), group_columns)),
+        lines_(panel_rows * stride()),
+        codes_(panel_rows * padded_),
+        scales_(panel_rows * rows_.scales_per_row()) {}
+
+  void read(std::size_t panel) noexcept {
     for (std::size_t row = 0; row < panel_rows; ++row) {
-      if (first + row < rows.rows()) {
-        rows.read(first + row, row_codes.data(), &scales[row * per_row]);
+      const std::size_t at = panel * panel_rows + row, per_row = rows_.scales_per_row();
+      if (at < rows_.rows()) {
+        rows_.read(at, &lines_[row * stride()], &scales_[row * per_row]);
       } else {
-        std::fill(row_codes.begin(), row_codes.end(), std::int8_t{0});
-        std::fill_n(&scales[row * per_row], per_row, 0.0f);
-      }
-      for (std::size_t quad = 0; quad < padded / 4; ++quad) {
-        std::memcpy(&codes[(quad * panel_rows + row) * 4], &row_codes[quad * 4], 4);
+        std::fill_n(&lines_[row * stride()], padded_, std::int8_t{0});
+        std::fill_n(&scales_[row * per_row], per_row, 0.0f);
       }
     }
-    if (!visit(codes, scales)) return;
+    for (std::size_t column = 0; column < padded_; column += 4) {
+      for (std::size_t row = 0; row < panel_rows; ++row) {
+        std::memcpy(&codes_[column * panel_rows + row * 4], &lines_[row * stride() + column], 4);
+      }
+    }
   }
-}
+
+  const std::vector<std::int8_t>& codes() const noexcept { return codes_; }  ///< [columns padded / 4][16 rows][4]
+  const std::vector<float>& scales() const noexcept { return scales_; }      ///< [16 rows][scales of a row]
+
+ private:
+  /// Of the rows as they are read: no power of 2, so that 16 of them meet in the first cache.
+  std::size_t stride() const noexcept { return padded_ + 64; }
+
+  I8Rows rows_;
+  std::size_t padded_;
+  std::vector<std::int8_t> lines_;  // [16][stride]; behind the columns of the matrix they stay zeros
+  std::vector<std::int8_t> codes_;
+  std::vector<float> scales_;
+};
 
 }  // namespace detail
 
@@ -62,8 +83,17 @@ class I8Weights {
   /// Asks for activations with one scale per input row ("per token"), as the checkpoint says.
   void scale_per_input(bool wanted) noexcept { scale_per_input_ = wanted; }
 
+  /// Where panels differ in size a few inputs share them by bytes; expanded for many they cost the same.
+  RowRange share(std::size_t inputs, std::size_t worker, std::size_t workers) const noexcept {
+    const bool by_bytes = Layout::block_bytes == 0 && inputs <= 2 * tile_inputs;
+    return share_by_cost(rows_, worker, workers, [&](std::size_t panel) {
+      if (!by_bytes) return panel;
+      return panel < offsets_.size() ? offsets_[panel] : bytes_.size();
+    });
+  }
+
   /// Errors: unsupported when a block does not have the pattern of the layout; memory.
-  static I8Weights pack(const WeightRows& source);
+  static I8Weights pack(const WeightRows& source, ThreadPool* pool = nullptr);
   void unpack_row(std::size_t row, float* out) const noexcept;
 
   template <class Isa>
@@ -164,8 +194,9 @@ class I8Weights {
 };
 
 template <class Layout>
-I8Weights<Layout> I8Weights<Layout>::pack(const WeightRows& source) {
-  I8Rows rows(source, Layout::code_bits == 4 ? I8Rows::Codes::of_4_bits : I8Rows::Codes::of_file);
+I8Weights<Layout> I8Weights<Layout>::pack(const WeightRows& source, ThreadPool* pool) {
+  const auto of = Layout::code_bits == 4 ? I8Rows::Codes::of_4_bits : I8Rows::Codes::of_file;
+  const I8Rows rows(source, of);
   I8Weights weights;
   weights.rows_ = rows.rows();
   weights.columns_ = rows.columns();
@@ -173,35 +204,40 @@ I8Weights<Layout> I8Weights<Layout>::pack(const WeightRows& source) {
   weights.scales_ = I8Scales(rows.rows(), weights.padded_, rows.group());
   const std::size_t panels = round_up(rows.rows(), panel_rows) / panel_rows;
   std::size_t size = checked_multiply(panels, weights.panel_bytes(), "a weight matrix");
+  std::vector<detail::I8PanelReader> readers(detail::panel_parts(pool), detail::I8PanelReader(source, of));
   if constexpr (Layout::block_bytes == 0) {
-    weights.offsets_.reserve(panels);
-    detail::for_each_i8_panel(rows, [&](const std::vector<std::int8_t>& codes, const std::vector<float>&) {
-      weights.offsets_.push_back(size);
+    weights.offsets_.resize(panels);
+    detail::for_each_panel(pool, 0, panels, [&](std::size_t part, std::size_t panel) {
+      readers[part].read(panel);
+      const std::int8_t* codes = readers[part].codes().data();
+      std::size_t bytes = 0;
       for (std::size_t block = 0; block < weights.blocks(); ++block) {
-        size += Layout::bytes_of(&codes[block * detail::block_codes]);
+        bytes += Layout::bytes_of(codes + block * detail::block_codes);
       }
-      size = round_up(size, std::size_t{64});
-      return true;
+      weights.offsets_[panel] = bytes;
     });
+    for (std::size_t& offset : weights.offsets_) {  // sizes until now
+      const std::size_t panel_size = round_up(offset, std::size_t{64});
+      offset = size;
+      size += panel_size;
+    }
   }
   weights.bytes_ = AlignedBuffer<std::uint8_t>(size, Uninitialized{});
-  std::size_t index = 0;
-  detail::for_each_i8_panel(rows, [&](const std::vector<std::int8_t>& codes, const std::vector<float>& scales) {
-    std::uint8_t* out = weights.bytes_.data() + weights.panel_begin(index);
-    for (std::size_t block = 0; block < weights.blocks(); ++block) {
-      const std::int8_t* block_codes = &codes[block * detail::block_codes];
-      if (!Layout::fits(block_codes)) {
-        fail(ErrorCode::unsupported, "the weights in rows ", index * panel_rows, " to ", index * panel_rows + 15,
+  detail::for_each_panel(pool, 0, panels, [&](std::size_t part, std::size_t panel) {
+    readers[part].read(panel);
+    const std::int8_t* codes = readers[part].codes().data();
+    std::uint8_t* out = weights.bytes_.data() + weights.panel_begin(panel);
+    for (std::size_t block = 0; block < weights.blocks(); ++block, codes += detail::block_codes) {
+      if (!Layout::fits(codes)) {
+        fail(ErrorCode::unsupported, "the weights in rows ", panel * panel_rows, " to ", panel * panel_rows + 15,
              " do not have the zeros that ", Layout::name, " wants; choose another kernel, or auto");
       }
-      out = Layout::write(block_codes, out);
+      out = Layout::write(codes, out);
     }
-    const std::size_t per_row = rows.scales_per_row();
-    for (std::size_t at = 0; at < scales.size(); ++at) {
-      weights.scales_.set(index * panel_rows + at / per_row, at % per_row, scales[at]);
+    const float* scale = readers[part].scales().data();
+    for (std::size_t row = panel * panel_rows; row < (panel + 1) * panel_rows; ++row) {
+      for (std::size_t at = 0; at < rows.scales_per_row(); ++at) weights.scales_.set(row, at, *scale++);
     }
-    ++index;
-    return true;
   });
   return weights;
 }
@@ -230,7 +266,7 @@ struct I8Kernel : QuantizedInputKernel<Isa> {
     return dtype == DType::i8 || dtype == DType::q8_0 || dtype == DType::q4_0 || dtype == DType::q6_k;
   }
   static Weights pack(const WeightRows& source, const PackOptions& options = {}) {
-    Weights weights = Weights::pack(source);
+    Weights weights = Weights::pack(source, options.pool);
     weights.scale_per_input(options.scale_per_input);
     return weights;
   }

@@ -12,6 +12,8 @@
 
 namespace tulle {
 
+class ThreadPool;
+
 /// Output rows are stored and computed in panels of this many; row ranges begin and end at a multiple of it (or at the end).
 inline constexpr std::size_t panel_rows = 16;
 
@@ -42,11 +44,13 @@ struct PackOptions {
   KernelChoice kernel = KernelChoice::automatic;
   std::size_t int4_group = 32;   ///< columns that share a scale where weights are quantized to 4 bits: 32, 64 or 128
   bool scale_per_input = false;  ///< one activation scale per input row ("per token"), as some checkpoints say
+  ThreadPool* pool = nullptr;    ///< whose threads pack; null: the caller's alone. The result is the same
 };
 
 /// A weight matrix W [rows, columns] in the form that one inner loop wants, and that loop: Y = X W^T.
 ///
 /// - `pack(source, options)` makes `Weights` from encoded rows, panel by panel, never through an f32 copy of the whole.
+///   No work of the pool in `options` is under way.
 /// - `Input` holds activations X [inputs, columns] made ready once and used by every matrix that reads the same X. Its
 ///   constructor allocates for `most_inputs` x `most_columns`; nothing after it does.
 /// - `start(weights, inputs, input)` says how many inputs follow; then `prepare(weights, x, input, range)` makes ready the

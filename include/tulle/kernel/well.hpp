@@ -3,17 +3,21 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <numeric>
 #include <span>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <tulle/core/aligned_buffer.hpp>
 #include <tulle/kernel/i8_rows.hpp>
 #include <tulle/kernel/linear_kernel.hpp>
+#include <tulle/kernel/row_share.hpp>
+#include <tulle/kernel/panel_work.hpp>
 #include <tulle/kernel/well_loop.hpp>
 #include <tulle/kernel/well_panels.hpp>
 #include <tulle/kernel/wide_input.hpp>
@@ -30,13 +34,21 @@ class WellWeights {
            bundles_.size() * sizeof(std::size_t);
   }
 
+  /// By the bundles of the panels: what they cost, but where many inputs meet panels made dense.
+  RowRange share(std::size_t inputs, std::size_t worker, std::size_t workers) const noexcept {
+    return share_by_cost(rows_, worker, workers, [&](std::size_t panel) {
+      const bool many = inputs >= WideInput::many_inputs && active_instruction_set() == InstructionSet::avx2;
+      return many ? panel : bundles_[panel * spans()];
+    });
+  }
+
   /// `nibbles`: values of 4 bits, in -7 ... 7. Otherwise 8, with gaps of 2 or of 4 bits, whichever takes less memory.
   /// Errors: memory.
-  static WellWeights pack(const WeightRows& source, bool nibbles) {
-    if (nibbles) return pack_as<detail::WellNibbles>(source, Form::nibbles);
+  static WellWeights pack(const WeightRows& source, bool nibbles, ThreadPool* pool = nullptr) {
+    if (nibbles) return pack_as<detail::WellNibbles>(source, Form::nibbles, pool);
     constexpr double narrow_share = 0.44;  // from there on 2-bit gaps take less memory, in spite of more filled slots
-    return nonzero_share(source) > narrow_share ? pack_as<detail::WellNarrow>(source, Form::narrow)
-                                                : pack_as<detail::WellWide>(source, Form::wide);
+    return nonzero_share(source) > narrow_share ? pack_as<detail::WellNarrow>(source, Form::narrow, pool)
+                                                : pack_as<detail::WellWide>(source, Form::wide, pool);
   }
 
   void unpack_row(std::size_t row, float* out) const noexcept {
@@ -100,21 +112,24 @@ class WellWeights {
     }
   }
 
-  /// Calls visit(first row, codes [16][columns], scales [16]) for every panel; padding is zeros.
-  template <class Visitor>
-  static void for_each_panel(const WeightRows& source, Visitor&& visit) {
-    I8Rows rows(source, I8Rows::Codes::one_scale_per_row);
-    std::vector<std::int8_t> codes(panel_rows * rows.columns());
-    std::vector<float> scales(panel_rows);
-    for (std::size_t first = 0; first < rows.rows(); first += panel_rows) {
-      std::fill(codes.begin(), codes.end(), std::int8_t{0});
-      std::fill(scales.begin(), scales.end(), 0.0f);
-      for (std::size_t row = 0; row < std::min(panel_rows, rows.rows() - first); ++row) {
-        rows.read(first + row, &codes[row * rows.columns()], &scales[row]);
-      }
-      visit(first, codes, scales);
+  /// A panel as it is read: codes [16][columns], scales [16]; padding is zeros.
+  struct Panel {
+    explicit Panel(const WeightRows& source)
+        : rows(source, I8Rows::Codes::one_scale_per_row), codes(panel_rows * source.columns()) {}
+
+    void read(std::size_t panel) noexcept {
+      const std::size_t first = panel * panel_rows, count = std::min(panel_rows, rows.rows() - first);
+      for (std::size_t row = 0; row < count; ++row) rows.read(first + row, line(row), &scales[row]);
+      std::fill(codes.begin() + static_cast<std::ptrdiff_t>(count * rows.columns()), codes.end(), std::int8_t{0});
+      std::fill(scales.begin() + static_cast<std::ptrdiff_t>(count), scales.end(), 0.0f);
     }
-  }
+    std::int8_t* line(std::size_t row) noexcept { return codes.data() + row * rows.columns(); }
+
+    I8Rows rows;
+    std::vector<std::int8_t> codes;
+    std::array<float, panel_rows> scales{};
+    detail::WellEncoder encoder;
+  };
 
   /// Of the first rows: pruning leaves no part of a matrix out.
   static double nonzero_share(const WeightRows& source) {
@@ -136,14 +151,18 @@ class WellWeights {
     int largest = 0;
     for (const std::int8_t code : codes) largest = std::max(largest, std::abs(int{code}));
     if (largest == 0) return;
-    for (std::int8_t& code : codes) {
-      code = static_cast<std::int8_t>(std::nearbyint(7.0f * static_cast<float>(code) / static_cast<float>(largest)));
+    std::array<std::int8_t, 256> narrowed;  // [code + 128]
+    for (int code = -128; code < 128; ++code) {
+      const float exact = 7.0f * static_cast<float>(code) / static_cast<float>(largest);
+      narrowed[static_cast<std::size_t>(code + 128)] =
+          static_cast<std::int8_t>(std::nearbyint(std::clamp(exact, -8.0f, 7.0f)));
     }
+    for (std::int8_t& code : codes) code = narrowed[static_cast<std::size_t>(code + 128)];
     scale *= static_cast<float>(largest) / 7.0f;
   }
 
   template <class Layout>
-  static WellWeights pack_as(const WeightRows& source, Form form) {
+  static WellWeights pack_as(const WeightRows& source, Form form, ThreadPool* pool) {
     WellWeights weights;
     weights.form_ = form;
     weights.rows_ = source.rows();
@@ -151,32 +170,38 @@ class WellWeights {
     const std::size_t padded = round_up(source.rows(), panel_rows);
     weights.sums_ = AlignedBuffer<std::int32_t>(padded * weights.spans());
     weights.scales_ = AlignedBuffer<float>(padded);
-    weights.bundles_.push_back(0);
-    std::vector<detail::WellPanel> panels;
-    for_each_panel(source, [&](std::size_t first, std::vector<std::int8_t>& codes, std::vector<float>& scales) {
+    const std::size_t panels = padded / panel_rows, spans = weights.spans();
+    std::vector<detail::WellPanel> pieces(panels * spans);
+    std::vector<Panel> parts(detail::panel_parts(pool), Panel(source));
+    detail::for_each_panel(pool, 0, panels, [&](std::size_t part, std::size_t index) {
+      Panel& panel = parts[part];
+      panel.read(index);
       for (std::size_t row = 0; row < panel_rows; ++row) {
-        if constexpr (Layout::nibbles) narrow_row({&codes[row * source.columns()], source.columns()}, scales[row]);
-        weights.scales_[first + row] = Layout::nibbles ? scales[row] / 16 : scales[row];
+        if constexpr (Layout::nibbles) narrow_row({panel.line(row), source.columns()}, panel.scales[row]);
+        weights.scales_[index * panel_rows + row] = Layout::nibbles ? panel.scales[row] / 16 : panel.scales[row];
       }
-      for (std::size_t span = 0; span < weights.spans(); ++span) {
+      for (std::size_t span = 0; span < spans; ++span) {
         const std::size_t begin = span * detail::span_columns, end = std::min(begin + detail::span_columns, source.columns());
+        const std::size_t piece = index * spans + span;
         for (std::size_t row = 0; row < panel_rows; ++row) {
-          const std::int8_t* line = &codes[row * source.columns()];
-          const std::int32_t sum = std::accumulate(line + begin, line + end, std::int32_t{0});
-          weights.sums_[(weights.bundles_.size() - 1) * panel_rows + row] = Layout::nibbles ? 16 * sum : sum;
+          const std::int32_t sum = std::accumulate(panel.line(row) + begin, panel.line(row) + end, std::int32_t{0});
+          weights.sums_[piece * panel_rows + row] = Layout::nibbles ? 16 * sum : sum;
         }
-        panels.push_back(detail::encode_well<Layout>(&codes[begin], source.columns(), end - begin));
-        weights.bundles_.push_back(weights.bundles_.back() + panels.back().bytes.size() / Layout::bundle_bytes);
+        pieces[piece] = panel.encoder.encode<Layout>(panel.line(0) + begin, source.columns(), end - begin);
       }
     });
-    weights.bytes_ = AlignedBuffer<std::uint8_t>(weights.bundles_.back() * Layout::bundle_bytes);
-    weights.advances_ = AlignedBuffer<std::uint8_t>(weights.bundles_.back() * Layout::steps);
-    std::uint8_t *bytes = weights.bytes_.data(), *advances = weights.advances_.data();
-    for (detail::WellPanel& panel : panels) {
-      bytes = std::copy(panel.bytes.begin(), panel.bytes.end(), bytes);
-      advances = std::copy(panel.advances.begin(), panel.advances.end(), advances);
-      panel = {};
+    weights.bundles_.push_back(0);
+    for (const detail::WellPanel& piece : pieces) {
+      weights.bundles_.push_back(weights.bundles_.back() + piece.bytes.size() / Layout::bundle_bytes);
     }
+    weights.bytes_ = AlignedBuffer<std::uint8_t>(weights.bundles_.back() * Layout::bundle_bytes, Uninitialized{});
+    weights.advances_ = AlignedBuffer<std::uint8_t>(weights.bundles_.back() * Layout::steps, Uninitialized{});
+    detail::for_each_panel(pool, 0, pieces.size(), [&](std::size_t, std::size_t index) {
+      const detail::WellPanel piece = std::move(pieces[index]);
+      const std::size_t bundle = weights.bundles_[index];
+      std::copy(piece.bytes.begin(), piece.bytes.end(), weights.bytes_.data() + bundle * Layout::bundle_bytes);
+      std::copy(piece.advances.begin(), piece.advances.end(), weights.advances_.data() + bundle * Layout::steps);
+    });
     return weights;
   }
 
@@ -195,7 +220,9 @@ struct WellKernel {
   using Weights = WellWeights;
   using Input = WideInput;
 
-  static Weights pack(const WeightRows& source, const PackOptions& = {}) { return Weights::pack(source, Nibbles); }
+  static Weights pack(const WeightRows& source, const PackOptions& options = {}) {
+    return Weights::pack(source, Nibbles, options.pool);
+  }
   static void start(const Weights& weights, std::size_t inputs, Input& input) noexcept {
     input.start<Isa>(inputs, weights.columns());
   }

@@ -39,50 +39,91 @@ inline constexpr std::size_t window_step = 16;
 inline constexpr std::size_t span_columns = 2048;
 inline constexpr std::size_t row_slots = 4;
 
-/// What `encode_well` makes of a panel, or of a span of its columns.
+/// What `WellEncoder` makes of a panel, or of a span of its columns.
 struct WellPanel {
   std::vector<std::uint8_t> bytes;     ///< whole bundles
   std::vector<std::uint8_t> advances;  ///< of the window before each step, in 16 columns
 };
 
-/// `columns` codes of 16 rows that lie `stride` apart. With nibbles, codes lie in -8 ... 7.
-template <class Form>
-WellPanel encode_well(const std::int8_t* codes, std::size_t stride, std::size_t columns) {
-  WellPanel panel;
-  std::array<std::size_t, panel_rows> next, position{};  // of each row: the next nonzero, and the column of the slot before
-  const auto find = [&](std::size_t row, std::size_t from) {
-    while (from < columns && codes[row * stride + from] == 0) ++from;
-    next[row] = from;
-  };
-  for (std::size_t row = 0; row < panel_rows; ++row) find(row, 0);
-  std::size_t window = 0;
-  for (std::size_t step = 0;; ++step) {
-    const std::size_t least = *std::min_element(next.begin(), next.end());
-    if (least == columns && step % Form::steps == 0) return panel;  // what is left of a bundle stays filled with zeros
-    if (step % Form::steps == 0) panel.bytes.resize(panel.bytes.size() + Form::bundle_bytes);
-    const std::size_t advance = least == columns ? 0 : std::min<std::size_t>((least - window) / window_step, 255);
-    panel.advances.push_back(static_cast<std::uint8_t>(advance));
-    window += advance * window_step;
-    std::uint8_t* bundle = &panel.bytes[panel.bytes.size() - Form::bundle_bytes];
+/// Encodes one panel after the other in the same memory. Not thread-safe: one for each thread.
+class WellEncoder {
+ public:
+  /// `columns` codes of 16 rows that lie `stride` apart; at most 65534. With nibbles, codes lie in -8 ... 7.
+  template <class Form>
+  WellPanel encode(const std::int8_t* codes, std::size_t stride, std::size_t columns) {
+    list_nonzeros(codes, stride, columns);
+    std::array<Row, panel_rows> rows;
     for (std::size_t row = 0; row < panel_rows; ++row) {
-      for (std::size_t slot = row * row_slots; slot < (row + 1) * row_slots && next[row] < columns; ++slot) {
-        const std::size_t gap = next[row] - position[row];
-        const bool in_reach = gap <= Form::most_gap;
-        if (in_reach && next[row] >= window + Form::window) break;
-        const std::size_t code = in_reach ? gap : Form::most_gap;
-        const auto value = in_reach ? static_cast<unsigned>(codes[row * stride + next[row]]) : 0u;
-        if constexpr (Form::nibbles) {
-          bundle[slot] = static_cast<std::uint8_t>(value << 4 | code);
-        } else {
-          bundle[slot] = static_cast<std::uint8_t>(bundle[slot] | code << step % Form::steps * Form::gap_bits);
-          bundle[64 * (1 + step % Form::steps) + slot] = static_cast<std::uint8_t>(value);
-        }
-        position[row] += code;
-        if (in_reach) find(row, next[row] + 1);
+      rows[row] = {&places_[row * (columns + 1)], codes + row * stride, 0};
+    }
+    bytes_.clear();
+    advances_.clear();
+    std::size_t window = 0;
+    for (std::size_t step = 0;; ++step) {
+      std::size_t least = columns;
+      for (const Row& row : rows) least = std::min<std::size_t>(least, *row.next);
+      if (least == columns && step % Form::steps == 0) break;  // what is left of a bundle stays filled with zeros
+      if (step % Form::steps == 0) bytes_.resize(bytes_.size() + Form::bundle_bytes);
+      const std::size_t advance = least == columns ? 0 : std::min<std::size_t>((least - window) / window_step, 255);
+      advances_.push_back(static_cast<std::uint8_t>(advance));
+      window += advance * window_step;
+      std::uint8_t* slots = &bytes_[bytes_.size() - Form::bundle_bytes];
+      for (Row& row : rows) {
+        fill<Form>(row, slots, step % Form::steps, window + Form::window, columns);
+        slots += row_slots;
       }
     }
+    return {{bytes_.begin(), bytes_.end()}, {advances_.begin(), advances_.end()}};
   }
-}
+
+ private:
+  struct Row {
+    const std::uint16_t* next;  // the column of the next nonzero, or `columns`
+    const std::int8_t* codes;
+    std::uint32_t position;  // the column of the slot before
+  };
+
+  /// For every row the columns of its nonzeros, then `columns`. Without branches, which random zeros would mislead.
+  void list_nonzeros(const std::int8_t* codes, std::size_t stride, std::size_t columns) {
+    places_.resize(panel_rows * (columns + 1));
+    for (std::size_t row = 0; row < panel_rows; ++row) {
+      std::uint16_t* next = &places_[row * (columns + 1)];
+      for (std::size_t column = 0; column < columns; ++column) {
+        *next = static_cast<std::uint16_t>(column);
+        next += codes[row * stride + column] != 0;
+      }
+      *next = static_cast<std::uint16_t>(columns);
+    }
+  }
+
+  /// The slots of a row in one step. `row` and `slots` are those of the row; a slot without use takes nothing, and so
+  /// do those after it.
+  template <class Form>
+  static void fill(Row& row, std::uint8_t* slots, std::size_t step, std::size_t window_end,
+                   std::size_t columns) noexcept {
+    Row at = row;
+    for (std::size_t slot = 0; slot < row_slots; ++slot) {
+      const std::uint32_t column = *at.next, gap = column - at.position;
+      const bool in_reach = gap <= Form::most_gap;
+      const bool used = column < columns && (!in_reach || column < window_end);
+      const std::uint32_t code = used ? std::min(gap, Form::most_gap) : 0;
+      const bool has_value = used && in_reach;
+      const unsigned value = static_cast<std::uint8_t>(at.codes[has_value ? column : 0]) & (has_value ? 255u : 0u);
+      if constexpr (Form::nibbles) {
+        slots[slot] = static_cast<std::uint8_t>(value << 4 | code);
+      } else {
+        slots[slot] = static_cast<std::uint8_t>(slots[slot] | code << step * Form::gap_bits);
+        slots[64 * (1 + step) + slot] = static_cast<std::uint8_t>(value);
+      }
+      at.position += code;
+      at.next += has_value;
+    }
+    row = at;
+  }
+
+  std::vector<std::uint16_t> places_;  // [16][columns + 1]
+  std::vector<std::uint8_t> bytes_, advances_;
+};
 
 /// Calls visit(row, column, value) for every slot that holds a value. With nibbles, values are 16 times their codes.
 template <class Form, class Visitor>

@@ -25,6 +25,7 @@ class WideInput {
  public:
   static constexpr int offset = 64;            ///< what is added to high and low
   static constexpr std::size_t readable = 64;  ///< bytes that may be read from any column on
+  static constexpr std::size_t many_inputs = 64;  ///< from there on dense int16 weights are worth making on AVX2
 
   /// Room for `most_inputs` rows of at most `most_columns` columns. Errors: memory.
   WideInput(std::size_t most_inputs, std::size_t most_columns)
@@ -33,10 +34,9 @@ class WideInput {
   /// Says how many inputs follow, of how many columns.
   template <class Isa>
   void start(std::size_t inputs, std::size_t columns) noexcept {
-    constexpr std::size_t many = 64;  // from there on dense int16 weights are worth making
     inputs_ = inputs;
     columns_ = columns;
-    many_ = inputs >= many && with_instruction_set<Isa>([](auto tag) { return tag.value == InstructionSet::avx2; });
+    many_ = inputs >= many_inputs && with_instruction_set<Isa>([](auto tag) { return tag.value == InstructionSet::avx2; });
   }
 
   std::size_t inputs() const noexcept { return inputs_; }

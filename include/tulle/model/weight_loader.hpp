@@ -2,13 +2,17 @@
 /// \file From the tensors of a checkpoint to packed weights (L3).
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include <tulle/core/processor_cores.hpp>
 #include <tulle/core/progress.hpp>
+#include <tulle/core/thread_pool.hpp>
 #include <tulle/kernel/linear_kernel.hpp>
 #include <tulle/model/weights.hpp>
 #include <tulle/tensor/encoded_tensor.hpp>
@@ -19,14 +23,27 @@ struct LoadOptions {
   PackOptions pack;
   bool rotary_interleaved_rows = false;  ///< query and key rows are stored for adjacent rotary pairs (GGUF's llama)
   Progress progress;
+  /// That pack, unless `pack` brings a pool. 0: one per core that the process may use; in WebAssembly one.
+  std::size_t threads = 0;
 };
 
 /// Finds, checks and packs tensors one matrix at a time; releases the file's pages as it goes.
 template <LinearKernel Kernel>
 class WeightLoader {
  public:
+  /// Errors: those of `ThreadPool`, where a number of threads was asked for.
   WeightLoader(const TensorSource& source, const Architecture& model, const LoadOptions& options)
-      : source_(source), model_(model), options_(options) {}
+      : source_(source), model_(model), options_(options) {
+    const std::size_t threads = packing_threads(options.threads);
+    if (options_.pack.pool != nullptr || threads == 1) return;
+    try {
+      options_.pack.pool = &pool_.emplace(threads);
+    } catch (const Error&) {
+      if (options.threads != 0) throw;  // the caller's thread can do without others
+    }
+  }
+  WeightLoader(const WeightLoader&) = delete;
+  WeightLoader& operator=(const WeightLoader&) = delete;
 
   /// Errors: not_found for a missing tensor, malformed for a wrong shape, unsupported for a type no kernel reads.
   ModelWeights<Kernel> load() {
@@ -61,6 +78,15 @@ class WeightLoader {
     std::string name;
     std::size_t rows;
   };
+
+  /// WebAssembly's few workers are left to the engine: one that ends comes back only when JavaScript is idle.
+  static std::size_t packing_threads(std::size_t wanted) {
+#if defined(__EMSCRIPTEN__)
+    return std::max<std::size_t>(wanted, 1);
+#else
+    return wanted == 0 ? usable_core_count() : wanted;
+#endif
+  }
 
   std::string layer_prefix(std::size_t index) const {
     std::string prefix = model_.names.layer;
@@ -251,7 +277,8 @@ class WeightLoader {
 
   const TensorSource& source_;
   const Architecture& model_;
-  const LoadOptions& options_;
+  LoadOptions options_;
+  std::optional<ThreadPool> pool_;
   std::vector<std::span<const std::byte>> held_;  // of rows that are not packed yet
 };
 

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tulle/kernel/any_kernel.hpp>
 
+#include <algorithm>
+#include <optional>
 #include <utility>
+#include <vector>
 
 #include <catch2/catch_all.hpp>
 
@@ -102,6 +105,42 @@ TEST_CASE("Q4_0 weights get the layout of their zeros, and keep their values", "
       AnyKernel::unpack_row(weights, at, row.data());
       AnyKernel::unpack_row(dense, at, expected.data());
       REQUIRE(row == expected);
+    }
+  }
+}
+
+TEST_CASE("several threads pack what one packs", "[kernel][any_kernel]") {
+  ThreadPool pool(3);
+  const std::pair<DType, testing::Zeros> cases[] = {
+      {DType::f32, {}},          {DType::bf16, {}},      {DType::q4_1, {}},    {DType::q6_k, {}},   {DType::i8, {2, 4}},
+      {DType::q8_0, {8, 16, 4}}, {DType::q8_0, {4, 16}}, {DType::i8, {9, 20}}, {DType::i8, {2, 20}}};
+  for (const auto& [dtype, zeros] : cases) {
+    constexpr std::size_t rows = 200, columns = 1280;
+    const auto dense = [dtype = dtype] { return testing::random_matrix(dtype, rows, columns, 11); };
+    const auto matrix = zeros.group == 0 ? dense() : testing::pruned(dense(), zeros, 5);
+    for (const auto& [name, choice] : kernel_choices) {
+      CAPTURE(dtype_name(dtype), name);
+      PackOptions options{.kernel = choice};
+      std::optional<AnyKernel::Weights> expected, packed;
+      try {
+        expected = AnyKernel::pack(matrix.rows, options);
+      } catch (const Error&) {  // not the zeros that this kernel wants
+      }
+      options.pool = &pool;
+      try {
+        packed = AnyKernel::pack(matrix.rows, options);
+      } catch (const Error&) {
+      }
+      REQUIRE(packed.has_value() == expected.has_value());
+      if (!packed.has_value()) continue;
+      REQUIRE(packed->kernel_name() == expected->kernel_name());
+      REQUIRE(packed->size_bytes() == expected->size_bytes());
+      std::vector<float> a(columns), b(columns);
+      for (std::size_t row = 0; row < rows; ++row) {
+        AnyKernel::unpack_row(*packed, row, a.data());
+        AnyKernel::unpack_row(*expected, row, b.data());
+        REQUIRE(std::equal(a.begin(), a.end(), b.begin(), testing::same_value));
+      }
     }
   }
 }

@@ -27,7 +27,7 @@ void check_sums(std::size_t columns, std::size_t zeros_of_100) {
     code = static_cast<std::int8_t>(Form::nibbles ? static_cast<int>(numbers.below(15)) - 7
                                                   : static_cast<int>(numbers.below(256)) - 128);
   }
-  const WellPanel panel = encode_well<Form>(codes.data(), columns, columns);
+  const WellPanel panel = WellEncoder().encode<Form>(codes.data(), columns, columns);
   AlignedBuffer<std::uint8_t> bytes(panel.bytes.size());
   std::copy(panel.bytes.begin(), panel.bytes.end(), bytes.data());
   const std::size_t bundles[] = {0, panel.bytes.size() / Form::bundle_bytes};

@@ -61,7 +61,7 @@ TEMPLATE_TEST_CASE("a panel reads back, each slot inside its window", "[kernel][
                                                           : static_cast<int>(numbers.below(256)) - 128);
       }
       CAPTURE(columns, zeros_of_100);
-      const WellPanel panel = encode_well<TestType>(codes.data(), columns, columns);
+      const WellPanel panel = WellEncoder().encode<TestType>(codes.data(), columns, columns);
       REQUIRE(decoded<TestType>(panel, columns) == codes);
       std::vector<std::int8_t> visited(codes.size());
       for_each_well_value<TestType>(panel.bytes.data(), panel.bytes.size() / TestType::bundle_bytes,
@@ -79,12 +79,12 @@ TEST_CASE("a row with one far nonzero among empty ones is reached", "[kernel][we
   std::vector<std::int8_t> codes(panel_rows * columns);
   codes[5 * columns + 2047] = -128;
   codes[9 * columns] = 127;
-  CHECK(decoded<WellNarrow>(encode_well<WellNarrow>(codes.data(), columns, columns), columns) == codes);
-  CHECK(decoded<WellWide>(encode_well<WellWide>(codes.data(), columns, columns), columns) == codes);
+  CHECK(decoded<WellNarrow>(WellEncoder().encode<WellNarrow>(codes.data(), columns, columns), columns) == codes);
+  CHECK(decoded<WellWide>(WellEncoder().encode<WellWide>(codes.data(), columns, columns), columns) == codes);
 }
 
 TEST_CASE("codes that lie in longer rows are encoded as a span", "[kernel][well_panels]") {
   constexpr std::size_t stride = 100, columns = 40;
   std::vector<std::int8_t> codes(panel_rows * stride, 3), span(panel_rows * columns, 3);
-  CHECK(decoded<WellWide>(encode_well<WellWide>(&codes[60], stride, columns), columns) == span);
+  CHECK(decoded<WellWide>(WellEncoder().encode<WellWide>(&codes[60], stride, columns), columns) == span);
 }

@@ -4,11 +4,13 @@
 #include <catch2/catch_all.hpp>
 #include <functional>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
 #include <tulle/kernel/any_kernel.hpp>
 
+#include "unit/format/file_builder.hpp"
 #include "unit/model/random_model.hpp"
 
 using namespace tulle;
@@ -302,4 +304,27 @@ TEST_CASE("loading tells how far it is", "[model][weight_loader]") {
   options.progress = [&](std::string_view, double fraction) { fractions.push_back(fraction); };
   (void)load_weights<AnyKernel>(source, model, options);
   CHECK(fractions == std::vector<double>{0.5, 1.0});
+}
+
+TEST_CASE("any number of threads loads the same model, and only the caller's tells how far it is",
+          "[model][weight_loader]") {
+  const Architecture model = llama();
+  const MemorySource source = testing::random_tensors(model);
+  ThreadPool own(2);
+  std::vector<std::vector<float>> loaded;
+  for (const std::size_t threads : {1, 0, 3, 2}) {
+    LoadOptions options;
+    options.threads = threads;
+    if (threads == 2) options.pack.pool = &own;
+    bool on_this_thread = true;
+    options.progress = [&, here = std::this_thread::get_id()](std::string_view, double) {
+      on_this_thread = on_this_thread && std::this_thread::get_id() == here;
+    };
+    loaded.push_back(all_rows(load_weights<AnyKernel>(source, model, options)));
+    CHECK(on_this_thread);
+  }
+  for (const auto& rows : loaded) CHECK(rows == loaded.front());
+  LoadOptions too_many;
+  too_many.threads = 100000;
+  CHECK(test::error_of([&] { (void)load_weights<AnyKernel>(source, model, too_many); }) == ErrorCode::invalid_argument);
 }
