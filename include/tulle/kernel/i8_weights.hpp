@@ -84,10 +84,11 @@ class I8Weights {
   void scale_per_input(bool wanted) noexcept { scale_per_input_ = wanted; }
 
   /// Where panels differ in size a few inputs share them by bytes; expanded for many they cost the same.
-  RowRange share(std::size_t inputs, std::size_t worker, std::size_t workers) const noexcept {
-    const bool by_bytes = Layout::block_bytes == 0 && inputs <= 2 * tile_inputs;
+  RowRange share(std::size_t inputs, std::size_t worker, std::size_t workers) const noexcept
+    requires(Layout::block_bytes == 0)
+  {
     return share_by_cost(rows_, worker, workers, [&](std::size_t panel) {
-      if (!by_bytes) return panel;
+      if (inputs > 2 * tile_inputs) return panel;
       return panel < offsets_.size() ? offsets_[panel] : bytes_.size();
     });
   }

@@ -14,6 +14,7 @@
 #include <tulle/core/progress.hpp>
 #include <tulle/core/thread_pool.hpp>
 #include <tulle/kernel/linear_kernel.hpp>
+#include <tulle/kernel/panel_work.hpp>
 #include <tulle/model/weights.hpp>
 #include <tulle/tensor/encoded_tensor.hpp>
 
@@ -23,7 +24,7 @@ struct LoadOptions {
   PackOptions pack;
   bool rotary_interleaved_rows = false;  ///< query and key rows are stored for adjacent rotary pairs (GGUF's llama)
   Progress progress;
-  /// That pack, unless `pack` brings a pool. 0: one per core that the process may use; in WebAssembly one.
+  /// That pack, unless `pack` brings a pool. 0: one per core that the process may use. WebAssembly packs on one.
   std::size_t threads = 0;
 };
 
@@ -81,11 +82,8 @@ class WeightLoader {
 
   /// WebAssembly's few workers are left to the engine: one that ends comes back only when JavaScript is idle.
   static std::size_t packing_threads(std::size_t wanted) {
-#if defined(__EMSCRIPTEN__)
-    return std::max<std::size_t>(wanted, 1);
-#else
+    if (!detail::packs_on_threads) return 1;
     return wanted == 0 ? usable_core_count() : wanted;
-#endif
   }
 
   std::string layer_prefix(std::size_t index) const {
