@@ -184,18 +184,20 @@ static tulle_file lend(memory_file* file, const char* name) {
 static void lent_models(const char* folder) {
   static const char* const names[] = {"config.json", "generation_config.json", "model.safetensors",
                                       "model.safetensors.index.json", "model-00001-of-00002.safetensors",
-                                      "model-00002-of-00002.safetensors"};
+                                      "model-00002-of-00002.safetensors", "q8_0-00001-of-00003.gguf",
+                                      "q8_0-00002-of-00003.gguf", "q8_0-00003-of-00003.gguf"};
+  enum { most = sizeof names / sizeof *names };
   golden facts;
   int line = 0;
   for (; read_golden(folder, line, &facts); ++line) {
-    memory_file memory[6];
-    tulle_file files[6];
+    memory_file memory[most];
+    tulle_file files[most];
     tulle_load_options options;
     tulle_model *model = NULL, *none;
     tulle_session* session;
     size_t count = 0, i;
     const char* dot = strrchr(facts.path, '.');
-    for (i = 0; i < 6 && (dot == NULL || strcmp(dot, ".gguf") != 0); ++i) {
+    for (i = 0; i < most && (dot == NULL || strcmp(dot, ".gguf") != 0); ++i) {
       char path[4200];
       FILE* file;
       CHECK(snprintf(path, sizeof path, "%s/%s", facts.path, names[i]) < (int)sizeof path);

@@ -90,7 +90,8 @@ inline void set_prompts(const ArgumentValue& value, DeepSparseCall& target) {
 inline constexpr ArgumentRow<DeepSparseConstruction> construction_rows[] = {
     {"task", "both", "text or code generation and chat, under any of DeepSparse's names; no other task",
      [](auto& value, auto&) { value.require(detail::is_text_generation(value.text())); }},
-    {"model_path", "both", "the path: a Hugging Face folder or a GGUF file; no `zoo:` or `hf:` stub, no ONNX file",
+    {"model_path", "both",
+     "the path: a Hugging Face folder or a GGUF file (of several parts the first); no `zoo:` or `hf:` stub, no ONNX file",
      detail::set_model},
     {"model", "1.8", "as `model_path`", detail::set_model},
     {"sequence_length", "both", "`engine.sequence_length`: one number, not a list (DeepSparse: 128, then 1024)",
