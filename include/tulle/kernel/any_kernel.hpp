@@ -71,25 +71,16 @@ struct AnyKernel {
 
   class Weights {
    public:
+    Weights() = default;
+
     /// Calls visitor(kernel, weights) with the kernel this matrix is packed for.
-    template <class Visitor>
+    template <std::size_t Index = 0, class Visitor>
     decltype(auto) visit(Visitor&& visitor) const noexcept {
-      switch (form_.index()) {
-        case 0: return visitor(DenseF32{}, *std::get_if<0>(&form_));
-        case 1: return visitor(DenseF16{}, *std::get_if<1>(&form_));
-        case 2: return visitor(DenseI8{}, *std::get_if<2>(&form_));
-        case 3: return visitor(DenseI4{}, *std::get_if<3>(&form_));
-        case 4: return visitor(BitmaskI8{}, *std::get_if<4>(&form_));
-        case 5: return visitor(TwoOfFourI8{}, *std::get_if<5>(&form_));
-        case 6: return visitor(FourOfSixteenI8{}, *std::get_if<6>(&form_));
-        case 7: return visitor(EightOfSixteenI8{}, *std::get_if<7>(&form_));
-        case 8: return visitor(AnyEightOfSixteenI8{}, *std::get_if<8>(&form_));
-        case 9: return visitor(TwoOfFourI4{}, *std::get_if<9>(&form_));
-        case 10: return visitor(FourOfSixteenI4{}, *std::get_if<10>(&form_));
-        case 11: return visitor(EightOfSixteenI4{}, *std::get_if<11>(&form_));
-        case 12: return visitor(WellI8{}, std::get_if<12>(&form_)->weights);
-        default: return visitor(WellI4{}, std::get_if<13>(&form_)->weights);
+      if constexpr (Index + 1 < std::variant_size_v<Form>) {
+        if (form_.index() != Index) return visit<Index + 1>(visitor);
       }
+      const auto& form = *std::get_if<Index>(&form_);
+      return visitor(form.kernel, form.weights);
     }
 
     std::size_t rows() const noexcept {
@@ -115,12 +106,16 @@ struct AnyKernel {
     friend AnyKernel;
     template <class Kernel>
     struct Of {
-      typename Kernel::Weights weights;  // of a type that two kernels share
+      static constexpr Kernel kernel{};
+      typename Kernel::Weights weights;
     };
-    std::variant<DenseF32::Weights, DenseF16::Weights, DenseI8::Weights, DenseI4::Weights, BitmaskI8::Weights,
-                 TwoOfFourI8::Weights, FourOfSixteenI8::Weights, EightOfSixteenI8::Weights, AnyEightOfSixteenI8::Weights,
-                 TwoOfFourI4::Weights, FourOfSixteenI4::Weights, EightOfSixteenI4::Weights, Of<WellI8>, Of<WellI4>>
-        form_;
+    template <class Kernel>
+    explicit Weights(Of<Kernel> form) : form_(std::move(form)) {}
+
+    using Form = std::variant<Of<DenseF32>, Of<DenseF16>, Of<DenseI8>, Of<DenseI4>, Of<BitmaskI8>, Of<TwoOfFourI8>,
+                 Of<FourOfSixteenI8>, Of<EightOfSixteenI8>, Of<AnyEightOfSixteenI8>, Of<TwoOfFourI4>,
+                 Of<FourOfSixteenI4>, Of<EightOfSixteenI4>, Of<WellI8>, Of<WellI4>>;
+    Form form_;
   };
 
   /// All forms of activations; only the one that the matrix reads is made.
@@ -169,24 +164,22 @@ struct AnyKernel {
     }
     if (choice == KernelChoice::i8) choice = fastest_i8(measure_i8(source, options.pool), active_instruction_set());
     if (choice == KernelChoice::i4) choice = fastest_i4(measure_i4(source, options.pool), active_instruction_set());
-    Weights weights;
     switch (choice) {
-      case KernelChoice::dense_f16: weights.form_ = DenseF16::pack(source, options); break;
-      case KernelChoice::dense_i8: weights.form_ = DenseI8::pack(source, options); break;
-      case KernelChoice::dense_i4: weights.form_ = DenseI4::pack(source, options); break;
-      case KernelChoice::bitmask_i8: weights.form_ = BitmaskI8::pack(source, options); break;
-      case KernelChoice::two_of_four_i8: weights.form_ = TwoOfFourI8::pack(source, options); break;
-      case KernelChoice::four_of_sixteen_i8: weights.form_ = FourOfSixteenI8::pack(source, options); break;
-      case KernelChoice::eight_of_sixteen_i8: weights.form_ = EightOfSixteenI8::pack(source, options); break;
-      case KernelChoice::any_eight_of_sixteen_i8: weights.form_ = AnyEightOfSixteenI8::pack(source, options); break;
-      case KernelChoice::two_of_four_i4: weights.form_ = TwoOfFourI4::pack(source, options); break;
-      case KernelChoice::four_of_sixteen_i4: weights.form_ = FourOfSixteenI4::pack(source, options); break;
-      case KernelChoice::eight_of_sixteen_i4: weights.form_ = EightOfSixteenI4::pack(source, options); break;
-      case KernelChoice::well_i8: weights.form_ = Weights::Of<WellI8>{WellI8::pack(source, options)}; break;
-      case KernelChoice::well_i4: weights.form_ = Weights::Of<WellI4>{WellI4::pack(source, options)}; break;
-      default: weights.form_ = DenseF32::pack(source, options); break;
+      case KernelChoice::dense_f16: return packed<DenseF16>(source, options);
+      case KernelChoice::dense_i8: return packed<DenseI8>(source, options);
+      case KernelChoice::dense_i4: return packed<DenseI4>(source, options);
+      case KernelChoice::bitmask_i8: return packed<BitmaskI8>(source, options);
+      case KernelChoice::two_of_four_i8: return packed<TwoOfFourI8>(source, options);
+      case KernelChoice::four_of_sixteen_i8: return packed<FourOfSixteenI8>(source, options);
+      case KernelChoice::eight_of_sixteen_i8: return packed<EightOfSixteenI8>(source, options);
+      case KernelChoice::any_eight_of_sixteen_i8: return packed<AnyEightOfSixteenI8>(source, options);
+      case KernelChoice::two_of_four_i4: return packed<TwoOfFourI4>(source, options);
+      case KernelChoice::four_of_sixteen_i4: return packed<FourOfSixteenI4>(source, options);
+      case KernelChoice::eight_of_sixteen_i4: return packed<EightOfSixteenI4>(source, options);
+      case KernelChoice::well_i8: return packed<WellI8>(source, options);
+      case KernelChoice::well_i4: return packed<WellI4>(source, options);
+      default: return packed<DenseF32>(source, options);
     }
-    return weights;
   }
 
   static void start(const Weights& weights, std::size_t inputs, Input& input) noexcept {
@@ -206,6 +199,11 @@ struct AnyKernel {
   }
 
  private:
+  template <class Kernel>
+  static Weights packed(const WeightRows& source, const PackOptions& options) {
+    return Weights(Weights::Of<Kernel>{Kernel::pack(source, options)});
+  }
+
   enum class InputForm { floats, groups, groups_of_one_scale, wide };
 
   static InputForm input_form(const Weights& weights) noexcept {

@@ -16,7 +16,7 @@ using namespace tulle;
 
 TEST_CASE("a panel is read in any order, padded with zeros", "[kernel][i8_weights]") {
   const auto matrix = testing::random_matrix(DType::i8, 33, 40, 5);
-  detail::I8PanelReader reader(matrix.rows);
+  detail::I8PanelReader reader(matrix.rows, I8Rows::Codes::of_file);
   REQUIRE(reader.codes().size() == 64 * panel_rows);
   REQUIRE(reader.scales().size() == panel_rows);
   for (const std::size_t panel : {1, 2, 0}) {
