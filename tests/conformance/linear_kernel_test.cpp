@@ -23,7 +23,7 @@ using namespace tulle;
 using conformance::LinearKernelSuite;
 using testing::InstructionSets;
 using testing::ReferenceSet;
-using testing::require_machine;
+using testing::require_native_machine;
 
 namespace {
 
@@ -47,7 +47,7 @@ std::uint64_t hash_of_product(DType dtype, PackOptions options = {}) {
 
 TEMPLATE_LIST_TEST_CASE("the bits of a product are those of every compiler and machine", "[conformance][linear_kernel]",
                         InstructionSets) {
-  require_machine<TestType>();
+  require_native_machine<TestType>();
   // The second is that of a set that rounds a * b + c twice.
   const auto either = [](std::uint64_t once, std::uint64_t twice) {
     return std::is_same_v<ReferenceSet<TestType>, isa::Scalar> ? once : twice;
@@ -67,14 +67,14 @@ TEMPLATE_LIST_TEST_CASE("the bits of a product are those of every compiler and m
 }
 
 TEMPLATE_LIST_TEST_CASE("dense f32 keeps the laws of linear kernels", "[conformance][linear_kernel]", InstructionSets) {
-  require_machine<TestType>();
+  require_native_machine<TestType>();
   using Suite = LinearKernelSuite<BasicDenseF32<TestType>, BasicDenseF32<ReferenceSet<TestType>>>;
   Suite(DType::f32).check_all();
   Suite(DType::q4_1).check_all();
 }
 
 TEMPLATE_LIST_TEST_CASE("dense f16 keeps the laws of linear kernels", "[conformance][linear_kernel]", InstructionSets) {
-  require_machine<TestType>();
+  require_native_machine<TestType>();
   using Suite = LinearKernelSuite<BasicDenseF16<TestType>, BasicDenseF16<ReferenceSet<TestType>>>;
   Suite(DType::f16).check_all();
   Suite(DType::bf16).check_all();
@@ -83,7 +83,7 @@ TEMPLATE_LIST_TEST_CASE("dense f16 keeps the laws of linear kernels", "[conforma
 
 TEMPLATE_LIST_TEST_CASE("dense int8 keeps the laws of linear kernels", "[conformance][linear_kernel]",
                         InstructionSets) {
-  require_machine<TestType>();
+  require_native_machine<TestType>();
   using Suite = LinearKernelSuite<BasicDenseI8<TestType>, BasicDenseI8<ReferenceSet<TestType>>>;
   Suite(DType::f32).check_all();
   Suite(DType::i8).check_all();
@@ -94,7 +94,7 @@ TEMPLATE_LIST_TEST_CASE("dense int8 keeps the laws of linear kernels", "[conform
 
 TEMPLATE_LIST_TEST_CASE("dense int4 keeps the laws of linear kernels", "[conformance][linear_kernel]",
                         InstructionSets) {
-  require_machine<TestType>();
+  require_native_machine<TestType>();
   using Suite = LinearKernelSuite<BasicDenseI4<TestType>, BasicDenseI4<ReferenceSet<TestType>>>;
   for (const std::size_t group : {32, 64, 128}) Suite(DType::f32, {.int4_group = group}).check_all();
   Suite(DType::q4_0).check_all();
@@ -103,7 +103,7 @@ TEMPLATE_LIST_TEST_CASE("dense int4 keeps the laws of linear kernels", "[conform
 
 TEMPLATE_LIST_TEST_CASE("bitmask int8 keeps the laws of linear kernels and gives the bits of dense int8",
                         "[conformance][linear_kernel]", InstructionSets) {
-  require_machine<TestType>();
+  require_native_machine<TestType>();
   using Suite = LinearKernelSuite<BasicBitmaskI8<TestType>, BasicDenseI8<ReferenceSet<TestType>>>;
   for (const std::size_t kept : {1, 4, 8, 15}) Suite(DType::i8, {}, {kept, 16}).check_all();
   Suite(DType::i8).check_all();  // no zeros at all
@@ -115,7 +115,7 @@ TEMPLATE_LIST_TEST_CASE("bitmask int8 keeps the laws of linear kernels and gives
 
 TEMPLATE_LIST_TEST_CASE("balanced int8 keeps the laws of linear kernels and gives the bits of dense int8",
                         "[conformance][linear_kernel]", InstructionSets) {
-  require_machine<TestType>();
+  require_native_machine<TestType>();
   using Suite2of4 = LinearKernelSuite<BasicTwoOfFourI8<TestType>, BasicDenseI8<ReferenceSet<TestType>>>;
   Suite2of4(DType::i8, {}, {2, 4}).check_all();
   Suite2of4(DType::i8, {.scale_per_input = true}, {1, 4}).check_all();
@@ -135,7 +135,7 @@ TEMPLATE_LIST_TEST_CASE("balanced int8 keeps the laws of linear kernels and give
 
 TEMPLATE_LIST_TEST_CASE("balanced int4 keeps the laws of linear kernels and gives the bits of dense int8 with its codes",
                         "[conformance][linear_kernel]", InstructionSets) {
-  require_machine<TestType>();
+  require_native_machine<TestType>();
   using Dense = BasicDenseI8<ReferenceSet<TestType>>;
   LinearKernelSuite<BasicTwoOfFourI4<TestType>, Dense>(DType::q4_0, {}, {2, 4}).check_all();
   LinearKernelSuite<BasicFourOfSixteenI4<TestType>, Dense>(DType::q4_0, {}, {4, 16}).check_all();
@@ -145,7 +145,7 @@ TEMPLATE_LIST_TEST_CASE("balanced int4 keeps the laws of linear kernels and give
 }
 
 TEMPLATE_LIST_TEST_CASE("windowed ELL keeps the laws of linear kernels", "[conformance][linear_kernel]", InstructionSets) {
-  require_machine<TestType>();
+  require_native_machine<TestType>();
   using Suite8 = LinearKernelSuite<BasicWellI8<TestType>, BasicWellI8<ReferenceSet<TestType>>>;
   for (const std::size_t kept : {1, 4, 10}) Suite8(DType::i8, {}, {kept, 16}).check_all();
   Suite8(DType::i8).check_all();  // no zeros at all
@@ -159,7 +159,7 @@ TEMPLATE_LIST_TEST_CASE("windowed ELL keeps the laws of linear kernels", "[confo
 
 TEMPLATE_LIST_TEST_CASE("the run-time kernel keeps the laws and gives the bits of the form it chose",
                         "[conformance][linear_kernel]", InstructionSets) {
-  require_machine<TestType>();
+  require_native_machine<TestType>();
   const testing::ActiveSet active(TestType::value);
   LinearKernelSuite<AnyKernel, BasicDenseF32<ReferenceSet<TestType>>>(DType::f32).check_all();
   LinearKernelSuite<AnyKernel, BasicDenseF16<ReferenceSet<TestType>>>(DType::f16).check_all();

@@ -99,9 +99,10 @@ struct BalancedPanels {
   /// |w| meets x with w's sign (see `add_products`): which activations meet a row differs, so no sum of theirs is known.
   struct Step256 {
     __m256i signs, magnitudes, order;
-    TULLE_INLINE_AVX2 __m256i dot(__m256i sums, const std::int8_t* x, std::size_t) const noexcept {
+    template <class Isa>
+    TULLE_INLINE_AVX2 __m256i dot(Isa isa, __m256i sums, const std::int8_t* x, std::size_t) const noexcept {
       const __m256i block = _mm256_broadcastsi128_si256(_mm_load_si128(reinterpret_cast<const __m128i*>(x)));
-      return add_products(sums, signs, magnitudes, _mm256_shuffle_epi8(block, order));
+      return add_products(isa, sums, signs, magnitudes, _mm256_shuffle_epi8(block, order));
     }
   };
   /// vpdpbusd multiplies u8 by s8 exactly: x + 128, chosen out of a chunk, meets w, and the loop starts its sums at

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <type_traits>
 
 #include <tulle/core/half.hpp>
 #include <tulle/kernel/dense_i4_loop_simd128.hpp>
@@ -26,7 +27,6 @@ struct DenseI4Loop {
   static constexpr std::size_t span = group_columns;
   static constexpr std::size_t lines = span / 8;  ///< 64-byte lines of a span
   static constexpr std::size_t far_panels = 4;
-  static constexpr std::size_t sums_per_span = span / sum_columns;
 
   const std::uint8_t* codes;
   const Half* scales;
@@ -41,15 +41,6 @@ struct DenseI4Loop {
   const std::uint8_t* panel(std::size_t index) const noexcept { return codes + index * (padded_columns() / 2) * panel_rows; }
   std::size_t scale_index(std::size_t panel_index, std::size_t column) const noexcept {
     return (panel_index * groups + column / group) * panel_rows;
-  }
-
-  std::int32_t sum_of_inputs(const InputTile& tile, std::size_t begin, std::size_t lane) const noexcept {
-    std::int32_t sum = 0;
-#pragma GCC unroll 4
-    for (std::size_t part = 0; part < sums_per_span; ++part) {
-      sum += input.sums(tile)[(begin / sum_columns + part) * tile.width + lane];
-    }
-    return sum;
   }
 
   template <std::size_t Panels, std::size_t Inputs>
@@ -68,7 +59,7 @@ struct DenseI4Loop {
       float values[panel_rows] = {};
       for (std::size_t begin = 0; begin < padded_columns(); begin += span) {
         const float x_scale = input.scales(tile)[begin / group_columns * tile.width + lane];
-        const std::int32_t x_sum = sum_of_inputs(tile, begin, lane);
+        const std::int32_t x_sum = input.sum_of<span>(tile, begin, lane);
         for (std::size_t row = 0; row < panel_rows; ++row) {
           std::int32_t dot = Minima ? 0 : -8 * x_sum;
           for (std::size_t column = begin; column < begin + span; ++column) {
@@ -101,10 +92,12 @@ struct DenseI4Loop {
 
 #if defined(TULLE_X86)
   /// A pair sum of maddubs is at most 2 * 15 * 127 = 3810, so 8 of them (4 lines) fit an int16: one widening for 32 columns.
+  /// AVX-VNNI widens by itself.
   template <std::size_t Panels, std::size_t Inputs>
   TULLE_TARGET_AVX2 void compute(isa::Avx2, const std::size_t* which, const InputTile& tile) const noexcept {
     constexpr std::size_t at_once = Inputs == 1 || Panels * Inputs <= 2 ? Panels : 1;  // each a memory stream of its own
     constexpr std::size_t lanes = Inputs < 4 ? Inputs : 4;
+    constexpr bool widens = std::is_same_v<Isa, isa::AvxVnni>;
     const float* x_scales = input.scales(tile);
     const __m256i ones = _mm256_set1_epi16(1), nibble = _mm256_set1_epi8(15);
     for (std::size_t p0 = 0; p0 < Panels; p0 += at_once) {
@@ -121,7 +114,7 @@ struct DenseI4Loop {
           const std::int8_t* x = input.codes(tile) + code_index(begin, Inputs, lane0);
           std::int32_t x_sum[lanes];
 #pragma GCC unroll 4
-          for (std::size_t lane = 0; lane < lanes; ++lane) x_sum[lane] = sum_of_inputs(tile, begin, lane0 + lane);
+          for (std::size_t lane = 0; lane < lanes; ++lane) x_sum[lane] = input.sum_of<span>(tile, begin, lane0 + lane);
 #pragma GCC unroll 4
           for (std::size_t p = 0; p < at_once; ++p) {
 #pragma GCC unroll 2
@@ -141,14 +134,19 @@ struct DenseI4Loop {
 #pragma GCC unroll 4
                 for (std::size_t lane = 0; lane < lanes; ++lane) {
                   const std::int8_t* eight = x + code_index(8 * line, Inputs, lane);
-                  pairs[lane] = _mm256_add_epi16(
-                      pairs[lane], _mm256_add_epi16(_mm256_maddubs_epi16(low, _mm256_set1_epi32(load_quad(eight))),
-                                                    _mm256_maddubs_epi16(high, _mm256_set1_epi32(load_quad(eight + 4)))));
+                  const __m256i x_low = _mm256_set1_epi32(load_quad(eight)), x_high = _mm256_set1_epi32(load_quad(eight + 4));
+                  if constexpr (widens) {
+                    dots[lane] = dot_bytes(dots[lane], low, x_low);
+                    pairs[lane] = dot_bytes(pairs[lane], high, x_high);
+                  } else {
+                    pairs[lane] = _mm256_add_epi16(pairs[lane], _mm256_add_epi16(_mm256_maddubs_epi16(low, x_low),
+                                                                                 _mm256_maddubs_epi16(high, x_high)));
+                  }
                 }
               }
 #pragma GCC unroll 4
               for (std::size_t lane = 0; lane < lanes; ++lane) {
-                dots[lane] = _mm256_add_epi32(dots[lane], _mm256_madd_epi16(pairs[lane], ones));
+                dots[lane] = _mm256_add_epi32(dots[lane], widens ? pairs[lane] : _mm256_madd_epi16(pairs[lane], ones));
               }
               const std::size_t at = scale_index(which[p0 + p], begin) + 8 * half;
               const __m256 w_scale = load8(scales + at);
@@ -198,7 +196,7 @@ struct DenseI4Loop {
       __m512i dots[Panels][Inputs];
 #pragma GCC unroll 8
       for (std::size_t lane = 0; lane < Inputs; ++lane) {
-        x_sum[lane] = sum_of_inputs(tile, begin, lane);
+        x_sum[lane] = input.sum_of<span>(tile, begin, lane);
 #pragma GCC unroll 4
         for (std::size_t p = 0; p < Panels; ++p) dots[p][lane] = _mm512_set1_epi32(Minima ? 0 : -8 * x_sum[lane]);
       }

@@ -33,7 +33,7 @@ const std::uint8_t* expand_blocks(const std::uint8_t* blocks, std::size_t count,
 /// What an instruction set multiplies fastest by many inputs.
 #if defined(TULLE_X86)
 template <class Tag>
-using ExpandedPanels = std::conditional_t<Tag::value == InstructionSet::avx2, SignedPanels, DensePanels>;
+using ExpandedPanels = std::conditional_t<std::is_same_v<Tag, isa::Avx2>, SignedPanels, DensePanels>;
 #else
 template <class Tag>
 using ExpandedPanels = DensePanels;

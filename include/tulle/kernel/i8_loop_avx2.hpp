@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// \file The inner loop of int8 weights on AVX2 (L2).
+/// \file The inner loop of int8 weights on AVX2 and AVX-VNNI (L2).
 #pragma once
 
 #include <cstddef>
@@ -26,6 +26,7 @@ TULLE_TARGET_AVX2 void compute_i8_avx2(const I8Loop<Layout, Scale, Span, Isa>& l
   constexpr std::size_t blocks = Span / block_columns;
   constexpr std::size_t at_once = Panels * Inputs <= 4 ? Panels : Inputs >= 4 ? 1 : 4 / Inputs;
   constexpr std::size_t lanes = Inputs < 4 ? Inputs : 4;
+  constexpr bool offset_codes = Layout::offset_codes && std::is_same_v<Isa, isa::AvxVnni>;  // undone by the first sums
   const float* x_scales = loop.input.scales(tile);
   for (std::size_t p0 = 0; p0 < Panels && !loop.is_repeated(which, p0); p0 += at_once) {
     for (std::size_t lane0 = 0; lane0 < Inputs; lane0 += lanes) {
@@ -60,7 +61,10 @@ TULLE_TARGET_AVX2 void compute_i8_avx2(const I8Loop<Layout, Scale, Span, Isa>& l
               }
             }
 #pragma GCC unroll 4
-            for (std::size_t lane = 0; lane < lanes; ++lane) dots[p][lane][half] = first;
+            for (std::size_t lane = 0; lane < lanes; ++lane) {
+              if constexpr (offset_codes) first = _mm256_set1_epi32(-128 * loop.input.template sum_of<Span>(tile, begin, lane0 + lane));
+              dots[p][lane][half] = first;
+            }
           }
         }
 #pragma GCC unroll 1
@@ -74,7 +78,7 @@ TULLE_TARGET_AVX2 void compute_i8_avx2(const I8Loop<Layout, Scale, Span, Isa>& l
                 const auto step = w[p].step(isa::Avx2{}, s, half);
 #pragma GCC unroll 4
                 for (std::size_t lane = 0; lane < lanes; ++lane) {
-                  dots[p][lane][half] = step.dot(dots[p][lane][half], x + chunk_columns * lane, s);
+                  dots[p][lane][half] = step.dot(Isa{}, dots[p][lane][half], x + chunk_columns * lane, s);
                 }
               }
             }

@@ -14,7 +14,7 @@ namespace tulle::detail {
 #if defined(TULLE_X86)
 
 /// sums[i] + the 4 products of u8 by s8 in dword i. Exact where two neighbouring products fit an int16.
-TULLE_INLINE_AVX2 __m256i add_pairs(__m256i sums, __m256i u8, __m256i s8) noexcept {
+TULLE_INLINE_AVX2 __m256i add_pairs(isa::Avx2, __m256i sums, __m256i u8, __m256i s8) noexcept {
   const __m256i pairs = _mm256_maddubs_epi16(u8, s8);
   __m256i sum = _mm256_add_epi32(sums, _mm256_madd_epi16(pairs, _mm256_set1_epi16(1)));
 #if defined(__GNUC__)
@@ -22,11 +22,15 @@ TULLE_INLINE_AVX2 __m256i add_pairs(__m256i sums, __m256i u8, __m256i s8) noexce
 #endif
   return sum;
 }
+TULLE_INLINE_AVX2 __m256i add_pairs(isa::AvxVnni, __m256i sums, __m256i u8, __m256i s8) noexcept {
+  return dot_bytes(sums, u8, s8);
+}
 
 /// 8 rows by 4 columns of codes, one row a dword; the products with 4 activations.
 /// |w| (at most 128) meets x with w's sign (|x| at most 127): 2 * 128 * 127 = 32512 fits, and every product is exact.
-TULLE_INLINE_AVX2 __m256i add_products(__m256i sums, __m256i codes, __m256i magnitudes, __m256i x) noexcept {
-  return add_pairs(sums, magnitudes, _mm256_sign_epi8(x, codes));
+template <class Isa>
+TULLE_INLINE_AVX2 __m256i add_products(Isa isa, __m256i sums, __m256i codes, __m256i magnitudes, __m256i x) noexcept {
+  return add_pairs(isa, sums, magnitudes, _mm256_sign_epi8(x, codes));
 }
 
 /// What layouts that give dense codes in rows of 4 columns hand to the loop; the step's columns are 4 s ... 4 s + 3.
@@ -34,8 +38,13 @@ struct DenseStep256 {
   __m256i codes, magnitudes;
 
   static TULLE_INLINE_AVX2 DenseStep256 of(__m256i codes) noexcept { return {codes, _mm256_abs_epi8(codes)}; }
-  TULLE_INLINE_AVX2 __m256i dot(__m256i sums, const std::int8_t* x, std::size_t s) const noexcept {
-    return add_products(sums, codes, magnitudes, _mm256_set1_epi32(load_quad(x + 4 * s)));
+  TULLE_INLINE_AVX2 __m256i dot(isa::Avx2 isa, __m256i sums, const std::int8_t* x, std::size_t s) const noexcept {
+    return add_products(isa, sums, codes, magnitudes, _mm256_set1_epi32(load_quad(x + 4 * s)));
+  }
+  /// As `DenseStep512`.
+  TULLE_INLINE_AVX2 __m256i dot(isa::AvxVnni, __m256i sums, const std::int8_t* x, std::size_t s) const noexcept {
+    const __m256i offset_codes = _mm256_xor_si256(codes, _mm256_set1_epi8(static_cast<char>(0x80)));
+    return dot_bytes(sums, offset_codes, _mm256_set1_epi32(load_quad(x + 4 * s)));
   }
 };
 

@@ -80,7 +80,7 @@ class I8Weights {
 
   /// Dense weights gain from it on AVX2.
   template <class Tag>
-  static constexpr bool is_made_ready = Tag::value == InstructionSet::avx2 && std::is_same_v<Layout, detail::DensePanels>;
+  static constexpr bool is_made_ready = std::is_same_v<Tag, isa::Avx2> && std::is_same_v<Layout, detail::DensePanels>;
 
   detail::PackedPanels panels_;
   bool scale_per_input_ = false;

@@ -15,7 +15,9 @@
 #include <tulle/kernel/i8_blocks.hpp>
 #include <tulle/kernel/i8_rows.hpp>
 #include <tulle/kernel/i8_scales.hpp>
+#include <tulle/kernel/linear_kernel.hpp>
 #include <tulle/kernel/panel_work.hpp>
+#include <tulle/kernel/quantized_input.hpp>
 
 namespace tulle::detail {
 

@@ -61,6 +61,16 @@ class QuantizedInput {
   const std::uint8_t* offset_codes(const InputTile& tile) const noexcept { return offset_codes_.data() + begin_of(tile); }
   const float* scales(const InputTile& tile) const noexcept { return scales_.data() + tile.first * (padded_ / group_columns); }
   const std::int32_t* sums(const InputTile& tile) const noexcept { return sums_.data() + tile.first * (padded_ / sum_columns); }
+  /// Of the codes of `Columns` columns from `begin` on.
+  template <std::size_t Columns>
+  std::int32_t sum_of(const InputTile& tile, std::size_t begin, std::size_t lane) const noexcept {
+    std::int32_t sum = 0;
+#pragma GCC unroll 4
+    for (std::size_t column = 0; column < Columns; column += sum_columns) {
+      sum += sums(tile)[(begin + column) / sum_columns * tile.width + lane];
+    }
+    return sum;
+  }
 
   /// Quantizes the inputs of `range` (begins at a multiple of 8). x [inputs, columns].
   template <class Isa>

@@ -20,13 +20,14 @@ namespace tulle::detail {
 struct SignedPanels {
   static constexpr std::size_t first_bytes = panel_rows * sizeof(std::int32_t), step_bytes = 64;
   static constexpr std::size_t steps = 4, block_bytes = first_bytes + 2 * steps * step_bytes;
+  static constexpr bool offset_codes = false;
   static constexpr std::size_t far_panels = 4;
 
   /// Exact like `add_products`: |w| * ~x is at least 128 * -128, and two of them fit an int16.
   struct Step {
     __m256i magnitudes, negative;
-    TULLE_INLINE_AVX2 __m256i dot(__m256i sums, const std::int8_t* x, std::size_t s) const noexcept {
-      return add_pairs(sums, magnitudes, _mm256_xor_si256(_mm256_set1_epi32(load_quad(x + 4 * s)), negative));
+    TULLE_INLINE_AVX2 __m256i dot(isa::Avx2 isa, __m256i sums, const std::int8_t* x, std::size_t s) const noexcept {
+      return add_pairs(isa, sums, magnitudes, _mm256_xor_si256(_mm256_set1_epi32(load_quad(x + 4 * s)), negative));
     }
   };
 
@@ -41,7 +42,7 @@ struct SignedPanels {
         const __m256i magnitudes = _mm256_abs_epi8(w), negative = _mm256_cmpgt_epi8(_mm256_setzero_si256(), w);
         _mm256_store_si256(step, magnitudes);
         _mm256_store_si256(step + 1, negative);
-        sums[half] = add_pairs(sums[half], magnitudes, _mm256_abs_epi8(negative));
+        sums[half] = add_pairs(isa::Avx2{}, sums[half], magnitudes, _mm256_abs_epi8(negative));
       }
     }
     _mm256_store_si256(reinterpret_cast<__m256i*>(out), sums[0]);

@@ -37,8 +37,7 @@ class WellWeights {
   /// By the bundles of the panels: what they cost, but where many inputs meet panels made dense.
   RowRange share(std::size_t inputs, std::size_t worker, std::size_t workers) const noexcept {
     return share_by_cost(rows_, worker, workers, [&](std::size_t panel) {
-      const bool many = inputs >= WideInput::many_inputs && active_instruction_set() == InstructionSet::avx2;
-      return many ? panel : bundles_[panel * spans()];
+      return WideInput::is_many<isa::Active>(inputs) ? panel : bundles_[panel * spans()];
     });
   }
 
@@ -68,11 +67,12 @@ class WellWeights {
   template <class Isa>
   void multiply(const WideInput& input, MatrixView<float> y, RowRange range) const noexcept {
     if (range.begin >= range.end) return;  // a worker without a share; its range may begin inside a panel
-    with_instruction_set<Isa>([&]<class Tag>(Tag) {
+    with_instruction_set<Isa>([&]<class Any>(Any) {
+      using Tag = isa::WithoutDots<Any>;
       with_form([&]<class Layout>(Layout) {
         const detail::WellLoop<Layout, Tag> loop{bytes_.data(), advances_.data(), bundles_.data(), columns_, spans(),
                                                  sums_.data(),  scales_.data(),   input,           y,        range};
-        if constexpr (Tag::value == InstructionSet::avx2) {
+        if constexpr (std::is_same_v<Tag, isa::Avx2>) {
           if (input.many()) return loop.run_many();
         }
         // A few inputs stay in the first cache while a block of panels, which stays in the second, passes by.

@@ -25,7 +25,7 @@
 namespace tulle {
 
 /// In order of preference: a later one is faster where the machine has it.
-enum class InstructionSet { scalar, simd128, avx2, avx512 };
+enum class InstructionSet { scalar, simd128, avx2, avx_vnni, avx512 };
 
 namespace isa {
 
@@ -47,6 +47,10 @@ struct Simd128 {
 struct Avx2 {
   static constexpr InstructionSet value = InstructionSet::avx2;
 };
+/// AVX2 and the int8 dot products of AVX-VNNI (Alder Lake and later). All else is AVX2's.
+struct AvxVnni : Avx2 {
+  static constexpr InstructionSet value = InstructionSet::avx_vnni;
+};
 /// AVX-512 F, BW, DQ, VL, VNNI, VBMI and VBMI2 (Ice Lake, Zen 4 and later).
 struct Avx512 {
   static constexpr InstructionSet value = InstructionSet::avx512;
@@ -55,6 +59,10 @@ struct Avx512 {
 /// Not a set of its own: whatever `active_instruction_set` says when the loop is called.
 struct Active {};
 
+/// The set whose loops `Isa` runs where dot products of int8 gain nothing.
+template <class Isa>
+using WithoutDots = std::conditional_t<std::is_same_v<Isa, AvxVnni>, Avx2, Isa>;
+
 }  // namespace isa
 
 /// Those a program can be told to run on. WebAssembly's modules are small: they hold one.
@@ -62,7 +70,7 @@ struct Active {};
 inline constexpr std::array instruction_sets{InstructionSet::simd128};
 #else
 inline constexpr std::array instruction_sets{InstructionSet::scalar, InstructionSet::simd128, InstructionSet::avx2,
-                                             InstructionSet::avx512};
+                                             InstructionSet::avx_vnni, InstructionSet::avx512};
 #endif
 
 constexpr std::string_view instruction_set_name(InstructionSet set) noexcept {
@@ -76,6 +84,7 @@ constexpr std::string_view instruction_set_name(InstructionSet set) noexcept {
     case InstructionSet::simd128: return "simd128";
 #endif
     case InstructionSet::avx2: return "avx2";
+    case InstructionSet::avx_vnni: return "avx_vnni";
     case InstructionSet::avx512: return "avx512";
   }
   return "unknown";
@@ -89,6 +98,7 @@ inline bool machine_has(InstructionSet set) noexcept {
     case InstructionSet::simd128: return __builtin_cpu_supports("sse4.1");
     case InstructionSet::avx2:
       return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c");
+    case InstructionSet::avx_vnni: return machine_has(InstructionSet::avx2) && __builtin_cpu_supports("avxvnni");
     case InstructionSet::avx512:
       return machine_has(InstructionSet::avx2) && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
              __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
@@ -160,6 +170,7 @@ decltype(auto) with_instruction_set(Run&& run) {
     switch (active_instruction_set()) {
 #if defined(TULLE_X86)
       case InstructionSet::avx512: return run(isa::Avx512{});
+      case InstructionSet::avx_vnni: return run(isa::AvxVnni{});
       case InstructionSet::avx2: return run(isa::Avx2{});
 #endif
 #if defined(TULLE_SIMD128)

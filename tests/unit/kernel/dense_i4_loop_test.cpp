@@ -35,13 +35,13 @@ TEMPLATE_LIST_TEST_CASE("the largest int4 products of one sign are exact", "[ker
                         testing::InstructionSets) {
   testing::require_machine<TestType>();
   using Kernel = BasicDenseI4<TestType>;
-  constexpr std::size_t columns = 4096;
+  constexpr std::size_t columns = 256, out = 40;
   for (const DType dtype : {DType::q4_0, DType::q4_1}) {
     for (const int code : {0, 8, 15}) {
       for (const float sign : {1.0f, -1.0f}) {
         const auto row = blocks(dtype, columns, to_half(1), to_half(-3), static_cast<std::uint8_t>(code * 17));
         WeightRows rows(columns);
-        for (std::size_t i = 0; i < 70; ++i) rows.append(row.data(), dtype);
+        for (std::size_t i = 0; i < out; ++i) rows.append(row.data(), dtype);
         const auto weights = Kernel::pack(rows);
         for (const std::size_t inputs : {1, 2, 4, 8}) {
           QuantizedInput input(inputs, columns);
@@ -49,8 +49,8 @@ TEMPLATE_LIST_TEST_CASE("the largest int4 products of one sign are exact", "[ker
                                      std::vector<float>(inputs * columns, sign * 127));  // its scale is 1
           Kernel::start(weights, inputs, input);
           Kernel::prepare(weights, x.first(inputs), input, {0, inputs});
-          std::vector<float> y(inputs * 70);
-          Kernel::multiply(weights, input, {y.data(), inputs, 70}, {0, 70});
+          std::vector<float> y(inputs * out);
+          Kernel::multiply(weights, input, {y.data(), inputs, out}, {0, out});
           const int value = dtype == DType::q4_0 ? code - 8 : code - 3;
           const float expected = sign * static_cast<float>(value * 127) * columns;
           CAPTURE(dtype_name(dtype), code, sign, inputs);
@@ -71,7 +71,7 @@ TEMPLATE_LIST_TEST_CASE("the scale of a wide group covers all its columns and no
     std::vector<float> values(columns);
     for (std::size_t at = 0; at < columns; ++at) values[at] = -8 * static_cast<float>(1u << at / group);
     const auto weights = Kernel::pack(testing::float_matrix(1, columns, values).rows, {.int4_group = group});
-    for (std::size_t hot = 0; hot < columns; ++hot) {
+    for (std::size_t hot = 0; hot < columns; hot += 3) {
       std::vector<float> one(columns, 0.0f);
       one[hot] = 127;
       QuantizedInput input(1, columns);

@@ -2,6 +2,7 @@
 #include <tulle/kernel/i8_loop.hpp>
 
 #include <algorithm>
+#include <vector>
 
 #include <catch2/catch_all.hpp>
 
@@ -19,7 +20,7 @@ namespace {
 /// Rows of one weight, `kept` of every 16 columns, meet activations of one value: the largest sums there can be.
 template <LinearKernel Kernel>
 void check_largest_products(std::size_t kept) {
-  constexpr std::size_t columns = 4096;
+  constexpr std::size_t columns = 128, out = 40;
   for (const int weight : {-128, -127, 127, 1, 0}) {
     for (const float sign : {1.0f, -1.0f}) {
       std::vector<std::byte> codes(columns);
@@ -29,7 +30,7 @@ void check_largest_products(std::size_t kept) {
         if (is_kept) codes[column] = static_cast<std::byte>(weight);
       }
       WeightRows rows(columns);
-      for (std::size_t row = 0; row < 70; ++row) rows.append(codes.data(), DType::i8);
+      for (std::size_t row = 0; row < out; ++row) rows.append(codes.data(), DType::i8);
       const auto weights = Kernel::pack(rows);
       for (const std::size_t inputs : {1, 2, 4, 8, 20}) {
         QuantizedInput input(inputs, columns);
@@ -37,8 +38,8 @@ void check_largest_products(std::size_t kept) {
         const testing::InputRows x(inputs, columns, std::vector<float>(inputs * columns, sign * 127));
         Kernel::start(weights, inputs, input);
         Kernel::prepare(weights, x.first(inputs), input, {0, inputs});
-        std::vector<float> y(inputs * 70);
-        Kernel::multiply(weights, input, {y.data(), inputs, 70}, {0, 70});
+        std::vector<float> y(inputs * out);
+        Kernel::multiply(weights, input, {y.data(), inputs, out}, {0, out});
         // Sums of whole groups have at most 24 significant bits, so f32 holds them exactly.
         const float expected = sign * static_cast<float>(weight * 127) * static_cast<float>(columns * kept / 16);
         CAPTURE(weight, sign, inputs);
@@ -48,7 +49,39 @@ void check_largest_products(std::size_t kept) {
   }
 }
 
+/// Random codes, columns and inputs that fill no tile.
+template <template <class> class Kernel, class Isa>
+void check_bits(testing::Zeros zeros) {
+  constexpr std::size_t rows = 40, columns = 112, most = 20;
+  const auto matrix = testing::pruned(testing::random_matrix(DType::i8, rows, columns, 3), zeros, 4);
+  using Reference = BasicDenseI8<testing::ReferenceSet<Isa>>;
+  const auto weights = Kernel<Isa>::pack(matrix.rows);
+  const auto dense = Reference::pack(matrix.rows);
+  for (const std::size_t inputs : {1, 3, 8, 20}) {
+    const testing::InputRows x(most, columns, testing::random_floats(most * columns, 5));
+    const auto product = [&]<class Of>(Of, const auto& of) {
+      QuantizedInput input(inputs, columns);
+      Of::start(of, inputs, input);
+      Of::prepare(of, x.first(inputs), input, {0, inputs});
+      std::vector<float> y(inputs * rows);
+      Of::multiply(of, input, {y.data(), inputs, rows}, {0, rows});
+      return y;
+    };
+    CAPTURE(inputs, Kernel<Isa>::name);
+    REQUIRE(product(Kernel<Isa>{}, weights) == product(Reference{}, dense));
+  }
+}
+
 }  // namespace
+
+TEMPLATE_LIST_TEST_CASE("every layout gives the bits of dense int8", "[kernel][i8_loop]", testing::InstructionSets) {
+  testing::require_machine<TestType>();
+  check_bits<BasicDenseI8, TestType>({});
+  check_bits<BasicBitmaskI8, TestType>({});
+  check_bits<BasicTwoOfFourI8, TestType>({2, 4});
+  check_bits<BasicEightOfSixteenI8, TestType>({2, 4});
+  check_bits<BasicFourOfSixteenI8, TestType>({4, 16});
+}
 
 TEMPLATE_LIST_TEST_CASE("the largest int8 products of one sign do not saturate", "[kernel][i8_loop]",
                         testing::InstructionSets) {

@@ -26,17 +26,19 @@ Sums expected(const Codes& codes, const std::int8_t* x, std::size_t s, std::int3
   return sums;
 }
 
+/// With AVX-VNNI as with AVX-512 the loop starts the sums at -128 times the sum of the activations.
+template <class Isa>
 TULLE_TARGET_AVX2 Sums with_avx2(const Codes& codes, const std::int8_t* x, std::size_t s, std::int32_t start) {
+  for (std::size_t k = 0; k < 4 && std::is_same_v<Isa, isa::AvxVnni>; ++k) start -= 128 * x[4 * s + k];
   Sums sums;
   for (std::size_t half = 0; half < 2; ++half) {
     const auto* eight = reinterpret_cast<const __m256i*>(codes.data() + 32 * half);
     const auto step = detail::DenseStep256::of(_mm256_loadu_si256(eight));
-    _mm256_storeu_si256(reinterpret_cast<__m256i*>(sums.data() + 8 * half), step.dot(_mm256_set1_epi32(start), x, s));
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(sums.data() + 8 * half), step.dot(Isa{}, _mm256_set1_epi32(start), x, s));
   }
   return sums;
 }
 
-/// The loop starts the sums at -128 times the sum of the activations.
 TULLE_TARGET_AVX512 Sums with_avx512(const Codes& codes, const std::int8_t* x, std::size_t s, std::int32_t start) {
   for (std::size_t k = 0; k < 4; ++k) start -= 128 * x[4 * s + k];
   Sums sums;
@@ -62,7 +64,8 @@ TEST_CASE("products are exact for every weight and activation", "[kernel][i8_ste
     }
     const std::size_t s = numbers.below(4);
     const Sums sums = expected(codes, x, s, 1000 - round);
-    if (machine_has(InstructionSet::avx2)) REQUIRE(with_avx2(codes, x, s, 1000 - round) == sums);
+    if (machine_has(InstructionSet::avx2)) REQUIRE(with_avx2<isa::Avx2>(codes, x, s, 1000 - round) == sums);
+    if (testing::runs_avx_vnni()) REQUIRE(with_avx2<isa::AvxVnni>(codes, x, s, 1000 - round) == sums);
     if (machine_has(InstructionSet::avx512)) REQUIRE(with_avx512(codes, x, s, 1000 - round) == sums);
   }
 }

@@ -10,11 +10,13 @@
 
 #include <tulle/tensor/isa.hpp>
 
+#include "unit/kernel/vnni_emulator.hpp"
+
 namespace tulle::testing {
 
 /// For TEMPLATE_LIST_TEST_CASE: every set that this build holds.
 #if defined(TULLE_X86)
-using InstructionSets = std::tuple<isa::Scalar, isa::Simd128, isa::Avx2, isa::Avx512>;
+using InstructionSets = std::tuple<isa::Scalar, isa::Simd128, isa::Avx2, isa::AvxVnni, isa::Avx512>;
 #elif defined(__wasm_simd128__)
 using InstructionSets = std::tuple<isa::Simd128>;
 #elif defined(TULLE_SIMD128)
@@ -37,8 +39,14 @@ using ReferenceSet = typename ReferenceOf<Isa>::type;
 
 /// Ends the test as skipped, with the set's name, where the machine lacks it.
 template <class Isa>
-void require_machine() {
+void require_native_machine() {
   if (!machine_has(Isa::value)) SKIP("this machine has no " << instruction_set_name(Isa::value));
+}
+
+/// The same, but AVX-VNNI may be emulated, 10000 times as slowly.
+template <class Isa>
+void require_machine() {
+  if (Isa::value != InstructionSet::avx_vnni || !runs_avx_vnni()) require_native_machine<Isa>();
 }
 
 /// Forces the active set while it lives.

@@ -23,7 +23,7 @@ TULLE_TARGET_AVX2 std::array<std::int32_t, panel_rows> products(const std::uint8
   const SignedPanels::Cursor cursor{block};
   for (std::size_t half = 0; half < 2; ++half) {
     __m256i eight = cursor.first(half);
-    for (std::size_t s = 0; s < SignedPanels::steps; ++s) eight = cursor.step(isa::Avx2{}, s, half).dot(eight, x, s);
+    for (std::size_t s = 0; s < SignedPanels::steps; ++s) eight = cursor.step(isa::Avx2{}, s, half).dot(isa::Avx2{}, eight, x, s);
     _mm256_storeu_si256(reinterpret_cast<__m256i*>(&sums[8 * half]), eight);
   }
   return sums;

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <tulle/kernel/expanded_panels.hpp>
+
+#include <algorithm>
+#include <vector>
+
+#include <catch2/catch_all.hpp>
+
+#include <tulle/kernel/balanced_i8.hpp>
+#include <tulle/kernel/bitmask_i8.hpp>
+#include <tulle/kernel/dense_i8.hpp>
+
+#include "unit/kernel/encoded_matrix.hpp"
+#include "unit/kernel/instruction_sets.hpp"
+
+using namespace tulle;
+
+namespace {
+
+/// 8 of 16: a pattern that every layout of these tests takes.
+testing::EncodedMatrix half_zeros(std::size_t rows, std::size_t columns) {
+  return testing::pruned(testing::random_matrix(DType::i8, rows, columns, 6), {2, 4}, 7);
+}
+
+}  // namespace
+
+TEMPLATE_TEST_CASE("blocks are expanded to dense ones, in parts too", "[kernel][expanded_panels]", detail::DensePanels,
+                   detail::BitmaskPanels, (detail::BalancedPanels<detail::TwoOfFour, 8>)) {
+  const auto matrix = half_zeros(16, 160);
+  const detail::PackedPanels dense(matrix.rows, detail::I8Format::of<detail::DensePanels>(), nullptr);
+  const detail::PackedPanels panels(matrix.rows, detail::I8Format::of<TestType>(), nullptr);
+  std::vector<std::int8_t> codes(16 * 160);
+  const std::uint8_t* at = panels.bytes();
+  std::size_t done = 0;
+  for (const std::size_t count : {1, 7, 2}) {
+    at = detail::expand_blocks<TestType, isa::Scalar>(at, count, codes.data() + done * detail::block_codes);
+    done += count;
+  }
+  CHECK(std::equal(codes.begin(), codes.end(), reinterpret_cast<const std::int8_t*>(dense.bytes())));
+}
+
+TEMPLATE_LIST_TEST_CASE("expanded weights give the bits of dense ones", "[kernel][expanded_panels]",
+                        testing::InstructionSets) {
+  testing::require_machine<TestType>();
+  constexpr std::size_t rows = 40, columns = 1120, inputs = 21;  // the last panel and the last part are not whole
+  const auto matrix = half_zeros(rows, columns);
+  const auto x = testing::random_floats(inputs * columns, 3);
+  QuantizedInput input(inputs, columns);
+  input.start(inputs, columns, false);
+  input.quantize<TestType>({x.data(), inputs, columns}, {0, inputs});
+  std::vector<float> expected(inputs * rows), y(inputs * rows);
+  const auto dense = BasicDenseI8<testing::ReferenceSet<TestType>>::pack(matrix.rows);
+  BasicDenseI8<testing::ReferenceSet<TestType>>::multiply(dense, input, {expected.data(), inputs, rows}, {0, rows});
+  const detail::PackedPanels sparse(matrix.rows, detail::I8Format::of<detail::BitmaskPanels>(), nullptr);
+  detail::multiply_expanded<void, group_columns, TestType>(sparse, detail::expand_blocks<detail::BitmaskPanels, TestType>,
+                                                           nullptr, sparse.scales().floats(), input,
+                                                           {y.data(), inputs, rows}, {0, rows});
+  CHECK(y == expected);
+}
