@@ -199,8 +199,8 @@ class BenchmarkTest(CommandTest):
     def test_zeros_reach_the_sparse_kernels(self):
         # By instruction set: bitmasks want AVX-512, and there also serve 8:16.
         machine = self.benchmark(Q8_0, "--no-baselines")["machine"]
-        half = {"avx512": "bitmask_i8", "avx2": "well_i8"}.get(machine["instruction_set"])
-        by_gaps = {"avx512": "bitmask_i8", "avx2": "8:16_i8"}.get(machine["instruction_set"])
+        half = {"avx512": "bitmask_i8", "avx_vnni": "well_i8", "avx2": "well_i8"}.get(machine["instruction_set"])
+        by_gaps = {"avx512": "bitmask_i8", "avx_vnni": "8:16_i8", "avx2": "8:16_i8"}.get(machine["instruction_set"])
         for model in [MODELS / "llama-tiny-tied", MODELS / "codegen-tiny", MODELS / "llama-tiny-int8", Q8_0]:
             for flags, kernel, sparsity in [
                 (["--structure", "2:4"], "2:4_i8", 0.5),

@@ -109,7 +109,7 @@ constexpr KernelChoice fastest_i8(const I8Structure& structure, InstructionSet s
     return structure.any_eight_of_sixteen ? KernelChoice::any_eight_of_sixteen_i8 : KernelChoice::dense_i8;
   }
   if (set == InstructionSet::avx512) {
-    // At 8:16 the bitmask decodes a tenth slower, but its prefill is that of dense weights and not 0.7 of it.
+    // At 8:16 the bitmask decodes a tenth slower, but its prefill is that of dense weights and not 0.87 of it.
     if (structure.two_of_four && structure.nonzero_share > 0.4) return KernelChoice::two_of_four_i8;
     // From 80 % zeros windowed ELL wins in prefill, from 90 % in decode too.
     if (structure.scale_per_row && structure.nonzero_share <= 0.22) return KernelChoice::well_i8;

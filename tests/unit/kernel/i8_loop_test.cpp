@@ -79,7 +79,8 @@ TEMPLATE_LIST_TEST_CASE("every layout gives the bits of dense int8", "[kernel][i
   check_bits<BasicDenseI8, TestType>({});
   check_bits<BasicBitmaskI8, TestType>({});
   check_bits<BasicTwoOfFourI8, TestType>({2, 4});
-  check_bits<BasicEightOfSixteenI8, TestType>({2, 4});
+  check_bits<BasicEightOfSixteenI8, TestType>({8, 16, 4});
+  check_bits<BasicAnyEightOfSixteenI8, TestType>({8, 16});
   check_bits<BasicFourOfSixteenI8, TestType>({4, 16});
 }
 

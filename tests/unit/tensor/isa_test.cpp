@@ -28,6 +28,7 @@ TEST_CASE("every set has a name that finds it", "[tensor][isa]") {
   }
   CHECK(instruction_set_name(isa::Scalar::value) == "scalar");
   CHECK(instruction_set_name(isa::Avx2::value) == "avx2");
+  CHECK(instruction_set_name(isa::AvxVnni::value) == "avx_vnni");
   CHECK(instruction_set_name(isa::Avx512::value) == "avx512");
   CHECK(instruction_set_name(static_cast<InstructionSet>(99)) == "unknown");
 }
