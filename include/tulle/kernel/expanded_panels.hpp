@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// \file Products with weights that are expanded to dense ones, a panel or two at a time (L2).
+/// \file Products with weights that are unpacked for many inputs, a panel or two at a time (L2).
 #pragma once
 
 #include <algorithm>
@@ -12,57 +12,71 @@
 #include <tulle/kernel/i8_loop.hpp>
 #include <tulle/kernel/packed_panels.hpp>
 #include <tulle/kernel/quantized_input.hpp>
+#include <tulle/kernel/ready_panels.hpp>
 #include <tulle/kernel/signed_panels.hpp>
 
 namespace tulle::detail {
 
-/// Writes the next `count` blocks of a panel as dense ones, codes [count][256], and returns where the following begin.
-using ExpandBlocks = const std::uint8_t* (*)(const std::uint8_t* blocks, std::size_t count, std::int8_t* codes) noexcept;
+/// The layout that many inputs meet in place of `Layout`: what an instruction set multiplies fastest once it is made.
+template <class Layout, class Tag>
+constexpr auto expanded_layout() noexcept {
+  if constexpr (Tag::value == InstructionSet::simd128 && Layout::expands_on_simd128) {
+    return std::type_identity<DensePanels>{};
+#if defined(TULLE_X86)
+  } else if constexpr (std::is_base_of_v<isa::Avx2, Tag> && requires { typename Layout::Step256; }) {
+    return std::type_identity<ReadyPanels256<Layout>>{};
+  } else if constexpr (Tag::value == InstructionSet::avx512 && requires { typename Layout::Step256; }) {
+    return std::type_identity<ReadyPanels512<Layout>>{};
+  } else if constexpr (std::is_same_v<Tag, isa::Avx2>) {
+    return std::type_identity<SignedPanels>{};
+#endif
+  } else {
+    return std::type_identity<std::conditional_t<Layout::expands_for_many, DensePanels, Layout>>{};
+  }
+}
+template <class Layout, class Tag>
+using ExpandedLayout = typename decltype(expanded_layout<Layout, Tag>())::type;
+
+/// Writes the next `count` blocks of a panel in another layout, to a multiple of 64, and returns where the following begin.
+/// The first is a whole number of chunks (`chunk_columns`) from the panel's begin.
+using ExpandBlocks = const std::uint8_t* (*)(const std::uint8_t* blocks, std::size_t count, std::uint8_t* out) noexcept;
 
 template <class Layout, class Tag>
-const std::uint8_t* expand_blocks(const std::uint8_t* blocks, std::size_t count, std::int8_t* codes) noexcept {
+const std::uint8_t* expand_blocks(const std::uint8_t* blocks, std::size_t count, std::uint8_t* out) noexcept {
+  using To = ExpandedLayout<Layout, Tag>;
   typename Layout::Cursor cursor{blocks};
-  if constexpr (requires { Layout::expand(Tag{}, cursor, count, codes); }) {
-    Layout::expand(Tag{}, cursor, count, codes);
+  const auto to_dense = [&](std::size_t blocks_of, std::int8_t* codes) {
+    if constexpr (requires { Layout::expand(Tag{}, cursor, blocks_of, codes); }) {
+      Layout::expand(Tag{}, cursor, blocks_of, codes);
+    } else {
+      for (std::size_t i = 0; i < blocks_of; ++i, cursor.next()) cursor.read(codes + i * block_codes);
+    }
+  };
+  if constexpr (std::is_same_v<To, DensePanels>) {
+    to_dense(count, reinterpret_cast<std::int8_t*>(out));
   } else {
-    for (std::size_t i = 0; i < count; ++i, cursor.next()) cursor.read(codes + i * block_codes);
+    for (std::size_t i = 0; i < count; ++i, out += To::block_bytes) {
+      if constexpr (requires { To::write(cursor, i, out); }) {
+        To::write(cursor, i, out);
+        cursor.next();
+      } else {
+        alignas(64) std::int8_t codes[block_codes];
+        to_dense(1, codes);
+        To::write(codes, out);
+      }
+    }
   }
   return cursor.at;
 }
 
-/// What an instruction set multiplies fastest by many inputs.
-#if defined(TULLE_X86)
-template <class Tag>
-using ExpandedPanels = std::conditional_t<std::is_same_v<Tag, isa::Avx2>, SignedPanels, DensePanels>;
-#else
-template <class Tag>
-using ExpandedPanels = DensePanels;
-#endif
-
-/// `expand`, in the form of `ExpandedPanels`.
-template <class Tag>
-const std::uint8_t* expand_ready(ExpandBlocks expand, const std::uint8_t* blocks, std::size_t count,
-                                 std::uint8_t* out) noexcept {
-  if constexpr (std::is_same_v<ExpandedPanels<Tag>, DensePanels>) {
-    return expand(blocks, count, reinterpret_cast<std::int8_t*>(out));
-  } else {
-    for (; count > 0; --count, out += ExpandedPanels<Tag>::block_bytes) {
-      alignas(64) std::int8_t codes[block_codes];
-      blocks = expand(blocks, 1, codes);
-      ExpandedPanels<Tag>::write(codes, out);
-    }
-    return blocks;
-  }
-}
-
-/// For many inputs, or any number of them where a set has no loop over a layout: a panel or two at a time are expanded,
-/// part by part of their columns, and every input meets them.
-template <class Scale, std::size_t Span, class Tag>
+/// For many inputs, or any number of them where a set has no loop over a layout: a panel or two at a time are expanded to
+/// `To`, part by part of their columns, and every input meets them.
+template <class To, class Scale, std::size_t Span, class Tag>
 void multiply_expanded(const PackedPanels& panels, ExpandBlocks expand, const Scale* group_scales,
                        const float* row_scales, const QuantizedInput& input, MatrixView<float> y,
                        RowRange range) noexcept {
-  constexpr std::size_t expanded_bytes = ExpandedPanels<Tag>::block_bytes;
-  constexpr std::size_t at_once = expanded_bytes == block_codes ? 2 : 1;
+  constexpr std::size_t expanded_bytes = To::block_bytes;
+  constexpr std::size_t at_once = std::is_base_of_v<isa::Avx2, Tag> ? 1 : 2;  // as many as the loop takes
   constexpr std::size_t part_columns = 512;  // then all of it fills half of a small first-level cache
   alignas(64) std::uint8_t expanded[at_once * part_columns / block_columns * expanded_bytes];
   for (std::size_t first = range.begin; first < range.end; first += at_once * panel_rows) {
@@ -73,10 +87,8 @@ void multiply_expanded(const PackedPanels& panels, ExpandBlocks expand, const Sc
     for (std::size_t begin = 0; begin < panels.padded_columns(); begin += part_columns) {
       const RowRange columns{begin, std::min(begin + part_columns, panels.padded_columns())};
       const std::size_t part_blocks = (columns.end - begin) / block_columns, part_bytes = part_blocks * expanded_bytes;
-      for (std::size_t p = 0; p < count; ++p) {
-        next[p] = expand_ready<Tag>(expand, next[p], part_blocks, expanded + p * part_bytes);
-      }
-      const I8Loop<ExpandedPanels<Tag>, Scale, Span, Tag> dense{
+      for (std::size_t p = 0; p < count; ++p) next[p] = expand(next[p], part_blocks, expanded + p * part_bytes);
+      const I8Loop<To, Scale, Span, Tag> dense{
           {expanded, nullptr, part_bytes, first_panel}, group_scales, row_scales, input, y, rows, columns};
       for_each_tile(dense, input.inputs(), rows);
     }

@@ -6,7 +6,6 @@
 #include <string_view>
 #include <type_traits>
 
-#include <tulle/kernel/dense_panels.hpp>
 #include <tulle/kernel/expanded_panels.hpp>
 #include <tulle/kernel/i8_loop.hpp>
 #include <tulle/kernel/packed_panels.hpp>
@@ -50,14 +49,15 @@ class I8Weights {
   void multiply(const QuantizedInput& input, MatrixView<float> y, RowRange range) const noexcept {
     with_instruction_set<Isa>([&]<class Tag>(Tag) {
       const auto sweep = [&]<class Scale, std::size_t Span>(const Scale* group_scales, const float* row_scales) {
+        using Expanded = detail::ExpandedLayout<Layout, Tag>;
         const auto expanded = [&] {
-          detail::multiply_expanded<Scale, Span, Tag>(panels_, detail::expand_blocks<Layout, Tag>, group_scales, row_scales,
-                                                      input, y, range);
+          detail::multiply_expanded<Expanded, Scale, Span, Tag>(panels_, detail::expand_blocks<Layout, Tag>, group_scales,
+                                                                row_scales, input, y, range);
         };
-        if constexpr (Layout::expands_on_simd128 && Tag::value == InstructionSet::simd128) {
+        if constexpr (Tag::value == InstructionSet::simd128 && !std::is_same_v<Expanded, Layout>) {
           return expanded();
         } else {
-          if constexpr (Layout::expands_for_many || is_made_ready<Tag>) {
+          if constexpr (!std::is_same_v<Expanded, Layout>) {
             if (input.inputs() > 2 * tile_inputs) return expanded();
           }
           const detail::I8Loop<Layout, Scale, Span, Tag> loop{
@@ -77,10 +77,6 @@ class I8Weights {
 
  private:
   static constexpr detail::I8Format format = detail::I8Format::of<Layout>();
-
-  /// Dense weights gain from it on AVX2.
-  template <class Tag>
-  static constexpr bool is_made_ready = std::is_same_v<Tag, isa::Avx2> && std::is_same_v<Layout, detail::DensePanels>;
 
   detail::PackedPanels panels_;
   bool scale_per_input_ = false;

@@ -6,6 +6,7 @@
 
 #include <catch2/catch_all.hpp>
 
+#include <tulle/core/aligned_buffer.hpp>
 #include <tulle/kernel/balanced_i8.hpp>
 #include <tulle/kernel/bitmask_i8.hpp>
 #include <tulle/kernel/dense_i8.hpp>
@@ -29,31 +30,45 @@ TEMPLATE_TEST_CASE("blocks are expanded to dense ones, in parts too", "[kernel][
   const auto matrix = half_zeros(16, 160);
   const detail::PackedPanels dense(matrix.rows, detail::I8Format::of<detail::DensePanels>(), nullptr);
   const detail::PackedPanels panels(matrix.rows, detail::I8Format::of<TestType>(), nullptr);
-  std::vector<std::int8_t> codes(16 * 160);
+  AlignedBuffer<std::uint8_t> codes(16 * 160);
   const std::uint8_t* at = panels.bytes();
   std::size_t done = 0;
   for (const std::size_t count : {1, 7, 2}) {
-    at = detail::expand_blocks<TestType, isa::Scalar>(at, count, codes.data() + done * detail::block_codes);
+    at = detail::expand_blocks<TestType, isa::Simd128>(at, count, codes.data() + done * detail::block_codes);
     done += count;
   }
-  CHECK(std::equal(codes.begin(), codes.end(), reinterpret_cast<const std::int8_t*>(dense.bytes())));
+  CHECK(std::equal(codes.data(), codes.data() + codes.size(), dense.bytes()));
 }
 
-TEMPLATE_LIST_TEST_CASE("expanded weights give the bits of dense ones", "[kernel][expanded_panels]",
-                        testing::InstructionSets) {
-  testing::require_machine<TestType>();
-  constexpr std::size_t rows = 40, columns = 1120, inputs = 21;  // the last panel and the last part are not whole
+namespace {
+
+/// Of more inputs than are multiplied without expanding; the last panel and the last part of the columns are not whole.
+template <class Layout, class Isa>
+void check_bits() {
+  constexpr std::size_t rows = 40, columns = 1120, inputs = 21;
   const auto matrix = half_zeros(rows, columns);
   const auto x = testing::random_floats(inputs * columns, 3);
   QuantizedInput input(inputs, columns);
   input.start(inputs, columns, false);
-  input.quantize<TestType>({x.data(), inputs, columns}, {0, inputs});
+  input.quantize<Isa>({x.data(), inputs, columns}, {0, inputs});
   std::vector<float> expected(inputs * rows), y(inputs * rows);
-  const auto dense = BasicDenseI8<testing::ReferenceSet<TestType>>::pack(matrix.rows);
-  BasicDenseI8<testing::ReferenceSet<TestType>>::multiply(dense, input, {expected.data(), inputs, rows}, {0, rows});
-  const detail::PackedPanels sparse(matrix.rows, detail::I8Format::of<detail::BitmaskPanels>(), nullptr);
-  detail::multiply_expanded<void, group_columns, TestType>(sparse, detail::expand_blocks<detail::BitmaskPanels, TestType>,
-                                                           nullptr, sparse.scales().floats(), input,
-                                                           {y.data(), inputs, rows}, {0, rows});
+  using Reference = BasicDenseI8<testing::ReferenceSet<Isa>>;
+  Reference::multiply(Reference::pack(matrix.rows), input, {expected.data(), inputs, rows}, {0, rows});
+  const detail::PackedPanels panels(matrix.rows, detail::I8Format::of<Layout>(), nullptr);
+  detail::multiply_expanded<detail::ExpandedLayout<Layout, Isa>, void, group_columns, Isa>(
+      panels, detail::expand_blocks<Layout, Isa>, nullptr, panels.scales().floats(), input, {y.data(), inputs, rows}, {0, rows});
+  CAPTURE(Layout::name);
   CHECK(y == expected);
+}
+
+}  // namespace
+
+TEMPLATE_LIST_TEST_CASE("expanded weights give the bits of dense ones", "[kernel][expanded_panels]",
+                        testing::InstructionSets) {
+  testing::require_machine<TestType>();
+  check_bits<detail::BitmaskPanels, TestType>();
+  if constexpr (TestType::value != InstructionSet::scalar) {
+    check_bits<detail::BalancedPanels<detail::TwoOfFour, 8>, TestType>();
+    check_bits<detail::BalancedPanels<detail::AnyEightOfSixteen, 8>, TestType>();
+  }
 }
