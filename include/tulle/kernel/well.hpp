@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <numeric>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <utility>
@@ -20,6 +21,7 @@
 #include <tulle/kernel/panel_work.hpp>
 #include <tulle/kernel/well_loop.hpp>
 #include <tulle/kernel/well_panels.hpp>
+#include <tulle/kernel/well_ready.hpp>
 #include <tulle/kernel/wide_input.hpp>
 
 namespace tulle {
@@ -78,10 +80,21 @@ class WellWeights {
         // A few inputs stay in the first cache while a block of panels, which stays in the second, passes by.
         constexpr std::size_t block_panels = 16;
         const std::size_t end = round_up(range.end, panel_rows) / panel_rows;
+        [[maybe_unused]] auto ready = ready_for(loop);
         for (std::size_t begin = range.begin / panel_rows; begin < end; begin += block_panels) {
+          const std::size_t block_end = std::min(begin + block_panels, end);
+          if constexpr (Tag::value == InstructionSet::avx512) {
+            if (ready) ready->make(begin, block_end);
+          }
           const auto run = [&]<std::size_t Inputs>(std::size_t& first) {
             for (; first + Inputs <= input.inputs(); first += Inputs) {
-              for (std::size_t panel = begin; panel < std::min(begin + block_panels, end); ++panel) {
+              for (std::size_t panel = begin; panel < block_end; ++panel) {
+                if constexpr (Tag::value == InstructionSet::avx512 && Inputs == 8) {
+                  if (ready && ready->holds(panel)) {
+                    ready->run(panel, first);
+                    continue;
+                  }
+                }
                 loop.template run<Inputs>(panel, first);
               }
             }
@@ -100,6 +113,19 @@ class WellWeights {
 
  private:
   enum class Form : std::uint8_t { narrow, wide, nibbles };
+
+  /// For many inputs on AVX-512: what several of them would compute anew.
+  template <class Layout, class Tag>
+  static auto ready_for(const detail::WellLoop<Layout, Tag>& loop) noexcept {
+#if defined(TULLE_X86)
+    if constexpr (Tag::value == InstructionSet::avx512) {
+      std::optional<detail::ReadyWell<Layout>> ready;
+      if (loop.input.inputs() >= 2 * detail::ReadyWell<Layout>::inputs) ready.emplace(loop);
+      return ready;
+    } else
+#endif
+      return (void)loop, std::nullopt;
+  }
 
   std::size_t spans() const noexcept { return round_up(columns_, detail::span_columns) / detail::span_columns; }
 

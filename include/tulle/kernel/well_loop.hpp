@@ -43,19 +43,19 @@ struct WellLoop {
   /// A panel with inputs `first` ... `first + Inputs - 1`, of few.
   template <std::size_t Inputs>
   void run(std::size_t panel, std::size_t first) const noexcept {
-    alignas(64) std::int32_t high[Inputs][panel_rows], low[Inputs][panel_rows];
+    run<Inputs>(panel, first, [&](std::size_t piece, const std::uint8_t* x, Dots<Inputs>& high, Dots<Inputs>& low) {
+      compute(Isa{}, piece, x, high, low);
+    });
+  }
+
+  /// `products` fills the sums of a piece (a span of a panel) with the inputs' codes from x on.
+  template <std::size_t Inputs, class Products>
+  void run(std::size_t panel, std::size_t first, Products&& products) const noexcept {
+    alignas(64) Dots<Inputs> high, low;
     float values[Inputs][panel_rows] = {};
     for (std::size_t span = 0; span < spans; ++span) {
-      compute(Isa{}, panel * spans + span, input.high(first) + span * span_columns, high, low);
-      const std::int32_t* of_rows = sums + (panel * spans + span) * panel_rows;
-      for (std::size_t lane = 0; lane < Inputs; ++lane) {
-        for (std::size_t row = 0; row < panel_rows; ++row) {
-          // Both parts hold 64 too much; what wraps around in 128 * high, the sum brings back.
-          const auto upper = static_cast<std::uint32_t>(high[lane][row] - WideInput::offset * of_rows[row]);
-          const auto lower = static_cast<std::uint32_t>(low[lane][row] - WideInput::offset * of_rows[row]);
-          values[lane][row] += static_cast<float>(static_cast<std::int32_t>(128 * upper + lower));
-        }
-      }
+      products(panel * spans + span, input.high(first) + span * span_columns, high, low);
+      add_parts<Inputs>(Isa{}, high, low, sums + (panel * spans + span) * panel_rows, values);
     }
     for (std::size_t lane = 0; lane < Inputs; ++lane) finish(panel, first + lane, values[lane]);
   }
@@ -78,12 +78,31 @@ struct WellLoop {
     }
   }
 
- private:
   template <std::size_t Inputs>
   using Dots = std::int32_t[Inputs][panel_rows];
 
   const std::uint8_t* bytes_of(std::size_t piece) const noexcept { return bytes + bundles[piece] * Form::bundle_bytes; }
   std::size_t bundles_of(std::size_t piece) const noexcept { return bundles[piece + 1] - bundles[piece]; }
+  const std::uint8_t* advances_of(std::size_t piece) const noexcept { return advances + bundles[piece] * Form::steps; }
+
+ private:
+  /// Both parts hold 64 too much; what wraps around in 128 * high, the sum brings back.
+  template <std::size_t Inputs>
+  static void add_parts(isa::Scalar, const Dots<Inputs>& high, const Dots<Inputs>& low, const std::int32_t* of_rows,
+                        float (&values)[Inputs][panel_rows]) noexcept {
+    for (std::size_t lane = 0; lane < Inputs; ++lane) {
+      for (std::size_t row = 0; row < panel_rows; ++row) {
+        const auto upper = static_cast<std::uint32_t>(high[lane][row] - WideInput::offset * of_rows[row]);
+        const auto lower = static_cast<std::uint32_t>(low[lane][row] - WideInput::offset * of_rows[row]);
+        values[lane][row] += static_cast<float>(static_cast<std::int32_t>(128 * upper + lower));
+      }
+    }
+  }
+  template <std::size_t Inputs, class Other>
+  static void add_parts(Other, const Dots<Inputs>& high, const Dots<Inputs>& low, const std::int32_t* of_rows,
+                        float (&values)[Inputs][panel_rows]) noexcept {
+    add_parts<Inputs>(isa::Scalar{}, high, low, of_rows, values);
+  }
 
   void finish(std::size_t panel, std::size_t of, float* values) const noexcept {
     for (std::size_t row = 0; row < panel_rows; ++row) values[row] *= input.scale(of) * scales[panel * panel_rows + row];
@@ -184,7 +203,7 @@ struct WellLoop {
           for (std::size_t lane = 0; lane < lanes; ++lane) h[half][lane] = l[half][lane] = _mm256_setzero_si256();
         }
         const std::uint8_t* at = bytes_of(piece) + 32 * half0;
-        const std::uint8_t* advance = advances + bundles[piece] * Form::steps;
+        const std::uint8_t* advance = advances_of(piece);
         const std::uint8_t* x = x_of_span + 2 * lane0 * input.stride();
         const std::size_t stride = input.stride();
         std::size_t window = 0;
@@ -235,6 +254,19 @@ struct WellLoop {
   }
 
   template <std::size_t Inputs>
+  TULLE_TARGET_AVX512 static void add_parts(isa::Avx512, const Dots<Inputs>& high, const Dots<Inputs>& low,
+                                            const std::int32_t* of_rows, float (&values)[Inputs][panel_rows]) noexcept {
+    static_assert(WideInput::offset == 64);
+    const __m512i too_much = _mm512_slli_epi32(_mm512_loadu_si512(of_rows), 6);
+    for (std::size_t lane = 0; lane < Inputs; ++lane) {
+      const __m512i upper = _mm512_sub_epi32(_mm512_load_si512(high[lane]), too_much);
+      const __m512i lower = _mm512_sub_epi32(_mm512_load_si512(low[lane]), too_much);
+      const __m512 sum = _mm512_cvtepi32_ps(_mm512_add_epi32(_mm512_slli_epi32(upper, 7), lower));
+      _mm512_storeu_ps(values[lane], _mm512_add_ps(_mm512_loadu_ps(values[lane]), sum));
+    }
+  }
+
+  template <std::size_t Inputs>
   TULLE_TARGET_AVX512 void compute(isa::Avx512, std::size_t piece, const std::uint8_t* x, Dots<Inputs>& high,
                                    Dots<Inputs>& low) const noexcept {
     constexpr std::size_t chains = Inputs == 1 ? 2 : 1;  // a product takes longer than a step
@@ -252,7 +284,7 @@ struct WellLoop {
       for (std::size_t lane = 0; lane < Inputs; ++lane) h[chain][lane] = l[chain][lane] = _mm512_setzero_si512();
     }
     const std::uint8_t* at = bytes_of(piece);
-    const std::uint8_t* advance = advances + bundles[piece] * Form::steps;
+    const std::uint8_t* advance = advances_of(piece);
     const std::size_t stride = input.stride();
     std::size_t window = 0;
     for (std::size_t left = bundles_of(piece); left > 0; --left, at += Form::bundle_bytes) {
