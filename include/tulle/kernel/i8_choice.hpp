@@ -109,8 +109,11 @@ constexpr KernelChoice fastest_i8(const I8Structure& structure, InstructionSet s
     return structure.any_eight_of_sixteen ? KernelChoice::any_eight_of_sixteen_i8 : KernelChoice::dense_i8;
   }
   if (set == InstructionSet::avx512) {
-    // At 8:16 the bitmask decodes a tenth slower, but its prefill is that of dense weights and not 0.87 of it.
-    if (structure.two_of_four && structure.nonzero_share > 0.4) return KernelChoice::two_of_four_i8;
+    // With fewer weights left than a pattern keeps, the others only cost.
+    if (structure.nonzero_share > 0.4) {
+      if (structure.two_of_four) return KernelChoice::two_of_four_i8;
+      if (structure.eight_of_sixteen) return KernelChoice::eight_of_sixteen_i8;
+    }
     // From 80 % zeros windowed ELL wins in prefill, from 90 % in decode too.
     if (structure.scale_per_row && structure.nonzero_share <= 0.22) return KernelChoice::well_i8;
     return structure.nonzero_share <= 0.55 ? KernelChoice::bitmask_i8 : KernelChoice::dense_i8;

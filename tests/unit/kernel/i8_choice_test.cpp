@@ -68,7 +68,7 @@ TEST_CASE("a layout is chosen by pattern, zeros and instruction set, and dense w
   const I8Structure any{.nonzero_share = 0.5, .any_eight_of_sixteen = true};
   CHECK(fastest_i8(any, InstructionSet::avx2) == any_eight_of_sixteen_i8);
   CHECK(fastest_i8(any, InstructionSet::avx512) == bitmask_i8);
-  CHECK(fastest_i8(eight, InstructionSet::avx512) == bitmask_i8);
+  CHECK(fastest_i8(eight, InstructionSet::avx512) == eight_of_sixteen_i8);
   CHECK(fastest_i8(unstructured(0.5), InstructionSet::avx512) == bitmask_i8);
   CHECK(fastest_i8(unstructured(0.5), InstructionSet::avx2) == well_i8);
   CHECK(fastest_i8(grouped(0.5), InstructionSet::avx2) == dense_i8);
