@@ -7,9 +7,9 @@
 #include <cstdint>
 
 #include <tulle/kernel/tiles.hpp>
+#include <tulle/kernel/well_pairs.hpp>
 #include <tulle/kernel/well_panels.hpp>
 #include <tulle/kernel/wide_input.hpp>
-#include <tulle/kernel/wide_loop.hpp>
 #include <tulle/tensor/x86.hpp>
 
 namespace tulle::detail {
@@ -60,23 +60,26 @@ struct WellLoop {
     for (std::size_t lane = 0; lane < Inputs; ++lane) finish(panel, first + lane, values[lane]);
   }
 
-  /// All panels with many inputs: a panel's span becomes a dense one of int16, and every input meets it.
+#if defined(TULLE_X86)
+  /// All panels with many inputs.
   void run_many() const noexcept {
-    alignas(64) std::int16_t dense[span_columns * panel_rows];
+    WellPairs pairs;
     for (std::size_t panel = rows.begin / panel_rows; panel * panel_rows < rows.end; ++panel) {
       for (std::size_t span = 0; span < spans; ++span) {
-        const std::size_t of_span = round_up(std::min(span_columns, columns - span * span_columns), 2);
-        std::fill_n(dense, of_span * panel_rows, std::int16_t{0});
-        for_each_well_value<Form>(bytes_of(panel * spans + span), bundles_of(panel * spans + span),
-                                  [&](std::size_t row, std::size_t column, std::int8_t value) {
-                                    dense[(column / 2 * panel_rows + row) * 2 + column % 2] = value;
-                                  });
-        std::size_t first = 0;
-        for (; first + 8 <= input.inputs(); first += 8) add_dense<8>(dense, of_span, panel, span, first);
-        for (; first < input.inputs(); ++first) add_dense<1>(dense, of_span, panel, span, first);
+        const std::size_t piece = panel * spans + span, at_once = WellPairs::rows_at_once(bundles_of(piece) * Form::steps);
+        for (std::size_t begin = 0; begin < panel_rows; begin += at_once) {
+          pairs.read<Form>(bytes_of(piece), bundles_of(piece), begin, at_once);
+          const std::size_t row = panel * panel_rows + begin;
+          for (std::size_t first = 0; first < input.inputs(); first += WellPairs::inputs) {
+            alignas(32) WellPairs::Dots dots;
+            pairs.multiply(at_once, input.codes(first) + span * span_columns * WellPairs::inputs, dots);
+            add_dots(dots, span, {row, row + at_once}, first);
+          }
+        }
       }
     }
   }
+#endif
 
   template <std::size_t Inputs>
   using Dots = std::int32_t[Inputs][panel_rows];
@@ -109,23 +112,21 @@ struct WellLoop {
     store_panel(y, rows, panel, of, values);
   }
 
+#if defined(TULLE_X86)
   /// y holds the sums of the spans before.
-  template <std::size_t Inputs>
-  void add_dense(const std::int16_t* dense, std::size_t of_span, std::size_t panel, std::size_t span,
-                 std::size_t first) const noexcept {
-    alignas(64) Dots<Inputs> dots;
-    wide_dots<Inputs>(Isa{}, dense, of_span, input.codes(first) + span * span_columns, input.stride(), dots);
-    for (std::size_t lane = 0; lane < Inputs; ++lane) {
-      float values[panel_rows] = {};
-      if (span > 0) load_panel(y, rows, panel, first + lane, values);
-      for (std::size_t row = 0; row < panel_rows; ++row) values[row] += static_cast<float>(dots[lane][row]);
-      if (span + 1 == spans) {
-        finish(panel, first + lane, values);
-      } else {
-        store_panel(y, rows, panel, first + lane, values);
+  void add_dots(const WellPairs::Dots& dots, std::size_t span, RowRange of, std::size_t first) const noexcept {
+    const std::size_t end = std::min(of.end, rows.end);
+    for (std::size_t i = 0; i < WellPairs::inputs; ++i) {
+      const std::size_t at = first + WellPairs::input_of(i);
+      if (at >= input.inputs()) continue;
+      for (std::size_t row = of.begin; row < end; ++row) {
+        float value = (span > 0 ? y[at][row] : 0.0f) + static_cast<float>(dots[row - of.begin][i]);
+        if (span + 1 == spans) value *= input.scale(at) * scales[row];
+        y[at][row] = value;
       }
     }
   }
+#endif
 
   template <std::size_t Inputs>
   void compute(isa::Simd128, std::size_t piece, const std::uint8_t* x, Dots<Inputs>& high, Dots<Inputs>& low) const noexcept {

@@ -20,16 +20,17 @@ namespace tulle {
 ///
 /// For a few inputs a code is 128 high + low, both in [-64, 63], as bytes that hold them plus 64: an int8 weight multiplies
 /// each in one unsigned by signed product that cannot saturate. Per input high [stride], low [stride]; every column can be
-/// followed by 64 bytes that may be read. For many inputs on AVX2, codes are int16: per input [stride].
+/// followed by 64 bytes that may be read. For many inputs on AVX2, codes are int16: per tile of 16 inputs [columns][16].
 class WideInput {
  public:
   static constexpr int offset = 64;            ///< what is added to high and low
   static constexpr std::size_t readable = 64;  ///< bytes that may be read from any column on
-  static constexpr std::size_t many_inputs = 64;  ///< from there on dense int16 weights are worth making on AVX2
+  static constexpr std::size_t many_inputs = 64;  ///< from there on lists of the weights are worth making on AVX2
+  static constexpr std::size_t tile = 16;         ///< inputs whose codes of a column lie side by side then
 
   /// Room for `most_inputs` rows of at most `most_columns` columns. Errors: memory.
   WideInput(std::size_t most_inputs, std::size_t most_columns)
-      : codes_(most_inputs * 2 * stride_of(most_columns)), scales_(most_inputs) {}
+      : codes_(round_up(most_inputs, tile) * 2 * stride_of(most_columns)), scales_(most_inputs) {}
 
   /// Says how many inputs follow, of how many columns.
   template <class Isa>
@@ -50,8 +51,9 @@ class WideInput {
   std::size_t stride() const noexcept { return stride_of(columns_); }
   const std::uint8_t* high(std::size_t input) const noexcept { return codes_.data() + input * 2 * stride(); }
   const std::uint8_t* low(std::size_t input) const noexcept { return high(input) + stride(); }
+  /// Of the tile that begins at `input`, [columns][16]; lanes without an input hold anything.
   const std::int16_t* codes(std::size_t input) const noexcept {
-    return reinterpret_cast<const std::int16_t*>(codes_.data()) + input * stride();
+    return reinterpret_cast<const std::int16_t*>(codes_.data()) + input * columns_;
   }
   float scale(std::size_t input) const noexcept { return scales_[input]; }
 
@@ -64,13 +66,18 @@ class WideInput {
         const bool finite = maximum <= std::numeric_limits<float>::max();
         scales_[input] = finite ? maximum / largest : std::numeric_limits<float>::quiet_NaN();
         // The smallest subnormals have no finite inverse; they count as zero.
-        encode(tag, x[input], finite && maximum > 1e-34f ? largest / maximum : 0.0f, codes_.data() + input * 2 * stride());
+        encode(tag, x[input], finite && maximum > 1e-34f ? largest / maximum : 0.0f, out_of(input));
       }
     });
   }
 
  private:
   static constexpr float largest = 8127;
+
+  std::uint8_t* out_of(std::size_t input) noexcept {
+    if (!many()) return codes_.data() + input * 2 * stride();
+    return codes_.data() + (input / tile * tile * columns_ + input % tile) * sizeof(std::int16_t);
+  }
 
   /// Odd in lines of 64 bytes, so that the same column of many inputs does not fall into one set of a cache.
   static constexpr std::size_t stride_of(std::size_t columns) noexcept {
@@ -89,15 +96,13 @@ class WideInput {
     for (std::size_t column = begin; column < columns_; ++column) {
       const auto code = static_cast<int>(inverse == 0.0f ? 0.0f : std::nearbyint(x[column] * inverse));
       if (many()) {
-        reinterpret_cast<std::int16_t*>(out)[column] = static_cast<std::int16_t>(code);
+        reinterpret_cast<std::int16_t*>(out)[column * tile] = static_cast<std::int16_t>(code);
       } else {
         const int high = (code + offset) >> 7;
         out[column] = static_cast<std::uint8_t>(high + offset);
         out[stride() + column] = static_cast<std::uint8_t>(code - 128 * high + offset);
       }
     }
-    // An odd last column has a partner in int16 products.
-    if (many() && columns_ % 2 != 0) reinterpret_cast<std::int16_t*>(out)[columns_] = 0;
   }
   float magnitude(isa::Simd128, const float* x) const noexcept { return magnitude(isa::Scalar{}, x); }
   void encode(isa::Simd128, const float* x, float inverse, std::uint8_t* out) const noexcept {
@@ -131,7 +136,9 @@ class WideInput {
       const __m256i b = _mm256_cvtps_epi32(_mm256_mul_ps(_mm256_loadu_ps(x + column + 8), factor));
       const __m256i codes = _mm256_permute4x64_epi64(_mm256_packs_epi32(a, b), 0xD8);
       if (many()) {
-        _mm256_storeu_si256(reinterpret_cast<__m256i*>(out + 2 * column), codes);
+        alignas(32) std::int16_t of_columns[16];
+        _mm256_store_si256(reinterpret_cast<__m256i*>(of_columns), codes);
+        for (std::size_t i = 0; i < 16; ++i) reinterpret_cast<std::int16_t*>(out)[(column + i) * tile] = of_columns[i];
         continue;
       }
       const __m256i high = _mm256_srai_epi16(_mm256_add_epi16(codes, half), 7);

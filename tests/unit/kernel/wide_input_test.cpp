@@ -16,7 +16,8 @@ using namespace tulle;
 namespace {
 
 int code_of(const WideInput& input, std::size_t index, std::size_t column) {
-  if (input.many()) return input.codes(index)[column];
+  constexpr std::size_t tile = WideInput::tile;
+  if (input.many()) return input.codes(index / tile * tile)[column * tile + index % tile];
   return 128 * (input.high(index)[column] - WideInput::offset) + input.low(index)[column] - WideInput::offset;
 }
 
