@@ -88,10 +88,15 @@ struct BasicDenseI4 : QuantizedInputKernel<Isa> {
     return Weights::pack(source, options.int4_group, options.pool);
   }
   static void unpack_row(const Weights& weights, std::size_t row, float* out) noexcept { weights.unpack_row(row, out); }
-  static void multiply(const Weights& weights, const QuantizedInput& input, MatrixView<float> y, RowRange range) noexcept {
-    weights.multiply<Isa>(input, y, range);
-  }
+  static void multiply(const Weights& weights, const QuantizedInput& input, MatrixView<float> y, RowRange range) noexcept;
 };
+
+// Not inline, see `I8Kernel`.
+template <class Isa>
+void BasicDenseI4<Isa>::multiply(const Weights& weights, const QuantizedInput& input, MatrixView<float> y,
+                                 RowRange range) noexcept {
+  weights.multiply<Isa>(input, y, range);
+}
 
 using DenseI4 = BasicDenseI4<isa::Active>;
 

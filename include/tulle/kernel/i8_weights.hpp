@@ -98,9 +98,14 @@ struct I8Kernel : QuantizedInputKernel<Isa> {
     return weights;
   }
   static void unpack_row(const Weights& weights, std::size_t row, float* out) noexcept { weights.unpack_row(row, out); }
-  static void multiply(const Weights& weights, const QuantizedInput& input, MatrixView<float> y, RowRange range) noexcept {
-    weights.template multiply<Isa>(input, y, range);
-  }
+  static void multiply(const Weights& weights, const QuantizedInput& input, MatrixView<float> y, RowRange range) noexcept;
 };
+
+// Not inline, so that `extern template` keeps its loops out of what only calls it.
+template <class Layout, class Isa>
+void I8Kernel<Layout, Isa>::multiply(const Weights& weights, const QuantizedInput& input, MatrixView<float> y,
+                                     RowRange range) noexcept {
+  weights.template multiply<Isa>(input, y, range);
+}
 
 }  // namespace tulle

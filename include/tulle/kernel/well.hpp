@@ -36,11 +36,9 @@ class WellWeights {
            bundles_.size() * sizeof(std::size_t);
   }
 
-  /// By the bundles of the panels: what they cost, but where many inputs meet panels made dense.
-  RowRange share(std::size_t inputs, std::size_t worker, std::size_t workers) const noexcept {
-    return share_by_cost(rows_, worker, workers, [&](std::size_t panel) {
-      return WideInput::is_many<isa::Active>(inputs) ? panel : bundles_[panel * spans()];
-    });
+  /// By the bundles of the panels: what they cost.
+  RowRange share(std::size_t, std::size_t worker, std::size_t workers) const noexcept {
+    return share_by_cost(rows_, worker, workers, [&](std::size_t panel) { return bundles_[panel * spans()]; });
   }
 
   /// `nibbles`: values of 4 bits, in -7 ... 7. Otherwise 8, with gaps of 2 or of 4 bits, whichever takes less memory.
@@ -256,11 +254,16 @@ struct WellKernel {
     input.quantize<Isa>(x, range);
   }
   static bool shares_input(const Weights& a, const Weights& b) noexcept { return a.columns() == b.columns(); }
-  static void multiply(const Weights& weights, const Input& input, MatrixView<float> y, RowRange range) noexcept {
-    weights.multiply<Isa>(input, y, range);
-  }
+  static void multiply(const Weights& weights, const Input& input, MatrixView<float> y, RowRange range) noexcept;
   static void unpack_row(const Weights& weights, std::size_t row, float* out) noexcept { weights.unpack_row(row, out); }
 };
+
+// Not inline, see `I8Kernel`.
+template <class Isa, bool Nibbles>
+void WellKernel<Isa, Nibbles>::multiply(const Weights& weights, const Input& input, MatrixView<float> y,
+                                        RowRange range) noexcept {
+  weights.multiply<Isa>(input, y, range);
+}
 
 }  // namespace detail
 

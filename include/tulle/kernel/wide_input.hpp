@@ -37,13 +37,9 @@ class WideInput {
   void start(std::size_t inputs, std::size_t columns) noexcept {
     inputs_ = inputs;
     columns_ = columns;
-    many_ = is_many<Isa>(inputs);
-  }
-  template <class Isa>
-  static bool is_many(std::size_t inputs) noexcept {
-    return inputs >= many_inputs && with_instruction_set<Isa>([]<class Tag>(Tag) {
-             return std::is_same_v<isa::WithoutDots<Tag>, isa::Avx2>;
-           });
+    many_ = inputs >= many_inputs && with_instruction_set<Isa>([]<class Tag>(Tag) {
+              return std::is_same_v<isa::WithoutDots<Tag>, isa::Avx2>;
+            });
   }
 
   std::size_t inputs() const noexcept { return inputs_; }
