@@ -42,7 +42,8 @@ double value_read(const Weights&, const QuantizedInput& input, std::size_t index
 
 template <class Weights>
 double value_read(const Weights&, const WideInput& input, std::size_t index, std::size_t column) {
-  const int code = input.many() ? input.codes(index)[column]
+  constexpr std::size_t tile = WideInput::tile;
+  const int code = input.many() ? input.codes(index / tile * tile)[column * tile + index % tile]
                                 : 128 * (input.high(index)[column] - WideInput::offset) + input.low(index)[column] - WideInput::offset;
   return double{input.scale(index)} * code;
 }
