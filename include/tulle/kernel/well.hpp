@@ -87,13 +87,7 @@ class WellWeights {
           const auto run = [&]<std::size_t Inputs>(std::size_t& first) {
             for (; first + Inputs <= input.inputs(); first += Inputs) {
               for (std::size_t panel = begin; panel < block_end; ++panel) {
-                if constexpr (Tag::value == InstructionSet::avx512 && Inputs == 8) {
-                  if (ready && ready->holds(panel)) {
-                    ready->run(panel, first);
-                    continue;
-                  }
-                }
-                loop.template run<Inputs>(panel, first);
+                run_panel<Inputs>(ready, loop, panel, first);
               }
             }
           };
@@ -123,6 +117,14 @@ class WellWeights {
     } else
 #endif
       return (void)loop, std::nullopt;
+  }
+
+  template <std::size_t Inputs, class Ready, class Loop>
+  static void run_panel(const Ready& ready, const Loop& loop, std::size_t panel, std::size_t first) noexcept {
+    if constexpr (!std::is_same_v<Ready, std::nullopt_t> && Inputs == 8) {
+      if (ready && ready->holds(panel)) return ready->run(panel, first);
+    }
+    loop.template run<Inputs>(panel, first);
   }
 
   std::size_t spans() const noexcept { return round_up(columns_, detail::span_columns) / detail::span_columns; }
