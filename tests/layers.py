@@ -33,6 +33,8 @@ UNTESTED = {
     "kernel/i8_loop_simd128.hpp": "a part of i8_loop.hpp, tested with it",
     "kernel/i8_loop_avx2.hpp": "a part of i8_loop.hpp, tested with it",
     "kernel/i8_loop_avx512.hpp": "a part of i8_loop.hpp, tested with it",
+    "kernel/well_loop_avx2.hpp": "a part of well_loop.hpp, tested with it",
+    "kernel/well_loop_avx512.hpp": "a part of well_loop.hpp, tested with it",
     "model/attention_loop_scalar.hpp": "a part of attention_loop.hpp, tested with it",
     "model/attention_loop_simd128.hpp": "a part of attention_loop.hpp, tested with it",
     "text/unicode_tables.hpp": "data; read through text/unicode.hpp",

@@ -53,7 +53,8 @@ class DenseFloatPanels {
   template <class Isa>
   void multiply(const FloatInput& input, MatrixView<float> y, RowRange range) const noexcept {
     with_instruction_set<Isa>([&]<class Tag>(Tag) {
-      for_each_tile(detail::DenseFloatLoop<Element, isa::WithoutDots<Tag>>{panels_.data(), columns_, input, y, range}, input.inputs(), range);
+      const detail::DenseFloatLoop<Element, isa::WithoutDots<Tag>> loop{panels_.data(), columns_, input, y, range};
+      for_each_tile(loop, input.inputs(), range);
     });
   }
 

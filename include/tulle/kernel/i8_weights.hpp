@@ -8,8 +8,8 @@
 
 #include <tulle/kernel/expanded_panels.hpp>
 #include <tulle/kernel/i8_loop.hpp>
-#include <tulle/kernel/packed_panels.hpp>
 #include <tulle/kernel/linear_kernel.hpp>
+#include <tulle/kernel/packed_panels.hpp>
 #include <tulle/kernel/quantized_input.hpp>
 #include <tulle/kernel/row_share.hpp>
 

@@ -8,6 +8,7 @@
 #include <tulle/kernel/i8_blocks.hpp>
 #include <tulle/kernel/i8_step.hpp>
 #include <tulle/kernel/quantized_input.hpp>
+#include <tulle/kernel/signed_panels.hpp>
 #include <tulle/tensor/x86.hpp>
 
 #if defined(TULLE_X86)
@@ -15,11 +16,11 @@
 namespace tulle::detail {
 
 /// What a step of `Layout` makes of its fields and codes, kept for the next inputs, with signs as in `SignedPanels`: a block is
-/// 16 int32 sums, one a row, of what ~x lacks to -x, then for 8 rows at a time 32 bytes each of magnitudes, of -1 where the
-/// weight is negative, and of columns, [steps][2 halves of the rows][3][32].
+/// `MissingProducts`, then for 8 rows at a time 32 bytes each of magnitudes, of -1 where the weight is negative, and of
+/// columns, [steps][2 halves of the rows][3][32].
 template <class Layout>
 struct ReadyPanels256 {
-  static constexpr std::size_t first_bytes = panel_rows * sizeof(std::int32_t), step_bytes = 96;
+  static constexpr std::size_t first_bytes = MissingProducts::bytes, step_bytes = 96;
   static constexpr std::size_t steps = Layout::steps, block_bytes = first_bytes + 2 * steps * step_bytes;
   static constexpr std::size_t far_panels = Layout::far_panels;
   static constexpr bool offset_codes = false;
@@ -36,7 +37,7 @@ struct ReadyPanels256 {
 
   /// Makes the block of a cursor ready, at an address that is a multiple of 32.
   TULLE_TARGET_AVX2 static void write(typename Layout::Cursor& cursor, std::size_t, std::uint8_t* out) noexcept {
-    __m256i sums[2] = {_mm256_setzero_si256(), _mm256_setzero_si256()};
+    MissingProducts missing;
     auto* line = reinterpret_cast<__m256i*>(out + first_bytes);
     for (std::size_t s = 0; s < steps; ++s) {
 #pragma GCC unroll 2
@@ -46,11 +47,10 @@ struct ReadyPanels256 {
         _mm256_store_si256(line, step.magnitudes);
         _mm256_store_si256(line + 1, negative);
         _mm256_store_si256(line + 2, step.order);
-        sums[half] = add_pairs(isa::Avx2{}, sums[half], step.magnitudes, _mm256_abs_epi8(negative));
+        missing.add(half, step.magnitudes, negative);
       }
     }
-    _mm256_store_si256(reinterpret_cast<__m256i*>(out), sums[0]);
-    _mm256_store_si256(reinterpret_cast<__m256i*>(out) + 1, sums[1]);
+    missing.store(out);
   }
 
   struct Cursor {
@@ -62,9 +62,7 @@ struct ReadyPanels256 {
       return {_mm256_load_si256(line), _mm256_load_si256(line + 1), _mm256_load_si256(line + 2)};
     }
     /// What the sums of 8 rows begin with.
-    TULLE_INLINE_AVX2 __m256i first(std::size_t half) const noexcept {
-      return _mm256_load_si256(reinterpret_cast<const __m256i*>(at) + half);
-    }
+    TULLE_INLINE_AVX2 __m256i first(std::size_t half) const noexcept { return MissingProducts::load(at, half); }
   };
 };
 

@@ -38,12 +38,37 @@ inline constexpr std::size_t window_step = 16;
 /// Columns that are encoded together: the sum of their products with 14-bit activations fits an int32.
 inline constexpr std::size_t span_columns = 2048;
 inline constexpr std::size_t row_slots = 4;
+/// Bytes of main memory that loops ask for ahead: bundles are read once, and not every processor foresees them.
+inline constexpr std::size_t well_prefetch_bytes = 4096;
+
+/// The low byte of a window's begin, 64 times: what is taken off a column to find it in the window.
+struct WindowBegins {
+  alignas(64) std::uint8_t bytes[256 / window_step][64];
+
+  constexpr WindowBegins() : bytes() {
+    for (std::size_t i = 0; i < 256 / window_step; ++i) {
+      for (std::uint8_t& byte : bytes[i]) byte = static_cast<std::uint8_t>(i * window_step);
+    }
+  }
+};
+inline constexpr WindowBegins window_begins{};
 
 /// What `WellEncoder` makes of a panel, or of a span of its columns.
 struct WellPanel {
   std::vector<std::uint8_t> bytes;     ///< whole bundles
   std::vector<std::uint8_t> advances;  ///< of the window before each step, in 16 columns
 };
+
+/// A span of a panel, as loops read it.
+struct WellPiece {
+  const std::uint8_t* bytes;
+  const std::uint8_t* advances;
+  std::size_t bundles;
+};
+
+/// Sums of products of 16 rows with a few inputs.
+template <std::size_t Inputs>
+using WellDots = std::int32_t[Inputs][panel_rows];
 
 /// Encodes one panel after the other in the same memory. Not thread-safe: one for each thread.
 class WellEncoder {

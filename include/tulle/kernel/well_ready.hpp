@@ -34,7 +34,7 @@ class ReadyWell {
       const std::size_t first = end_ * loop_.spans;
       const std::size_t count = (loop_.bundles[first + loop_.spans] - loop_.bundles[first]) * Form::steps;
       if (used + count > most_steps) return;
-      for (std::size_t piece = first; piece < first + loop_.spans; ++piece) used += make_piece(piece, used);
+      for (std::size_t piece = first; piece < first + loop_.spans; ++piece) used += make_piece(loop_.piece(piece), used);
     }
   }
   bool holds(std::size_t panel) const noexcept { return panel >= begin_ && panel < end_; }
@@ -43,7 +43,7 @@ class ReadyWell {
   void run(std::size_t panel, std::size_t first) const noexcept {
     loop_.template run<inputs>(panel, first, [&](std::size_t piece, const std::uint8_t* x, auto& high, auto& low) {
       const std::size_t before = loop_.bundles[begin_ * loop_.spans];
-      multiply((loop_.bundles[piece] - before) * Form::steps, loop_.bundles_of(piece) * Form::steps, x, high, low);
+      multiply((loop_.bundles[piece] - before) * Form::steps, loop_.piece(piece).bundles * Form::steps, x, high, low);
     });
   }
 
@@ -53,45 +53,33 @@ class ReadyWell {
   struct Steps {
     alignas(64) std::uint8_t places[most_steps][64];
     alignas(64) std::int8_t values[most_steps][64];
-    std::uint32_t windows[most_steps];  ///< the columns they begin at, from the span's first on
+    std::uint32_t columns[most_steps];  ///< where their windows begin, from the span's first on
   };
 
-  /// As `WellLoop::compute`. Returns the number of steps.
-  TULLE_TARGET_AVX512 std::size_t make_piece(std::size_t piece, std::size_t at) noexcept {
-    const __m512i last = _mm512_broadcast_i32x4(_mm_setr_epi8(3, 3, 3, 3, 7, 7, 7, 7, 11, 11, 11, 11, 15, 15, 15, 15));
-    const __m512i gap_mask = _mm512_set1_epi8(static_cast<char>(Form::most_gap));
-    const __m512i running = _mm512_set1_epi32(0x01010101);
-    const std::uint8_t *bundle = loop_.bytes_of(piece), *advance = loop_.advances_of(piece);
+  /// Writes the steps of a piece from `at` on, and returns their number.
+  TULLE_TARGET_AVX512 std::size_t make_piece(const WellPiece& piece, std::size_t at) noexcept {
     const std::size_t first = at;
-    std::size_t window = 0;
-    __m512i position = _mm512_setzero_si512();
-    for (std::size_t left = loop_.bundles_of(piece); left > 0; --left, bundle += Form::bundle_bytes) {
-      const __m512i codes = _mm512_load_si512(bundle);
-      for (std::size_t step = 0; step < Form::steps; ++step, ++advance, ++at) {
-        window += *advance;
-        const __m512i values = Form::nibbles ? _mm512_andnot_si512(gap_mask, codes) : _mm512_load_si512(bundle + 64 * (1 + step));
-        const __m512i gaps = _mm512_and_si512(_mm512_srli_epi16(codes, static_cast<unsigned>(step * Form::gap_bits)), gap_mask);
-        const __m512i run = _mm512_mullo_epi32(gaps, running);
-        const __m512i begin = _mm512_load_si512(window_begins.bytes[window % 16]);
-        _mm512_store_si512(steps_->places[at], _mm512_add_epi8(run, _mm512_sub_epi8(position, begin)));
+    WellSteps512<Form> steps(piece);
+    for (std::size_t left = piece.bundles; left > 0; --left, steps.next_bundle()) {
+      for (std::size_t s = 0; s < Form::steps; ++s, ++at) {
+        const auto [places, values, column] = steps.step(s);
+        _mm512_store_si512(steps_->places[at], places);
         _mm512_store_si512(steps_->values[at], values);
-        steps_->windows[at] = static_cast<std::uint32_t>(window_step * window);
-        position = _mm512_add_epi8(position, _mm512_shuffle_epi8(run, last));
+        steps_->columns[at] = static_cast<std::uint32_t>(column);
       }
     }
     return at - first;
   }
 
-  template <class Dots>
-  TULLE_TARGET_AVX512 void multiply(std::size_t begin, std::size_t count, const std::uint8_t* x, Dots& high,
-                                    Dots& low) const noexcept {
+  TULLE_TARGET_AVX512 void multiply(std::size_t begin, std::size_t count, const std::uint8_t* x, WellDots<inputs>& high,
+                                    WellDots<inputs>& low) const noexcept {
     const std::size_t stride = loop_.input.stride();
     __m512i h[inputs], l[inputs];
 #pragma GCC unroll 8
     for (std::size_t lane = 0; lane < inputs; ++lane) h[lane] = l[lane] = _mm512_setzero_si512();
     for (std::size_t at = begin; at < begin + count; ++at) {
       const __m512i places = _mm512_load_si512(steps_->places[at]), values = _mm512_load_si512(steps_->values[at]);
-      const std::uint8_t* in_window = x + steps_->windows[at];
+      const std::uint8_t* in_window = x + steps_->columns[at];
 #pragma GCC unroll 8
       for (std::size_t lane = 0; lane < inputs; ++lane) {
         const std::uint8_t* upper = in_window + 2 * lane * stride;

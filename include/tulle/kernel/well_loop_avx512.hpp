@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file The inner loop of windowed ELL weights on AVX-512 (L2).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include <tulle/kernel/well_panels.hpp>
+#include <tulle/kernel/wide_input.hpp>
+#include <tulle/tensor/x86.hpp>
+
+#if defined(TULLE_X86)
+
+namespace tulle::detail {
+
+/// Walks the steps of a piece, those of a bundle in order.
+template <class Form>
+class WellSteps512 {
+ public:
+  struct Step {
+    __m512i places, values;  ///< where in the window each slot finds its activation, and its weight
+    std::size_t column;      ///< the window's first, from the span's first on
+  };
+
+  explicit TULLE_INLINE_AVX512 WellSteps512(const WellPiece& piece) noexcept
+      : bundle_(piece.bytes),
+        advance_(piece.advances),
+        position_(_mm512_setzero_si512()),
+        running_(_mm512_set1_epi32(0x01010101)) {
+#if defined(__GNUC__)
+    __asm__("" : "+v"(running_));  // one product, not the shifts and sums that GCC makes of it
+#endif
+  }
+
+  TULLE_INLINE_AVX512 Step step(std::size_t s) noexcept {
+    // The last of a row's 4 running columns, for all its slots to start from.
+    const __m512i last = _mm512_broadcast_i32x4(_mm_setr_epi8(3, 3, 3, 3, 7, 7, 7, 7, 11, 11, 11, 11, 15, 15, 15, 15));
+    const __m512i gap_mask = _mm512_set1_epi8(static_cast<char>(Form::most_gap));
+    window_ += *advance_++;
+    const __m512i codes = _mm512_load_si512(bundle_);
+    const __m512i values = Form::nibbles ? _mm512_andnot_si512(gap_mask, codes) : _mm512_load_si512(bundle_ + 64 * (1 + s));
+    const __m512i gaps = _mm512_and_si512(_mm512_srli_epi16(codes, static_cast<unsigned>(s * Form::gap_bits)), gap_mask);
+    const __m512i run = _mm512_mullo_epi32(gaps, running_);
+    const __m512i begin = _mm512_load_si512(window_begins.bytes[window_ % 16]);
+    const __m512i places = _mm512_add_epi8(run, _mm512_sub_epi8(position_, begin));
+    position_ = _mm512_add_epi8(position_, _mm512_shuffle_epi8(run, last));
+    return {places, values, window_step * window_};
+  }
+  void next_bundle() noexcept { bundle_ += Form::bundle_bytes; }
+  /// Asks for a bundle that lies ahead.
+  void prefetch() const noexcept {
+#pragma GCC unroll 4
+    for (std::size_t line = 0; line < Form::bundle_bytes; line += 64) {
+      __builtin_prefetch(bundle_ + well_prefetch_bytes + line);
+    }
+  }
+
+ private:
+  const std::uint8_t *bundle_, *advance_;
+  std::size_t window_ = 0;
+  __m512i position_;
+  __m512i running_;  // times 4 gaps: their running sums
+};
+
+template <class Form, std::size_t Inputs>
+TULLE_TARGET_AVX512 void compute_well_avx512(const WellPiece& piece, const std::uint8_t* x, std::size_t stride,
+                                             WellDots<Inputs>& high, WellDots<Inputs>& low) noexcept {
+  constexpr std::size_t chains = Inputs == 1 ? 2 : 1;  // a product takes longer than a step
+  __m512i h[chains][Inputs], l[chains][Inputs];
+#pragma GCC unroll 2
+  for (std::size_t chain = 0; chain < chains; ++chain) {
+#pragma GCC unroll 8
+    for (std::size_t lane = 0; lane < Inputs; ++lane) h[chain][lane] = l[chain][lane] = _mm512_setzero_si512();
+  }
+  WellSteps512<Form> steps(piece);
+  for (std::size_t left = piece.bundles; left > 0; --left, steps.next_bundle()) {
+    steps.prefetch();
+#pragma GCC unroll 4
+    for (std::size_t s = 0; s < Form::steps; ++s) {
+      const auto [places, values, column] = steps.step(s);
+      const std::size_t chain = s % chains;
+#pragma GCC unroll 8
+      for (std::size_t lane = 0; lane < Inputs; ++lane) {
+        const std::uint8_t* upper = x + column + 2 * lane * stride;
+        const __m512i x_high = _mm512_permutexvar_epi8(places, _mm512_loadu_si512(upper));
+        const __m512i x_low = _mm512_permutexvar_epi8(places, _mm512_loadu_si512(upper + stride));
+        h[chain][lane] = _mm512_dpbusd_epi32(h[chain][lane], x_high, values);
+        l[chain][lane] = _mm512_dpbusd_epi32(l[chain][lane], x_low, values);
+      }
+    }
+  }
+#pragma GCC unroll 8
+  for (std::size_t lane = 0; lane < Inputs; ++lane) {
+    if constexpr (chains == 2) {
+      h[0][lane] = _mm512_add_epi32(h[0][lane], h[1][lane]);
+      l[0][lane] = _mm512_add_epi32(l[0][lane], l[1][lane]);
+    }
+    _mm512_store_si512(high[lane], h[0][lane]);
+    _mm512_store_si512(low[lane], l[0][lane]);
+  }
+}
+
+/// Adds the float of each sum to `values`; both parts of the activations hold 64 too much.
+template <std::size_t Inputs>
+TULLE_TARGET_AVX512 void add_parts_avx512(const WellDots<Inputs>& high, const WellDots<Inputs>& low,
+                                          const std::int32_t* of_rows, float (&values)[Inputs][panel_rows]) noexcept {
+  static_assert(WideInput::offset == 64);
+  const __m512i too_much = _mm512_slli_epi32(_mm512_loadu_si512(of_rows), 6);
+  for (std::size_t lane = 0; lane < Inputs; ++lane) {
+    const __m512i upper = _mm512_sub_epi32(_mm512_load_si512(high[lane]), too_much);
+    const __m512i lower = _mm512_sub_epi32(_mm512_load_si512(low[lane]), too_much);
+    const __m512 sum = _mm512_cvtepi32_ps(_mm512_add_epi32(_mm512_slli_epi32(upper, 7), lower));
+    _mm512_storeu_ps(values[lane], _mm512_add_ps(_mm512_loadu_ps(values[lane]), sum));
+  }
+}
+
+}  // namespace tulle::detail
+
+#endif
