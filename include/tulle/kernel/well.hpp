@@ -67,12 +67,11 @@ class WellWeights {
   template <class Isa>
   void multiply(const WideInput& input, MatrixView<float> y, RowRange range) const noexcept {
     if (range.begin >= range.end) return;  // a worker without a share; its range may begin inside a panel
-    with_instruction_set<Isa>([&]<class Any>(Any) {
-      using Tag = isa::WithoutDots<Any>;
+    with_instruction_set<Isa>([&]<class Tag>(Tag) {
       with_form([&]<class Layout>(Layout) {
         const detail::WellLoop<Layout, Tag> loop{bytes_.data(), advances_.data(), bundles_.data(), columns_, spans(),
                                                  sums_.data(),  scales_.data(),   input,           y,        range};
-        if constexpr (std::is_same_v<Tag, isa::Avx2>) {
+        if constexpr (std::is_base_of_v<isa::Avx2, Tag>) {
           if (input.many()) return loop.run_many();
         }
         // A few inputs stay in the first cache while a block of panels, which stays in the second, passes by.

@@ -119,7 +119,7 @@ struct WellLoop {
   template <std::size_t Inputs>
   void compute(isa::Avx2, const WellPiece& of, const std::uint8_t* x, WellDots<Inputs>& high,
                WellDots<Inputs>& low) const noexcept {
-    compute_well_avx2<Form>(of, x, input.stride(), high, low);
+    compute_well_avx2<Form, Isa>(of, x, input.stride(), high, low);
   }
   template <std::size_t Inputs>
   void compute(isa::Avx512, const WellPiece& of, const std::uint8_t* x, WellDots<Inputs>& high,

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include <tulle/kernel/i8_step.hpp>
 #include <tulle/kernel/well_panels.hpp>
 #include <tulle/tensor/x86.hpp>
 
@@ -12,47 +13,46 @@
 
 namespace tulle::detail {
 
-/// Activations of a window, chosen by byte shuffles of its quarters or halves.
+/// Where 32 slots find their activations in a window: for each of its blocks of 16 columns an order for a byte shuffle, with
+/// bit 7, which makes it a zero, for the slots whose columns lie in another block. (vpblendvb would need one order for all, but
+/// is three operations on most processors of Intel.)
 template <class Form>
-struct WellWindow256 {
-  static TULLE_INLINE_AVX2 __m256i block(const std::uint8_t* x) noexcept {
-    return _mm256_broadcastsi128_si256(_mm_loadu_si128(reinterpret_cast<const __m128i*>(x)));
-  }
+struct WellOrder256 {
+  static constexpr std::size_t blocks = Form::window / window_step;
+  __m256i order[blocks];
 
-  /// Bytes of b where the top bit of `mask` is set, else of a.
-  static TULLE_INLINE_AVX2 __m256i blend(__m256i a, __m256i b, __m256i mask) noexcept {
-#if defined(__GNUC__) && !defined(__clang__)
-    __m256i blended;  // of the intrinsic GCC makes a comparison and then the blend
-    __asm__("vpblendvb %3, %2, %1, %0" : "=x"(blended) : "x"(a), "x"(b), "x"(mask));
-    return blended;
-#else
-    return _mm256_blendv_epi8(a, b, mask);
-#endif
-  }
-
-  /// The bytes of the window at x that `places` (0 ... window - 1) name.
-  static TULLE_INLINE_AVX2 __m256i pick(__m256i places, __m256i bit4, __m256i bit5, const std::uint8_t* x) noexcept {
-    const __m256i first = blend(_mm256_shuffle_epi8(block(x), places),
-                                _mm256_shuffle_epi8(block(x + 16), places), bit4);
-    if constexpr (Form::window == 32) {
-      return (void)bit5, first;
-    } else {
-      const __m256i second = blend(_mm256_shuffle_epi8(block(x + 32), places),
-                                   _mm256_shuffle_epi8(block(x + 48), places), bit4);
-      return blend(first, second, bit5);
+  /// `columns`: the low bytes of those of the slots.
+  static TULLE_INLINE_AVX2 WellOrder256 of(std::size_t window, __m256i columns) noexcept {
+    const auto* begins = window_begins.from(window);
+    const __m256i up = _mm256_set1_epi8(0x70);
+    WellOrder256 found;
+#pragma GCC unroll 4
+    for (std::size_t block = 0; block < blocks; ++block) {
+      // Columns before the block are negative. Those behind it have bit 7 when 0x70 is added, as taking off 9 * 16 does; where
+      // both are to keep it, the sum saturates.
+      const auto* begin = begins[block == 0 ? WindowBegins::beyond : block];
+      const __m256i place = _mm256_sub_epi8(columns, _mm256_load_si256(reinterpret_cast<const __m256i*>(begin)));
+      found.order[block] = block == 0 || block + 1 == blocks ? place : _mm256_adds_epu8(place, up);
     }
+    return found;
   }
 
-  static TULLE_INLINE_AVX2 __m256i add_dot(__m256i sums, __m256i x, __m256i values) noexcept {
-    return _mm256_add_epi32(sums, _mm256_madd_epi16(_mm256_maddubs_epi16(x, values), _mm256_set1_epi16(1)));
+  /// The activations of a window that begins at x.
+  TULLE_INLINE_AVX2 __m256i pick(const std::uint8_t* x) const noexcept {
+    __m256i picked = _mm256_setzero_si256();
+#pragma GCC unroll 4
+    for (std::size_t block = 0; block < blocks; ++block) {
+      const auto* from = reinterpret_cast<const __m128i*>(x + block * window_step);
+      picked = _mm256_or_si256(picked, _mm256_shuffle_epi8(_mm256_broadcastsi128_si256(_mm_loadu_si128(from)), order[block]));
+    }
+    return picked;
   }
 };
 
 /// 8 rows and at most 4 inputs at a time, or all 16 rows of one input.
-template <class Form, std::size_t Inputs>
+template <class Form, class Isa, std::size_t Inputs>
 TULLE_TARGET_AVX2 void compute_well_avx2(const WellPiece& piece, const std::uint8_t* x_of_span, std::size_t stride,
                                          WellDots<Inputs>& high, WellDots<Inputs>& low) noexcept {
-  using Window = WellWindow256<Form>;
   constexpr std::size_t halves = Inputs == 1 ? 2 : 1, lanes = Inputs < 4 ? Inputs : 4;
   // The last of a row's 4 running columns, for all its slots to start from.
   const __m256i last = _mm256_broadcastsi128_si256(_mm_setr_epi8(3, 3, 3, 3, 7, 7, 7, 7, 11, 11, 11, 11, 15, 15, 15, 15));
@@ -75,14 +75,10 @@ TULLE_TARGET_AVX2 void compute_well_avx2(const WellPiece& piece, const std::uint
       const std::uint8_t* x = x_of_span + 2 * lane0 * stride;
       std::size_t window = 0;
       for (std::size_t left = piece.bundles; left > 0; --left, at += Form::bundle_bytes) {
-#pragma GCC unroll 4
-        for (std::size_t line = 0; line < Form::bundle_bytes && half0 == 0; line += 64) {
-          __builtin_prefetch(at + well_prefetch_bytes + line);
-        }
+        if (half0 == 0) prefetch_bundles<Form>(at);
 #pragma GCC unroll 4
         for (std::size_t step = 0; step < Form::steps; ++step, ++advance) {
           window += *advance;
-          const __m256i begin = _mm256_load_si256(reinterpret_cast<const __m256i*>(window_begins.bytes[window % 16]));
           const std::uint8_t* in_window = x + window_step * window;
 #pragma GCC unroll 2
           for (std::size_t half = 0; half < halves; ++half) {
@@ -96,14 +92,14 @@ TULLE_TARGET_AVX2 void compute_well_avx2(const WellPiece& piece, const std::uint
             const __m256i gaps =
                 _mm256_and_si256(_mm256_srli_epi16(codes, static_cast<int>(step * Form::gap_bits)), gap_mask);
             const __m256i run = _mm256_mullo_epi32(gaps, running);
-            const __m256i places = _mm256_add_epi8(run, _mm256_sub_epi8(position[half], begin));
-            position[half] = _mm256_add_epi8(position[half], _mm256_shuffle_epi8(run, last));
-            const __m256i bit4 = _mm256_slli_epi16(places, 3), bit5 = _mm256_slli_epi16(places, 2);
+            const __m256i columns = _mm256_add_epi8(run, position[half]);
+            position[half] = _mm256_shuffle_epi8(columns, last);
+            const auto order = WellOrder256<Form>::of(window, columns);
 #pragma GCC unroll 4
             for (std::size_t lane = 0; lane < lanes; ++lane) {
               const std::uint8_t* upper = in_window + 2 * lane * stride;
-              h[half][lane] = Window::add_dot(h[half][lane], Window::pick(places, bit4, bit5, upper), values);
-              l[half][lane] = Window::add_dot(l[half][lane], Window::pick(places, bit4, bit5, upper + stride), values);
+              h[half][lane] = add_pairs(Isa{}, h[half][lane], order.pick(upper), values);
+              l[half][lane] = add_pairs(Isa{}, l[half][lane], order.pick(upper + stride), values);
             }
           }
         }

@@ -41,19 +41,13 @@ class WellSteps512 {
     const __m512i values = Form::nibbles ? _mm512_andnot_si512(gap_mask, codes) : _mm512_load_si512(bundle_ + 64 * (1 + s));
     const __m512i gaps = _mm512_and_si512(_mm512_srli_epi16(codes, static_cast<unsigned>(s * Form::gap_bits)), gap_mask);
     const __m512i run = _mm512_mullo_epi32(gaps, running_);
-    const __m512i begin = _mm512_load_si512(window_begins.bytes[window_ % 16]);
-    const __m512i places = _mm512_add_epi8(run, _mm512_sub_epi8(position_, begin));
-    position_ = _mm512_add_epi8(position_, _mm512_shuffle_epi8(run, last));
-    return {places, values, window_step * window_};
+    const __m512i columns = _mm512_add_epi8(run, position_);
+    position_ = _mm512_shuffle_epi8(columns, last);
+    const __m512i begin = _mm512_load_si512(*window_begins.from(window_));
+    return {_mm512_sub_epi8(columns, begin), values, window_step * window_};
   }
   void next_bundle() noexcept { bundle_ += Form::bundle_bytes; }
-  /// Asks for a bundle that lies ahead.
-  void prefetch() const noexcept {
-#pragma GCC unroll 4
-    for (std::size_t line = 0; line < Form::bundle_bytes; line += 64) {
-      __builtin_prefetch(bundle_ + well_prefetch_bytes + line);
-    }
-  }
+  void prefetch() const noexcept { prefetch_bundles<Form>(bundle_); }
 
  private:
   const std::uint8_t *bundle_, *advance_;

@@ -6,6 +6,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <vector>
 
 #include <tulle/kernel/linear_kernel.hpp>
@@ -38,18 +39,18 @@ inline constexpr std::size_t window_step = 16;
 /// Columns that are encoded together: the sum of their products with 14-bit activations fits an int32.
 inline constexpr std::size_t span_columns = 2048;
 inline constexpr std::size_t row_slots = 4;
-/// Bytes of main memory that loops ask for ahead: bundles are read once, and not every processor foresees them.
-inline constexpr std::size_t well_prefetch_bytes = 4096;
-
-/// The low byte of a window's begin, 64 times: what is taken off a column to find it in the window.
+/// The low byte of i times 16 columns, 64 times: what is taken off a column to find it in a window.
 struct WindowBegins {
-  alignas(64) std::uint8_t bytes[256 / window_step][64];
+  static constexpr std::size_t beyond = 9;  ///< as far behind a window's begin, loops still look
+  alignas(64) std::uint8_t bytes[256 / window_step + beyond + 1][64];
 
   constexpr WindowBegins() : bytes() {
-    for (std::size_t i = 0; i < 256 / window_step; ++i) {
+    for (std::size_t i = 0; i < std::size(bytes); ++i) {
       for (std::uint8_t& byte : bytes[i]) byte = static_cast<std::uint8_t>(i * window_step);
     }
   }
+  /// Of a window that begins at 16 times its number, and those behind it.
+  const std::uint8_t (*from(std::size_t window) const noexcept)[64] { return bytes + window % (256 / window_step); }
 };
 inline constexpr WindowBegins window_begins{};
 
@@ -65,6 +66,18 @@ struct WellPiece {
   const std::uint8_t* advances;
   std::size_t bundles;
 };
+
+/// Asks for bundles that lie ahead of the one at `bundle`, which are read once; not every processor foresees them. The first cache
+/// of Intel's waits for few lines at a time, so that main memory is asked for by the second.
+template <class Form>
+inline void prefetch_bundles(const std::uint8_t* bundle) noexcept {
+  constexpr std::size_t from_memory = 4096, from_second_cache = 1024;
+#pragma GCC unroll 5
+  for (std::size_t line = 0; line < Form::bundle_bytes; line += 64) {
+    __builtin_prefetch(bundle + from_memory + line, 0, 2);
+    __builtin_prefetch(bundle + from_second_cache + line);
+  }
+}
 
 /// Sums of products of 16 rows with a few inputs.
 template <std::size_t Inputs>
