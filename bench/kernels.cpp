@@ -25,7 +25,7 @@ struct Shape {
   std::size_t rows, columns, count;
 };
 
-/// The linear layers of a whole model, as the decoder stacks them.
+/// The linear layers of a whole model, as the decoder stacks them; the last makes logits.
 const std::map<std::string, std::vector<Shape>> models{
     {"codegen-350m", {{3072, 1024, 20}, {1024, 1024, 20}, {4096, 1024, 20}, {1024, 4096, 20}, {51200, 1024, 1}}},
     {"tinyllama-1.1b", {{2560, 2048, 22}, {2048, 2048, 22}, {11264, 2048, 22}, {2048, 5632, 22}, {32000, 2048, 1}}},
@@ -176,6 +176,9 @@ int main(int argc, char** argv) {
   CLI11_PARSE(app, argc, argv);
   if (!models.contains(shape)) return std::fprintf(stderr, "unknown shape %s\n", shape.c_str()), 1;
 
+  std::vector<Shape> shapes = models.at(shape);
+  if (inputs > tulle::tile_inputs) shapes.pop_back();  // a prompt wants the logits of its last token alone
+
   tulle::ThreadPool pool(threads);
   bench::BandwidthProbe probe(pool);
   std::vector<Form> chosen;
@@ -188,7 +191,7 @@ int main(int argc, char** argv) {
     if (form.kernel == "dense_i8") int8_at = tasks.size();
     std::fprintf(stderr, "packing %s %s\n", form.kernel.c_str(), form.zeros.c_str());
     chosen.push_back(form);
-    built.push_back(std::make_unique<Model>(models.at(shape), form, layers, inputs));
+    built.push_back(std::make_unique<Model>(shapes, form, layers, inputs));
     tasks.push_back([&pool, model = built.back().get()] { model->run(pool); });
   }
   const auto times = bench::interleaved(tasks, repeats);

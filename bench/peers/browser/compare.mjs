@@ -13,6 +13,7 @@ const { values } = parseArgs({
     threads: { type: 'string', default: '1' },
     rounds: { type: 'string', default: '3' },
     tokens: { type: 'string', default: '128' },
+    only: { type: 'string', default: '' }, // engines whose name contains this, beside the first
   },
 });
 const [threads, rounds, tokens] = [values.threads, values.rounds, values.tokens].map(Number);
@@ -34,6 +35,8 @@ for (const variant of ['relaxed', 'simd128']) {
   }
 }
 
+const chosen = engines.filter(({ name }, index) => index === 0 || name.includes(values.only));
+
 const server = await serve(
   {
     '/': here,
@@ -45,9 +48,9 @@ const server = await serve(
   { isolated: threads > 1 },
 );
 const browser = await launch();
-const found = new Map(engines.map(({ name }) => [name, []]));
+const found = new Map(chosen.map(({ name }) => [name, []]));
 for (let round = 0; round < rounds; ++round) {
-  for (const { name, run, model, variant, assembly } of engines) {
+  for (const { name, run, model, variant, assembly } of chosen) {
     const page = await browser.newPage();
     await page.goto(server.url + '/index.html');
     await page.waitForFunction(() => globalThis.ready);
@@ -68,7 +71,7 @@ const median = (name, key) =>
 const [peer] = engines;
 console.log(`SmolLM2-135M, threads: ${threads}, medians of ${rounds}; tokens per second, and times wllama\n`);
 console.log('| engine | decode | | prefill | | load, ms | memory, MB |\n|---|---|---|---|---|---|---|');
-for (const { name } of engines) {
+for (const { name } of chosen) {
   const times = (key) => (median(name, key) / median(peer.name, key)).toFixed(1);
   const [decode, prefill] = ['decode', 'prefill'].map((key) => median(name, key).toFixed(0));
   const memory = median(name, 'memory');

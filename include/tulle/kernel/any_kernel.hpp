@@ -162,7 +162,7 @@ struct AnyKernel {
     if (choice == KernelChoice::automatic) {
       choice = source.uniform(dtype) ? lossless_kernel(dtype) : KernelChoice::dense_f32;
     }
-    if (choice == KernelChoice::i8) choice = fastest_i8(measure_i8(source, options.pool), active_instruction_set());
+    if (choice == KernelChoice::i8) choice = fastest_i8(measure_i8(source, options.pool), active_instruction_set(), made_by_intel());
     if (choice == KernelChoice::i4) choice = fastest_i4(measure_i4(source, options.pool), active_instruction_set());
     switch (choice) {
       case KernelChoice::dense_f16: return packed<DenseF16>(source, options);

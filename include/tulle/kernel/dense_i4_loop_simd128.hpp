@@ -13,13 +13,12 @@
 
 namespace tulle::detail {
 
-/// One panel of a `DenseI4Loop` with `Lanes` inputs of a tile, from input `lane0` of it on; 8 rows at a time (4 where a sum
-/// takes two registers).
+/// One panel of a `DenseI4Loop` with `Lanes` inputs of a tile, from input `lane0` of it on; 8 rows at a time.
 template <std::size_t Lanes, bool Minima, class Loop>
 TULLE_TARGET_SIMD128 void compute_i4_panel(const Loop& loop, std::size_t which, const InputTile& tile,
                                            std::size_t lane0) noexcept {
   using namespace simd128;
-  constexpr std::size_t quarters = 2 * sizeof(I32x4) / sizeof(Sums);
+  constexpr std::size_t quarters = 2;
   const std::uint8_t* w = loop.panel(which);
   alignas(16) float values[Lanes][panel_rows];  // of the first columns they become what they are
   for (std::size_t begin = 0; begin < loop.padded_columns(); begin += Loop::span) {
@@ -41,8 +40,8 @@ TULLE_TARGET_SIMD128 void compute_i4_panel(const Loop& loop, std::size_t which, 
           TULLE_UNROLL
           for (std::size_t lane = 0; lane < Lanes; ++lane) {
             const std::int8_t* eight = x + lane * chunk_columns + 8 * line;
-            sums[q][lane].add(low, Quad::of(eight));
-            sums[q][lane].add(high, Quad::of(eight + 4));
+            sums[q][lane].add_positive(low, eight);
+            sums[q][lane].add_positive(high, eight + 4);
           }
         }
       }

@@ -14,6 +14,7 @@
 #include <tulle/kernel/quantized_input.hpp>
 #include <tulle/kernel/ready_panels.hpp>
 #include <tulle/kernel/signed_panels.hpp>
+#include <tulle/kernel/summed_panels.hpp>
 
 namespace tulle::detail {
 
@@ -29,6 +30,8 @@ constexpr auto expanded_layout() noexcept {
     return std::type_identity<ReadyPanels512<Layout>>{};
   } else if constexpr (std::is_same_v<Tag, isa::Avx2>) {
     return std::type_identity<SignedPanels>{};
+  } else if constexpr (Tag::value == InstructionSet::avx512) {
+    return std::type_identity<SummedPanels>{};
 #endif
   } else {
     return std::type_identity<std::conditional_t<Layout::expands_for_many, DensePanels, Layout>>{};
@@ -59,6 +62,9 @@ const std::uint8_t* expand_blocks(const std::uint8_t* blocks, std::size_t count,
       if constexpr (requires { To::write(cursor, i, out); }) {
         To::write(cursor, i, out);
         cursor.next();
+      } else if constexpr (std::is_same_v<Layout, DensePanels>) {
+        To::write(reinterpret_cast<const std::int8_t*>(cursor.at), out);
+        cursor.next();
       } else {
         alignas(64) std::int8_t codes[block_codes];
         to_dense(1, codes);
@@ -77,7 +83,8 @@ void multiply_expanded(const PackedPanels& panels, ExpandBlocks expand, const Sc
                        RowRange range) noexcept {
   constexpr std::size_t expanded_bytes = To::block_bytes;
   constexpr std::size_t at_once = std::is_base_of_v<isa::Avx2, Tag> ? 1 : 2;  // as many as the loop takes
-  constexpr std::size_t part_columns = 512;  // then all of it fills half of a small first-level cache
+  // So much of the panels stays in the cache while the inputs pass by; fewer parts are read from and added to y less often.
+  constexpr std::size_t part_columns = Tag::value == InstructionSet::avx512 ? 1024 : 512;
   alignas(64) std::uint8_t expanded[at_once * part_columns / block_columns * expanded_bytes];
   for (std::size_t first = range.begin; first < range.end; first += at_once * panel_rows) {
     const RowRange rows{first, std::min(first + at_once * panel_rows, range.end)};

@@ -100,8 +100,9 @@ inline I8Structure measure_i8(const WeightRows& source, ThreadPool* pool = nullp
           sight.four_of_sixteen, sight.eight_of_sixteen,      sight.any_eight_of_sixteen};
 }
 
-/// The layout that decodes fastest, never one that loses to dense weights (measured by bench/kernels.cpp).
-constexpr KernelChoice fastest_i8(const I8Structure& structure, InstructionSet set) noexcept {
+/// The layout that decodes fastest, never one that loses to dense weights (measured by bench/kernels.cpp). Processors of Intel
+/// carry out fewer byte shuffles in the time that memory takes, so that windowed ELL wins only with fewer weights.
+constexpr KernelChoice fastest_i8(const I8Structure& structure, InstructionSet set, bool intel) noexcept {
   if (set == InstructionSet::scalar) return KernelChoice::dense_i8;
   if (structure.four_of_sixteen) return KernelChoice::four_of_sixteen_i8;
   // On vectors of 128 bits the sums that 2-bit fields need cost more than the bytes they save.
@@ -114,17 +115,18 @@ constexpr KernelChoice fastest_i8(const I8Structure& structure, InstructionSet s
       if (structure.two_of_four) return KernelChoice::two_of_four_i8;
       if (structure.eight_of_sixteen) return KernelChoice::eight_of_sixteen_i8;
     }
-    // From 80 % zeros windowed ELL wins in prefill, from 90 % in decode too.
-    if (structure.scale_per_row && structure.nonzero_share <= 0.22) return KernelChoice::well_i8;
+    // From 80 % zeros windowed ELL wins in prefill, from 90 % in decode too, where it may be a fifth behind at 80 % (Intel).
+    if (structure.scale_per_row && structure.nonzero_share <= (intel ? 0.15 : 0.22)) return KernelChoice::well_i8;
     return structure.nonzero_share <= 0.55 ? KernelChoice::bitmask_i8 : KernelChoice::dense_i8;
   }
   // With few weights left, hardly more than a pattern asks for are stored where none is kept to.
-  if (structure.scale_per_row && structure.nonzero_share <= 0.32) return KernelChoice::well_i8;
+  if (structure.scale_per_row && structure.nonzero_share <= (intel ? 0.22 : 0.32)) return KernelChoice::well_i8;
   if (structure.two_of_four) return KernelChoice::two_of_four_i8;
   if (structure.eight_of_sixteen) return KernelChoice::eight_of_sixteen_i8;
   if (structure.any_eight_of_sixteen) return KernelChoice::any_eight_of_sixteen_i8;
   // Without vpexpandb a bitmask takes more instructions than the bytes it saves are worth.
-  return structure.scale_per_row && structure.nonzero_share <= 0.52 ? KernelChoice::well_i8 : KernelChoice::dense_i8;
+  const double most_nonzeros = intel ? 0.36 : 0.52;
+  return structure.scale_per_row && structure.nonzero_share <= most_nonzeros ? KernelChoice::well_i8 : KernelChoice::dense_i8;
 }
 
 /// The same for codes of 4 bits with a scale per 32 columns.

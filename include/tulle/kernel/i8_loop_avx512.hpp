@@ -66,16 +66,16 @@ TULLE_TARGET_AVX512 void compute_i8_avx512(const I8Loop<Layout, Scale, Span, Isa
   const std::int32_t* x_sums = loop.input.sums(tile) + loop.columns.begin / sum_columns * Inputs;
   __m512 values[Panels][Inputs];
   typename Layout::Cursor w[Panels];
+  __mmask16 real[Panels];
 #pragma GCC unroll 4
   for (std::size_t p = 0; p < Panels; ++p) {
     w[p] = loop.panels[which[p]];
+    real[p] = static_cast<__mmask16>((1u << real_rows(which[p], loop.rows)) - 1);
 #pragma GCC unroll 8
     for (std::size_t lane = 0; lane < Inputs; ++lane) {
       values[p][lane] = _mm512_setzero_ps();
       if (loop.is_first_part() || lane >= tile.inputs) continue;
-      alignas(64) float before[panel_rows] = {};
-      load_panel(loop.y, loop.rows, which[p], tile.first + lane, before);
-      values[p][lane] = _mm512_load_ps(before);
+      values[p][lane] = _mm512_maskz_loadu_ps(real[p], loop.y[tile.first + lane] + which[p] * panel_rows);
     }
   }
   for (std::size_t begin = loop.columns.begin; begin < loop.columns.end; begin += Span) {
@@ -124,9 +124,7 @@ TULLE_TARGET_AVX512 void compute_i8_avx512(const I8Loop<Layout, Scale, Span, Isa
       if (!grouped && loop.is_last_part()) {
         value = _mm512_mul_ps(value, _mm512_loadu_ps(loop.row_scales + which[p] * panel_rows));
       }
-      alignas(64) float out[panel_rows];
-      _mm512_store_ps(out, value);
-      store_panel(loop.y, loop.rows, which[p], tile.first + lane, out);
+      _mm512_mask_storeu_ps(loop.y[tile.first + lane] + which[p] * panel_rows, real[p], value);
     }
   }
 }

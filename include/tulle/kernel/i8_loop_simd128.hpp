@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 
 #include <tulle/core/half.hpp>
 #include <tulle/kernel/i8_blocks.hpp>
@@ -34,34 +35,57 @@ struct I8Loop128 {
   TULLE_TARGET_SIMD128 void compute(const std::size_t* which, std::size_t count, const InputTile& tile,
                                     std::size_t lane0) const noexcept {
     using namespace simd128;
+    using Step = decltype(std::declval<typename Layout::Cursor>().step(isa::Simd128{}, 0, 0));
+    using Sums = typename Step::Sums;
     constexpr std::size_t quarters = Lanes == 1 ? 4 : 2 * sizeof(I32x4) / sizeof(Sums);
+    constexpr std::size_t lane_bytes = Step::split ? 2 * chunk_columns : chunk_columns;
     const std::size_t span = float_scales != nullptr ? 16 : 32, groups = input.padded_columns() / span;
     const float* x_scales = input.scales(tile) + lane0;
     const std::size_t inputs = std::min(Lanes, tile.inputs - lane0);
-    alignas(16) float values[4][Lanes][panel_rows];  // of the first columns they become what they are
+    alignas(16) float values[4][Lanes][panel_rows];
+    const volatile float nothing = 0;  // of a constant a call of memset would be made, which fills byte by byte
+    const F32x4 zeros = splat(nothing);
     typename Layout::Cursor w[4];
     for (std::size_t p = 0; p < count; ++p) {
       w[p] = panels[which[p]];
-      for (std::size_t lane = 0; lane < Lanes && columns.begin != 0; ++lane) {
-        load_panel(y, rows, which[p], tile.first + lane0 + std::min(lane, inputs - 1), values[p][lane]);
+      for (std::size_t lane = 0; lane < Lanes; ++lane) {
+        for (std::size_t row = 0; row < panel_rows; row += 4) store(values[p][lane] + row, zeros);
+        if (columns.begin != 0) load_panel(y, rows, which[p], tile.first + lane0 + std::min(lane, inputs - 1), values[p][lane]);
       }
     }
     for (std::size_t begin = columns.begin; begin < columns.end; begin += span) {
-      const std::int8_t* x = input.codes(tile) + code_index(begin, tile.width, lane0);
+      const std::int8_t* x = Step::split ? input.split_codes(tile) + split_index(begin, tile.width, lane0)
+                                         : input.codes(tile) + code_index(begin, tile.width, lane0);
+      std::int32_t lacking[Lanes];
+      TULLE_UNROLL
+      for (std::size_t lane = 0; lane < Lanes && Step::split; ++lane) {
+        lacking[lane] = input.lacking(tile, {begin, begin + span}, lane0 + lane);
+      }
       for (std::size_t p = 0; p < count; ++p) {
         const std::size_t scale_at = (which[p] * groups + begin / span) * panel_rows;
         for (std::size_t q0 = 0; q0 < 4; q0 += quarters) {
           Sums sums[quarters][Lanes];
+          TULLE_UNROLL
+          for (std::size_t i = 0; i < quarters * Lanes; ++i) {
+            if constexpr (Step::split) sums[i / Lanes][i % Lanes] = Sums::from(lacking[i % Lanes]);
+          }
           typename Layout::Cursor cursor = w[p];
           const std::int8_t* block_x = x;
           for (std::size_t column = 0; column < span; column += block_columns, cursor.next()) {
             TULLE_NO_UNROLL
             for (std::size_t s = 0; s < Layout::steps; ++s) {
+              // The order that holds the fewest operands in registers: V8 keeps it.
+              constexpr std::size_t at_once = Lanes == 1 ? 1 : quarters;
               TULLE_UNROLL
-              for (std::size_t q = 0; q < quarters; ++q) {
-                const auto step = cursor.step(isa::Simd128{}, s, q0 + q);
+              for (std::size_t q1 = 0; q1 < quarters; q1 += at_once) {
+                Step step[at_once];
                 TULLE_UNROLL
-                for (std::size_t lane = 0; lane < Lanes; ++lane) step.dot(sums[q][lane], block_x + lane * chunk_columns, s);
+                for (std::size_t q = 0; q < at_once; ++q) step[q] = cursor.step(isa::Simd128{}, s, q0 + q1 + q);
+                TULLE_UNROLL
+                for (std::size_t lane = 0; lane < Lanes; ++lane) {
+                  TULLE_UNROLL
+                  for (std::size_t q = 0; q < at_once; ++q) step[q].dot(sums[q1 + q][lane], block_x + lane * lane_bytes, s);
+                }
               }
             }
             block_x += block_columns;
@@ -77,15 +101,15 @@ struct I8Loop128 {
             TULLE_UNROLL
             for (std::size_t q = 0; q < quarters; ++q) w_scales[q] = splat(1.0f);
           }
+          const float* x_scale = load_again(x_scales + begin / group_columns * tile.width);  // not kept in registers all the time
           TULLE_UNROLL
           for (std::size_t q = 0; q < quarters; ++q) {
             const std::size_t row = 4 * (q0 + q);
             TULLE_UNROLL
             for (std::size_t lane = 0; lane < Lanes; ++lane) {
-              const F32x4 scale = w_scales[q] * splat(x_scales[begin / group_columns * tile.width + lane]);
+              const F32x4 scale = w_scales[q] * splat(x_scale[lane]);
               float* value = values[p][lane] + row;
-              const F32x4 before = begin == 0 ? F32x4{} : load4(value);
-              store(value, multiply_add(as_floats(sums[q][lane].total()), scale, before));
+              store(value, multiply_add(as_floats(sums[q][lane].total()), scale, load4(value)));
             }
           }
         }

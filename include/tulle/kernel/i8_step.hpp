@@ -65,20 +65,24 @@ struct DenseStep512 {
 #if defined(TULLE_SIMD128)
 
 struct DenseStep128 {
+  using Sums = simd128::Sums;
+  static constexpr bool split = simd128::splits_activations;
   simd128::Codes codes;
 
-  TULLE_INLINE_SIMD128 void dot(simd128::Sums& sums, const std::int8_t* x, std::size_t s) const noexcept {
+  TULLE_INLINE_SIMD128 void dot(Sums& sums, const std::int8_t* x, std::size_t s) const noexcept {
     sums.add(codes, simd128::Quad::of(x + 4 * s));
   }
 };
 
 /// Every row picks its 4 activations out of a block's 16.
 struct PickingStep128 {
+  using Sums = simd128::PickedSums;
+  static constexpr bool split = false;
   simd128::Codes codes;
   simd128::I8x16 order;
 
-  TULLE_INLINE_SIMD128 void dot(simd128::Sums& sums, const std::int8_t* x, std::size_t) const noexcept {
-    sums.add(codes, simd128::shuffle(simd128::load<simd128::I8x16>(x), order));
+  TULLE_INLINE_SIMD128 void dot(Sums& sums, const std::int8_t* x, std::size_t) const noexcept {
+    sums.add(codes, simd128::load<simd128::I8x16>(x), order);
   }
 };
 

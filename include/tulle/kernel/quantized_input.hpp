@@ -10,13 +10,15 @@
 #include <tulle/kernel/quantized_row.hpp>
 #include <tulle/kernel/tiles.hpp>
 #include <tulle/tensor/matrix_view.hpp>
+#include <tulle/tensor/simd128.hpp>
 #include <tulle/tensor/x86.hpp>
 
 namespace tulle {
 
 /// x is about scale * code; code = round half even(x * 127 / max|x|) over the group, in [-127, 127].
 /// Layout per tile of `width` inputs: codes [columns / 64][width][64] (the last chunk may end after 32), scales
-/// [columns / 32][width], sums [columns / 16][width]. For AVX-512 there are codes + 128 too, from which weights choose theirs.
+/// [columns / 32][width], sums [columns / 16][width]. For AVX-512 there are codes + 128 too, from which weights choose theirs; for relaxed SIMD of WebAssembly
+/// magnitudes and signs.
 class QuantizedInput {
  public:
   /// Room for `most_inputs` rows of at most `most_columns` columns. Errors: memory.
@@ -27,6 +29,10 @@ class QuantizedInput {
 #if defined(TULLE_X86)
     offset_codes_ = AlignedBuffer<std::uint8_t>(codes_.size());
 #endif
+    if constexpr (splits) {
+      split_codes_ = AlignedBuffer<std::int8_t>(2 * codes_.size());
+      lacking_ = AlignedBuffer<std::int32_t>(sums_.size());
+    }
   }
 
   /// Says how many inputs follow, of how many columns, and whether a whole row shares one scale ("per token").
@@ -44,6 +50,14 @@ class QuantizedInput {
   const std::uint8_t* offset_codes(const InputTile& tile) const noexcept { return offset_codes_.data() + begin_of(tile); }
   const float* scales(const InputTile& tile) const noexcept { return scales_.data() + scale_begin_of(tile); }
   const std::int32_t* sums(const InputTile& tile) const noexcept { return sums_.data() + sum_begin_of(tile); }
+  /// Where the instruction set wants them so: see `detail::QuantizedRow::split`.
+  const std::int8_t* split_codes(const InputTile& tile) const noexcept { return split_codes_.data() + 2 * begin_of(tile); }
+  std::int32_t lacking(const InputTile& tile, RowRange columns, std::size_t lane) const noexcept {
+    const std::int32_t* of_tile = lacking_.data() + sum_begin_of(tile) + lane;
+    std::int32_t sum = 0;
+    for (std::size_t part = columns.begin / sum_columns; part < columns.end / sum_columns; ++part) sum += of_tile[part * tile.width];
+    return sum;
+  }
   /// Of the codes of `Columns` columns from `begin` on.
   template <std::size_t Columns>
   std::int32_t sum_of(const InputTile& tile, std::size_t begin, std::size_t lane) const noexcept {
@@ -60,6 +74,12 @@ class QuantizedInput {
   void quantize(MatrixView<const float> x, RowRange range) noexcept;
 
  private:
+#if defined(TULLE_SIMD128)
+  static constexpr bool splits = simd128::splits_activations;
+#else
+  static constexpr bool splits = false;
+#endif
+
   std::size_t begin_of(const InputTile& tile) const noexcept { return tile.first * round_up(padded_, chunk_columns); }
   std::size_t scale_begin_of(const InputTile& tile) const noexcept { return tile.first * (padded_ / group_columns); }
   std::size_t sum_begin_of(const InputTile& tile) const noexcept { return tile.first * (padded_ / sum_columns); }
@@ -68,6 +88,8 @@ class QuantizedInput {
   AlignedBuffer<std::uint8_t> offset_codes_;
   AlignedBuffer<float> scales_;
   AlignedBuffer<std::int32_t> sums_;
+  AlignedBuffer<std::int8_t> split_codes_;
+  AlignedBuffer<std::int32_t> lacking_;
   std::size_t inputs_ = 0, columns_ = 0, padded_ = 0;
   bool scale_per_row_ = false;
 };
@@ -85,7 +107,12 @@ void QuantizedInput::quantize(MatrixView<const float> x, RowRange range) noexcep
       }
       with_instruction_set<Isa>([&]<class Tag>(Tag tag) {
         row.quantize(tag, x[first + lane]);
+#if defined(TULLE_X86)
         if constexpr (Tag::value == InstructionSet::avx512) row.copy_with_offset(offset_codes_.data() + begin_of(tile));
+#endif
+#if defined(TULLE_SIMD128)
+        if constexpr (splits) row.split(split_codes_.data() + 2 * begin_of(tile), lacking_.data() + sum_begin_of(tile));
+#endif
       });
     }
   }
@@ -113,7 +140,9 @@ struct QuantizedInputKernel {
 namespace detail {
 
 /// 4 codes as one 32-bit lane.
-inline std::int32_t load_quad(const std::int8_t* codes) noexcept {
+template <class Code>
+inline std::int32_t load_quad(const Code* codes) noexcept {
+  static_assert(sizeof(Code) == 1);
   std::int32_t quad;
   std::memcpy(&quad, codes, sizeof quad);
   return quad;

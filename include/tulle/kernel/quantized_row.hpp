@@ -28,6 +28,11 @@ constexpr std::size_t code_index(std::size_t column, std::size_t width, std::siz
   return (column / chunk_columns * width + lane) * chunk_columns + column % chunk_columns;
 }
 
+/// The same of its magnitude, where magnitudes and signs lie apart (`simd128::sign_distance`): [columns / 64][width][2][64].
+constexpr std::size_t split_index(std::size_t column, std::size_t width, std::size_t lane) noexcept {
+  return (column / chunk_columns * width + lane) * 2 * chunk_columns + column % chunk_columns;
+}
+
 namespace detail {
 
 /// Input `lane` of a tile of `QuantizedInput`, to be written: x is about scale * code, code = round half even(x * 127 / max|x|)
@@ -44,6 +49,9 @@ struct QuantizedRow {
   void quantize(isa::Scalar, const float* x) const noexcept;
 #if defined(TULLE_SIMD128)
   TULLE_TARGET_SIMD128 void quantize(isa::Simd128, const float* x) const noexcept;
+  /// Magnitudes and signs (0 or -1) of the codes, and the sums [padded / 16][width] of the magnitudes of the negative ones: see
+  /// `simd128::Quad`.
+  TULLE_TARGET_SIMD128 void split(std::int8_t* out, std::int32_t* lacking) const noexcept;
 #endif
 #if defined(TULLE_X86)
   TULLE_TARGET_AVX2 void quantize(isa::Avx2, const float* x) const noexcept;
@@ -158,6 +166,20 @@ TULLE_TARGET_SIMD128 inline void QuantizedRow::quantize(isa::Simd128, const floa
       }
       sums[part / sum_columns * width + lane] = sum(sum_of_codes);
     }
+  }
+}
+
+TULLE_TARGET_SIMD128 inline void QuantizedRow::split(std::int8_t* out, std::int32_t* lacking) const noexcept {
+  using namespace simd128;
+  for (std::size_t part = 0; part < padded; part += sum_columns) {
+    const auto from = load<I8x16>(codes + code_index(part, width, lane));
+    const auto signs = (I8x16)(from < 0), magnitudes = (I8x16)((from ^ signs) - signs);
+    std::int8_t* to = out + split_index(part, width, lane);
+    store(to, magnitudes);
+    store(to + sign_distance, signs);
+    const auto negative = (U16x8)(magnitudes & signs);
+    const auto pairs = (U32x4)((negative & 0xFF) + (negative >> 8));
+    lacking[part / sum_columns * width + lane] = sum((I32x4)((pairs & 0xFFFF) + (pairs >> 16)));
   }
 }
 

@@ -182,4 +182,27 @@ decltype(auto) with_instruction_set(Run&& run) {
   }
 }
 
+/// Whether Intel made this processor: its shuffles and blends of bytes take longer than those of others.
+inline bool made_by_intel() noexcept {
+#if defined(TULLE_X86)
+  return __builtin_cpu_is("intel");
+#else
+  return false;
+#endif
+}
+
+namespace detail {
+
+/// The same address, of which the compiler knows nothing: what lies there is loaded again, not kept in registers that other
+/// values need more.
+template <class T>
+inline const T* load_again(const T* address) noexcept {
+#if defined(__GNUC__)
+  __asm__ volatile("" : "+r"(address));
+#endif
+  return address;
+}
+
+}  // namespace detail
+
 }  // namespace tulle

@@ -110,20 +110,30 @@ TULLE_INLINE_SIMD128 F32x4 load4(const std::int8_t* from) noexcept {
 }
 /// The bits of a half, moved to where a float has them, are 2^-112 of its value, subnormals too.
 TULLE_INLINE_SIMD128 F32x4 load4(const Half* from) noexcept {
-  std::int16_t halves[4];
-  std::memcpy(halves, from, sizeof halves);
-#if defined(__aarch64__)
-  return (F32x4)vcvt_f32_f16(vreinterpret_f16_s16(vld1_s16(halves)));
+#if defined(__wasm_simd128__)
+  const auto halves = (I32x4)wasm_i32x4_load16x4(from);
 #else
-  const I32x4 bits = I32x4{halves[0], halves[1], halves[2], halves[3]} << 13 & static_cast<std::int32_t>(0x8FFFE000u);
+  std::int16_t each[4];
+  std::memcpy(each, from, sizeof each);
+#if !defined(__aarch64__)
+  const I32x4 halves{each[0], each[1], each[2], each[3]};
+#endif
+#endif
+#if defined(__aarch64__)
+  return (F32x4)vcvt_f32_f16(vreinterpret_f16_s16(vld1_s16(each)));
+#else
+  const I32x4 bits = halves << 13 & static_cast<std::int32_t>(0x8FFFE000u);
   const I32x4 not_finite = ((bits & 0x7FFFFFFF) > 0x0F7FFFFF) & 0x7F800000;
   return (F32x4)((I32x4)((F32x4)bits * splat(0x1p112f)) | not_finite);
 #endif
 }
 
+/// Bytes from the magnitudes of activations to their signs, where they are kept apart.
+inline constexpr std::size_t sign_distance = 64;
+
 /// 4 rows by 4 columns of int8 codes, one row a lane of 32 bits, made ready to be multiplied; 4 activations, the same for
 /// every row; and the sums of products of the 4 rows with them. Every product of a code in [-128, 127] and an activation in
-/// [-127, 127] is exact.
+/// [-127, 127] is exact. `add_positive` wants codes in [0, 127], and activations that are not split.
 #if defined(TULLE_X86)
 
 struct Codes {
@@ -148,6 +158,7 @@ struct Sums {
     sums += (I32x4)_mm_madd_epi16(pairs, _mm_set1_epi16(1));
   }
   TULLE_INLINE_SIMD128 void add(const Codes& w, const Quad& quad) noexcept { add(w, quad.x); }
+  TULLE_INLINE_SIMD128 void add_positive(const Codes& w, const std::int8_t* x) noexcept { add(w, Quad::of(x)); }
   TULLE_INLINE_SIMD128 I32x4 total() const noexcept { return sums; }
 };
 
@@ -178,12 +189,16 @@ struct Sums {
 #endif
   }
   void add(const Codes& w, const Quad& quad) noexcept { add(w, quad.x); }
+  void add_positive(const Codes& w, const std::int8_t* x) noexcept { add(w, Quad::of(x)); }
   I32x4 total() const noexcept { return (I32x4)sums; }
 };
 
 #elif defined(__wasm_relaxed_simd__)
 
-// A relaxed dot product wants one operand in [0, 127]: so x is a positive part less a negative one, and both are exact.
+// A relaxed dot product wants one operand in [0, 127]: magnitudes of activations. Where x is negative it meets the bits of w
+// turned, which are -w - 1: what the sum lacks is |x|, for every row the same, so that whoever made the magnitudes knows it.
+#define TULLE_SPLITS_ACTIVATIONS 1
+
 struct Codes {
   v128_t codes;
 
@@ -192,23 +207,37 @@ struct Codes {
 };
 
 struct Quad {
-  v128_t positive, negative;
+  v128_t magnitudes, signs;
 
-  static Quad of(I8x16 x) noexcept {
-    const v128_t zero = wasm_i8x16_const_splat(0);
-    return {wasm_i8x16_max((v128_t)x, zero), wasm_i8x16_max(wasm_i8x16_neg((v128_t)x), zero)};
+  /// Of 4 magnitudes, and the signs (0 or -1) that lie `sign_distance` behind them.
+  static Quad of(const std::int8_t* magnitudes) noexcept {
+    return {wasm_v128_load32_splat(magnitudes), wasm_v128_load32_splat(magnitudes + sign_distance)};
   }
-  static Quad of(const std::int8_t* x) noexcept { return of(splat4(x)); }
 };
 
 struct Sums {
+  v128_t sums = wasm_i32x4_const_splat(0);
+
+  static Sums from(std::int32_t lacking) noexcept { return {(v128_t)splat(lacking)}; }
+  void add(const Codes& w, const Quad& x) noexcept {
+    sums = wasm_i32x4_relaxed_dot_i8x16_i7x16_add(wasm_v128_xor(w.codes, x.signs), x.magnitudes, sums);
+  }
+  void add_positive(const Codes& w, const std::int8_t* x) noexcept {
+    sums = wasm_i32x4_relaxed_dot_i8x16_i7x16_add((v128_t)splat4(x), w.codes, sums);
+  }
+  I32x4 total() const noexcept { return (I32x4)sums; }
+};
+
+// Each row picks others, so no sum is known: the positive ones less the negative ones.
+struct PickedSums {
   v128_t positive = wasm_i32x4_const_splat(0), negative = wasm_i32x4_const_splat(0);
 
-  void add(const Codes& w, const Quad& x) noexcept {
-    positive = wasm_i32x4_relaxed_dot_i8x16_i7x16_add(w.codes, x.positive, positive);
-    negative = wasm_i32x4_relaxed_dot_i8x16_i7x16_add(w.codes, x.negative, negative);
+  void add(const Codes& w, I8x16 x, I8x16 order) noexcept {
+    const v128_t zero = wasm_i8x16_const_splat(0), above = wasm_i8x16_max((v128_t)x, zero);
+    const v128_t below = wasm_i8x16_sub(above, (v128_t)x);
+    positive = wasm_i32x4_relaxed_dot_i8x16_i7x16_add(w.codes, wasm_i8x16_relaxed_swizzle(above, (v128_t)order), positive);
+    negative = wasm_i32x4_relaxed_dot_i8x16_i7x16_add(w.codes, wasm_i8x16_relaxed_swizzle(below, (v128_t)order), negative);
   }
-  void add(const Codes& w, I8x16 x) noexcept { add(w, Quad::of(x)); }
   I32x4 total() const noexcept { return (I32x4)wasm_i32x4_sub(positive, negative); }
 };
 
@@ -242,10 +271,24 @@ struct Sums {
     sums_256 += (I32x4)wasm_i32x4_dot_i16x8(w.even_256, x.even) + (I32x4)wasm_i32x4_dot_i16x8(w.odd_256, x.odd);
   }
   void add(const Codes& w, I8x16 x) noexcept { add(w, Quad::of(x)); }
+  void add_positive(const Codes& w, const std::int8_t* x) noexcept { add(w, Quad::of(x)); }
   I32x4 total() const noexcept { return sums_256 >> 8; }
 };
 
 #endif
+
+#if !defined(TULLE_SPLITS_ACTIVATIONS)
+#define TULLE_SPLITS_ACTIVATIONS 0
+
+/// Sums of products with activations that each row picks out of 16: those at `order`.
+struct PickedSums : Sums {
+  TULLE_INLINE_SIMD128 void add(const Codes& w, I8x16 x, I8x16 order) noexcept { Sums::add(w, shuffle(x, order)); }
+};
+
+#endif
+
+/// Whether a `Quad` wants magnitudes and signs of activations apart.
+inline constexpr bool splits_activations = TULLE_SPLITS_ACTIVATIONS;
 
 }  // namespace tulle::simd128
 

@@ -27,16 +27,6 @@
 
 namespace tulle::detail {
 
-/// The same address, of which the compiler knows nothing: what lies there is loaded again, not kept in registers that other
-/// values need more.
-template <class T>
-inline const T* load_again(const T* address) noexcept {
-#if defined(__GNUC__)
-  __asm__("" : "+r"(address));
-#endif
-  return address;
-}
-
 /// AVX-VNNI: sums[i] + the 4 products of u8 by s8 in dword i, exact. Written as assembler, for compilers let the intrinsic only
 /// into functions of that target, and such functions not into the loops that it shares with AVX2.
 TULLE_INLINE_AVX2 __m256i dot_bytes(__m256i sums, __m256i u8, __m256i s8) noexcept {

@@ -50,28 +50,32 @@ TEST_CASE("a layout is chosen by pattern, zeros and instruction set, and dense w
   const auto unstructured = [](double share) { return I8Structure{.nonzero_share = share, .scale_per_row = true}; };
   const auto grouped = [](double share) { return I8Structure{.nonzero_share = share}; };
   const auto eight = I8Structure{.nonzero_share = 0.5, .scale_per_row = true, .eight_of_sixteen = true};
-  for (const InstructionSet set : instruction_sets) {
-    CHECK(fastest_i8(unstructured(1), set) == dense_i8);
-    CHECK(fastest_i8(unstructured(0.85), set) == dense_i8);
-    const bool scalar = set == InstructionSet::scalar, simd128 = set == InstructionSet::simd128;
-    const I8Structure four{.nonzero_share = 0.25, .scale_per_row = true, .four_of_sixteen = true, .eight_of_sixteen = true,
-                           .any_eight_of_sixteen = true};
-    CHECK(fastest_i8(four, set) == (scalar ? dense_i8 : four_of_sixteen_i8));
-    const I8Structure two{.nonzero_share = 0.5, .two_of_four = true, .eight_of_sixteen = true, .any_eight_of_sixteen = true};
-    CHECK(fastest_i8(two, set) == (scalar ? dense_i8 : simd128 ? any_eight_of_sixteen_i8 : two_of_four_i8));
-    CHECK(fastest_i8(unstructured(0.1), set) == (scalar || simd128 ? dense_i8 : well_i8));
-    CHECK(fastest_i8(grouped(0.1), set) == (set == InstructionSet::avx512 ? bitmask_i8 : dense_i8));
-    const I8Structure few{.nonzero_share = 0.05, .scale_per_row = true, .eight_of_sixteen = true, .any_eight_of_sixteen = true};
-    CHECK(fastest_i8(few, set) == (scalar ? dense_i8 : simd128 ? any_eight_of_sixteen_i8 : well_i8));
+  for (const bool intel : {false, true}) {
+    for (const InstructionSet set : instruction_sets) {
+      CHECK(fastest_i8(unstructured(1), set, intel) == dense_i8);
+      CHECK(fastest_i8(unstructured(0.85), set, intel) == dense_i8);
+      const bool scalar = set == InstructionSet::scalar, simd128 = set == InstructionSet::simd128;
+      const I8Structure four{.nonzero_share = 0.25, .scale_per_row = true, .four_of_sixteen = true, .eight_of_sixteen = true,
+                             .any_eight_of_sixteen = true};
+      CHECK(fastest_i8(four, set, intel) == (scalar ? dense_i8 : four_of_sixteen_i8));
+      const I8Structure two{.nonzero_share = 0.5, .two_of_four = true, .eight_of_sixteen = true, .any_eight_of_sixteen = true};
+      CHECK(fastest_i8(two, set, intel) == (scalar ? dense_i8 : simd128 ? any_eight_of_sixteen_i8 : two_of_four_i8));
+      CHECK(fastest_i8(unstructured(0.1), set, intel) == (scalar || simd128 ? dense_i8 : well_i8));
+      CHECK(fastest_i8(grouped(0.1), set, intel) == (set == InstructionSet::avx512 ? bitmask_i8 : dense_i8));
+      const I8Structure few{.nonzero_share = 0.05, .scale_per_row = true, .eight_of_sixteen = true, .any_eight_of_sixteen = true};
+      CHECK(fastest_i8(few, set, intel) == (scalar ? dense_i8 : simd128 ? any_eight_of_sixteen_i8 : well_i8));
+    }
+    CHECK(fastest_i8(eight, InstructionSet::avx2, intel) == eight_of_sixteen_i8);
+    const I8Structure any{.nonzero_share = 0.5, .any_eight_of_sixteen = true};
+    CHECK(fastest_i8(any, InstructionSet::avx2, intel) == any_eight_of_sixteen_i8);
+    CHECK(fastest_i8(any, InstructionSet::avx512, intel) == bitmask_i8);
+    CHECK(fastest_i8(eight, InstructionSet::avx512, intel) == eight_of_sixteen_i8);
+    CHECK(fastest_i8(unstructured(0.5), InstructionSet::avx512, intel) == bitmask_i8);
+    CHECK(fastest_i8(unstructured(0.5), InstructionSet::avx2, intel) == (intel ? dense_i8 : well_i8));
+    CHECK(fastest_i8(unstructured(0.3), InstructionSet::avx2, intel) == well_i8);
+    CHECK(fastest_i8(unstructured(0.2), InstructionSet::avx512, intel) == (intel ? bitmask_i8 : well_i8));
+    CHECK(fastest_i8(grouped(0.5), InstructionSet::avx2, intel) == dense_i8);
   }
-  CHECK(fastest_i8(eight, InstructionSet::avx2) == eight_of_sixteen_i8);
-  const I8Structure any{.nonzero_share = 0.5, .any_eight_of_sixteen = true};
-  CHECK(fastest_i8(any, InstructionSet::avx2) == any_eight_of_sixteen_i8);
-  CHECK(fastest_i8(any, InstructionSet::avx512) == bitmask_i8);
-  CHECK(fastest_i8(eight, InstructionSet::avx512) == eight_of_sixteen_i8);
-  CHECK(fastest_i8(unstructured(0.5), InstructionSet::avx512) == bitmask_i8);
-  CHECK(fastest_i8(unstructured(0.5), InstructionSet::avx2) == well_i8);
-  CHECK(fastest_i8(grouped(0.5), InstructionSet::avx2) == dense_i8);
 }
 
 TEST_CASE("4-bit weights are dense where no pattern is kept", "[kernel][i8_choice]") {

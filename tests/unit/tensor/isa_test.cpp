@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tulle/tensor/isa.hpp>
 
+#include <fstream>
+#include <iterator>
 #include <string>
 #include <type_traits>
 
@@ -68,4 +70,10 @@ TEST_CASE("a tag runs as itself, the active tag as the set that is active", "[te
     const testing::ActiveSet active(set);
     CHECK(with_instruction_set<isa::Active>(value) == set);
   }
+}
+
+TEST_CASE("the maker of the processor is the one that Linux names", "[tensor][isa]") {
+  std::ifstream file("/proc/cpuinfo");
+  const std::string text((std::istreambuf_iterator<char>(file)), {});
+  if (text.find("vendor_id") != std::string::npos) CHECK(made_by_intel() == (text.find("GenuineIntel") != std::string::npos));
 }
