@@ -3,6 +3,7 @@
 
 import json
 import os
+import platform
 import sys
 import time
 import unittest
@@ -32,6 +33,25 @@ class RealModelTest(CommandTest):
             self.assertEqual(result["prompt_tokens"], len(prompt["ids"]))
             self.assertEqual(result["tokens"], prompt["greedy"], prompt["text"])
             self.assertEqual(result["text"], prompt["greedy_text"])
+
+    @unittest.skipUnless(platform.machine() == "x86_64", "the golden tokens are those of SSE4.1")
+    def test_int8_gives_the_tokens_that_webassembly_gives(self):
+        native = json.loads((GOLDEN / "smollm2_i8.json").read_text())
+        for prompt, tokens in zip(FACTS["prompts"], native, strict=True):
+            result = self.generate(
+                "--model",
+                MODEL,
+                "--prompt",
+                prompt["text"],
+                "--max-new-tokens",
+                64,
+                "--force-max-tokens",
+                "--kernel",
+                "dense_i8",
+                "--isa",
+                "sse4.1",
+            )
+            self.assertEqual(result["tokens"], tokens, prompt["text"])
 
     def test_logits(self):
         top = FACTS["top20"]
