@@ -17,8 +17,8 @@ namespace tulle {
 
 /// x is about scale * code; code = round half even(x * 127 / max|x|) over the group, in [-127, 127].
 /// Layout per tile of `width` inputs: codes [columns / 64][width][64] (the last chunk may end after 32), scales
-/// [columns / 32][width], sums [columns / 16][width]. For AVX-512 there are codes + 128 too, from which weights choose theirs; for relaxed SIMD of WebAssembly
-/// magnitudes and signs.
+/// [columns / 32][width], sums [columns / 16][width]. For AVX-512 there are codes + 128 too, from which weights choose theirs; for
+/// relaxed SIMD of WebAssembly they are split.
 class QuantizedInput {
  public:
   /// Room for `most_inputs` rows of at most `most_columns` columns. Errors: memory.
