@@ -197,9 +197,10 @@ class BenchmarkTest(CommandTest):
         self.assertEqual(many["bytes_per_token"], packed / 4 + position * 4)
 
     def test_zeros_reach_the_sparse_kernels(self):
-        # By instruction set: bitmasks want AVX-512.
+        # By instruction set: bitmasks want AVX-512, and windowed ELL of half the weights a processor that Intel did not make.
         machine = self.benchmark(Q8_0, "--no-baselines")["machine"]
-        half = {"avx512": "bitmask_i8", "avx_vnni": "well_i8", "avx2": "well_i8"}.get(machine["instruction_set"])
+        well = "dense_i8" if "Intel" in machine["processor"] else "well_i8"
+        half = {"avx512": "bitmask_i8", "avx_vnni": well, "avx2": well}.get(machine["instruction_set"])
         for model in [MODELS / "llama-tiny-tied", MODELS / "codegen-tiny", MODELS / "llama-tiny-int8", Q8_0]:
             for flags, kernel, sparsity in [
                 (["--structure", "2:4"], "2:4_i8", 0.5),
@@ -207,7 +208,7 @@ class BenchmarkTest(CommandTest):
                 (["--structure", "1:4", "--sparsity", 0.75], "4:16_i8", 0.75),
                 (["--structure", "8:16-gap4", "--sparsity", 0.5], "8:16_i8", 0.5),
                 (["--sparsity", 0.5], half, 0.5),
-                (["--sparsity", 0.8, "--structure", "unstructured"], "well_i8", 0.8),
+                (["--sparsity", 0.9, "--structure", "unstructured"], "well_i8", 0.9),
             ]:
                 report = self.benchmark(model, *flags, "--baselines", "dense_i8")
                 result, dense = report["results"]
