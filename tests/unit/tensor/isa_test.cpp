@@ -75,5 +75,9 @@ TEST_CASE("a tag runs as itself, the active tag as the set that is active", "[te
 TEST_CASE("the maker of the processor is the one that Linux names", "[tensor][isa]") {
   std::ifstream file("/proc/cpuinfo");
   const std::string text((std::istreambuf_iterator<char>(file)), {});
+#if defined(TULLE_X86)
   if (text.find("vendor_id") != std::string::npos) CHECK(made_by_intel() == (text.find("GenuineIntel") != std::string::npos));
+#else
+  CHECK(!made_by_intel());
+#endif
 }
