@@ -16,20 +16,13 @@ FACTS = json.loads((GOLDEN / "smollm2.json").read_text())
 
 
 class RealModelTest(CommandTest):
+    def greedy(self, prompt, *flags):
+        flags = ["--max-new-tokens", 64, "--force-max-tokens", "--show-special-tokens", *flags]
+        return self.generate("--model", MODEL, "--prompt", prompt["text"], *flags)
+
     def test_greedy_tokens_are_those_of_transformers(self):
         for prompt in FACTS["prompts"]:
-            result = self.generate(
-                "--model",
-                MODEL,
-                "--prompt",
-                prompt["text"],
-                "--max-new-tokens",
-                64,
-                "--force-max-tokens",
-                "--kernel",
-                "dense_f32",
-                "--show-special-tokens",
-            )
+            result = self.greedy(prompt, "--kernel", "dense_f32")
             self.assertEqual(result["prompt_tokens"], len(prompt["ids"]))
             self.assertEqual(result["tokens"], prompt["greedy"], prompt["text"])
             self.assertEqual(result["text"], prompt["greedy_text"])
@@ -38,19 +31,7 @@ class RealModelTest(CommandTest):
     def test_int8_gives_the_tokens_that_webassembly_gives(self):
         native = json.loads((GOLDEN / "smollm2_i8.json").read_text())
         for prompt, tokens in zip(FACTS["prompts"], native, strict=True):
-            result = self.generate(
-                "--model",
-                MODEL,
-                "--prompt",
-                prompt["text"],
-                "--max-new-tokens",
-                64,
-                "--force-max-tokens",
-                "--kernel",
-                "dense_i8",
-                "--isa",
-                "sse4.1",
-            )
+            result = self.greedy(prompt, "--kernel", "dense_i8", "--isa", "sse4.1")
             self.assertEqual(result["tokens"], tokens, prompt["text"])
 
     def test_logits(self):

@@ -31,7 +31,8 @@ struct DensePanels {
     const std::uint8_t* at = nullptr;
 
     void next() noexcept { at += block_codes; }
-    void read(std::int8_t* codes) const noexcept { std::memcpy(codes, at, block_codes); }
+    const std::int8_t* codes() const noexcept { return reinterpret_cast<const std::int8_t*>(at); }
+    void read(std::int8_t* out) const noexcept { std::memcpy(out, at, block_codes); }
 #if defined(TULLE_SIMD128)
     TULLE_INLINE_SIMD128 DenseStep128 step(isa::Simd128, std::size_t s, std::size_t quarter) const noexcept {
       return {simd128::Codes::at(at + 64 * s + 16 * quarter)};

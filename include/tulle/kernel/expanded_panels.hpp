@@ -62,8 +62,8 @@ const std::uint8_t* expand_blocks(const std::uint8_t* blocks, std::size_t count,
       if constexpr (requires { To::write(cursor, i, out); }) {
         To::write(cursor, i, out);
         cursor.next();
-      } else if constexpr (std::is_same_v<Layout, DensePanels>) {
-        To::write(reinterpret_cast<const std::int8_t*>(cursor.at), out);
+      } else if constexpr (requires { cursor.codes(); }) {
+        To::write(cursor.codes(), out);  // a copy made in small parts is slow to load in large ones
         cursor.next();
       } else {
         alignas(64) std::int8_t codes[block_codes];

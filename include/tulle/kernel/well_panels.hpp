@@ -39,9 +39,10 @@ inline constexpr std::size_t window_step = 16;
 /// Columns that are encoded together: the sum of their products with 14-bit activations fits an int32.
 inline constexpr std::size_t span_columns = 2048;
 inline constexpr std::size_t row_slots = 4;
-/// The low byte of i times 16 columns, 64 times: what is taken off a column to find it in a window.
+
+/// Row i is the low byte of 16 i columns, 64 times: what is taken off a column to find it in a window, or in one of its blocks.
 struct WindowBegins {
-  static constexpr std::size_t beyond = 9;  ///< as far behind a window's begin, loops still look
+  static constexpr std::size_t beyond = 9;  ///< the furthest row behind a window's own that loops take off
   alignas(64) std::uint8_t bytes[256 / window_step + beyond + 1][64];
 
   constexpr WindowBegins() : bytes() {
@@ -49,7 +50,7 @@ struct WindowBegins {
       for (std::uint8_t& byte : bytes[i]) byte = static_cast<std::uint8_t>(i * window_step);
     }
   }
-  /// Of a window that begins at 16 times its number, and those behind it.
+  /// The row of a window that begins at 16 times its number; those of its blocks follow.
   const std::uint8_t (*from(std::size_t window) const noexcept)[64] { return bytes + window % (256 / window_step); }
 };
 inline constexpr WindowBegins window_begins{};

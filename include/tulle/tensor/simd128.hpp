@@ -197,7 +197,7 @@ struct Sums {
 
 // A relaxed dot product wants one operand in [0, 127]: magnitudes of activations. Where x is negative it meets the bits of w
 // turned, which are -w - 1: what the sum lacks is |x|, for every row the same, so that whoever made the magnitudes knows it.
-#define TULLE_SPLITS_ACTIVATIONS 1
+inline constexpr bool splits_activations = true;
 
 struct Codes {
   v128_t codes;
@@ -277,8 +277,10 @@ struct Sums {
 
 #endif
 
-#if !defined(TULLE_SPLITS_ACTIVATIONS)
-#define TULLE_SPLITS_ACTIVATIONS 0
+#if !defined(__wasm_relaxed_simd__)
+
+/// Whether a `Quad` wants magnitudes and signs of activations apart.
+inline constexpr bool splits_activations = false;
 
 /// Sums of products with activations that each row picks out of 16: those at `order`.
 struct PickedSums : Sums {
@@ -286,9 +288,6 @@ struct PickedSums : Sums {
 };
 
 #endif
-
-/// Whether a `Quad` wants magnitudes and signs of activations apart.
-inline constexpr bool splits_activations = TULLE_SPLITS_ACTIVATIONS;
 
 }  // namespace tulle::simd128
 
