@@ -17,7 +17,7 @@ using detail::SignedPanels;
 namespace {
 
 /// The 16 rows of a block times 16 activations.
-TULLE_TARGET_AVX2 std::array<std::int32_t, panel_rows> products(const std::uint8_t* block, const std::int8_t* x) {
+TULLE_TARGET_AVX2 std::array<std::int32_t, panel_rows> signed_products(const std::uint8_t* block, const std::int8_t* x) {
   std::array<std::int32_t, panel_rows> sums;
   const SignedPanels::Cursor cursor{block};
   for (std::size_t half = 0; half < 2; ++half) {
@@ -33,7 +33,7 @@ TULLE_TARGET_AVX2 std::array<std::int32_t, panel_rows> products(const std::uint8
 TEST_CASE("magnitudes and signs apart give the exact products, the largest too",
           "[kernel][signed_panels]") {
   if (!machine_has(InstructionSet::avx2)) SKIP("this machine has no AVX2");
-  testing::check_block_products<SignedPanels>(products);
+  testing::check_block_products<SignedPanels>(signed_products);
 }
 
 #endif

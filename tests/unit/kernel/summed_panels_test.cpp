@@ -17,7 +17,7 @@ using detail::SummedPanels;
 namespace {
 
 /// The 16 rows of a block times 16 activations.
-TULLE_TARGET_AVX512 std::array<std::int32_t, panel_rows> products(const std::uint8_t* block, const std::int8_t* x) {
+TULLE_TARGET_AVX512 std::array<std::int32_t, panel_rows> summed_products(const std::uint8_t* block, const std::int8_t* x) {
   std::uint8_t offset_codes[16];
   for (std::size_t k = 0; k < 16; ++k) offset_codes[k] = static_cast<std::uint8_t>(x[k] + 128);
   const SummedPanels::Cursor cursor{block};
@@ -33,7 +33,7 @@ TULLE_TARGET_AVX512 std::array<std::int32_t, panel_rows> products(const std::uin
 TEST_CASE("activations with an offset and the sums of the weights give the exact products, the largest too",
           "[kernel][summed_panels]") {
   if (!machine_has(InstructionSet::avx512)) SKIP("this machine has no AVX-512");
-  testing::check_block_products<SummedPanels>(products);
+  testing::check_block_products<SummedPanels>(summed_products);
 }
 
 #endif
