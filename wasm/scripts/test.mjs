@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every test in the machine's own Node, and those of Node alone in Node 22 too, which has relaxed SIMD. (npm puts the
-// Node 22 of the development dependencies first in the path.)
+// Every test in the machine's own Node, and those of Node alone in Node 24 too, where relaxed SIMD
+// is exact on processors with AVX-VNNI. (npm puts the Node 24 of the development dependencies first in the path.)
 import { spawnSync } from 'node:child_process';
 import { readdirSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';

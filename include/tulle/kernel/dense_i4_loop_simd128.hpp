@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include <tulle/kernel/i8_products_simd128.hpp>
 #include <tulle/kernel/quantized_input.hpp>
 #include <tulle/kernel/tiles.hpp>
 #include <tulle/tensor/simd128.hpp>

@@ -5,8 +5,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include <tulle/kernel/i8_products_simd128.hpp>
 #include <tulle/kernel/quantized_input.hpp>
-#include <tulle/tensor/simd128.hpp>
 #include <tulle/tensor/x86.hpp>
 
 namespace tulle::detail {
@@ -66,7 +66,6 @@ struct DenseStep512 {
 
 struct DenseStep128 {
   using Sums = simd128::Sums;
-  static constexpr bool split = simd128::splits_activations;
   simd128::Codes codes;
 
   TULLE_INLINE_SIMD128 void dot(Sums& sums, const std::int8_t* x, std::size_t s) const noexcept {
@@ -77,7 +76,6 @@ struct DenseStep128 {
 /// Every row picks its 4 activations out of a block's 16.
 struct PickingStep128 {
   using Sums = simd128::PickedSums;
-  static constexpr bool split = false;
   simd128::Codes codes;
   simd128::I8x16 order;
 

@@ -17,8 +17,8 @@ namespace tulle {
 
 /// x is about scale * code; code = round half even(x * 127 / max|x|) over the group, in [-127, 127].
 /// Layout per tile of `width` inputs: codes [columns / 64][width][64] (the last chunk may end after 32), scales
-/// [columns / 32][width], sums [columns / 16][width]. For AVX-512 there are codes + 128 too, from which weights choose theirs; for
-/// relaxed SIMD of WebAssembly they are split.
+/// [columns / 32][width], sums [columns / 16][width]. For AVX-512, and relaxed SIMD of WebAssembly, there are codes with an offset
+/// too, from which weights choose theirs.
 class QuantizedInput {
  public:
   /// Room for `most_inputs` rows of at most `most_columns` columns. Errors: memory.
@@ -26,13 +26,7 @@ class QuantizedInput {
       : codes_(round_up(most_inputs, tile_inputs) * round_up(most_columns, chunk_columns)),
         scales_(codes_.size() / group_columns),
         sums_(codes_.size() / sum_columns) {
-#if defined(TULLE_X86)
-    offset_codes_ = AlignedBuffer<std::uint8_t>(codes_.size());
-#endif
-    if constexpr (splits) {
-      split_codes_ = AlignedBuffer<std::int8_t>(2 * codes_.size());
-      lacking_ = AlignedBuffer<std::int32_t>(sums_.size());
-    }
+    if constexpr (has_offset_codes) offset_codes_ = AlignedBuffer<std::uint8_t>(codes_.size());
   }
 
   /// Says how many inputs follow, of how many columns, and whether a whole row shares one scale ("per token").
@@ -50,14 +44,6 @@ class QuantizedInput {
   const std::uint8_t* offset_codes(const InputTile& tile) const noexcept { return offset_codes_.data() + begin_of(tile); }
   const float* scales(const InputTile& tile) const noexcept { return scales_.data() + scale_begin_of(tile); }
   const std::int32_t* sums(const InputTile& tile) const noexcept { return sums_.data() + sum_begin_of(tile); }
-  /// Where the instruction set wants them so: see `detail::QuantizedRow::split`.
-  const std::int8_t* split_codes(const InputTile& tile) const noexcept { return split_codes_.data() + 2 * begin_of(tile); }
-  std::int32_t lacking(const InputTile& tile, RowRange columns, std::size_t lane) const noexcept {
-    const std::int32_t* of_tile = lacking_.data() + sum_begin_of(tile) + lane;
-    std::int32_t sum = 0;
-    for (std::size_t part = columns.begin / sum_columns; part < columns.end / sum_columns; ++part) sum += of_tile[part * tile.width];
-    return sum;
-  }
   /// Of the codes of `Columns` columns from `begin` on.
   template <std::size_t Columns>
   std::int32_t sum_of(const InputTile& tile, std::size_t begin, std::size_t lane) const noexcept {
@@ -74,10 +60,12 @@ class QuantizedInput {
   void quantize(MatrixView<const float> x, RowRange range) noexcept;
 
  private:
-#if defined(TULLE_SIMD128)
-  static constexpr bool splits = simd128::splits_activations;
+#if defined(TULLE_X86)
+  static constexpr bool has_offset_codes = true;
+#elif defined(TULLE_SIMD128)
+  static constexpr bool has_offset_codes = simd128::has_offset;
 #else
-  static constexpr bool splits = false;
+  static constexpr bool has_offset_codes = false;
 #endif
 
   std::size_t begin_of(const InputTile& tile) const noexcept { return tile.first * round_up(padded_, chunk_columns); }
@@ -88,8 +76,6 @@ class QuantizedInput {
   AlignedBuffer<std::uint8_t> offset_codes_;
   AlignedBuffer<float> scales_;
   AlignedBuffer<std::int32_t> sums_;
-  AlignedBuffer<std::int8_t> split_codes_;
-  AlignedBuffer<std::int32_t> lacking_;
   std::size_t inputs_ = 0, columns_ = 0, padded_ = 0;
   bool scale_per_row_ = false;
 };
@@ -107,12 +93,7 @@ void QuantizedInput::quantize(MatrixView<const float> x, RowRange range) noexcep
       }
       with_instruction_set<Isa>([&]<class Tag>(Tag tag) {
         row.quantize(tag, x[first + lane]);
-#if defined(TULLE_X86)
-        if constexpr (Tag::value == InstructionSet::avx512) row.copy_with_offset(offset_codes_.data() + begin_of(tile));
-#endif
-#if defined(TULLE_SIMD128)
-        if constexpr (splits) row.split(split_codes_.data() + 2 * begin_of(tile), lacking_.data() + sum_begin_of(tile));
-#endif
+        row.copy_with_offset(tag, offset_codes_.data() + begin_of(tile));
       });
     }
   }

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <limits>
 
+#include <tulle/kernel/i8_products_simd128.hpp>
 #include <tulle/tensor/simd128.hpp>
 #include <tulle/tensor/x86.hpp>
 
@@ -28,11 +29,6 @@ constexpr std::size_t code_index(std::size_t column, std::size_t width, std::siz
   return (column / chunk_columns * width + lane) * chunk_columns + column % chunk_columns;
 }
 
-/// The same of its magnitude, where magnitudes and signs lie apart (`simd128::sign_distance`): [columns / 64][width][2][64].
-constexpr std::size_t split_index(std::size_t column, std::size_t width, std::size_t lane) noexcept {
-  return (column / chunk_columns * width + lane) * 2 * chunk_columns + column % chunk_columns;
-}
-
 namespace detail {
 
 /// Input `lane` of a tile of `QuantizedInput`, to be written: x is about scale * code, code = round half even(x * 127 / max|x|)
@@ -47,21 +43,27 @@ struct QuantizedRow {
 
   /// x [columns].
   void quantize(isa::Scalar, const float* x) const noexcept;
+  /// The codes again, with an offset of 128, to the same places of `out`, on the sets that multiply those.
+  template <class Isa>
+  void copy_with_offset(Isa, std::uint8_t*) const noexcept {}
 #if defined(TULLE_SIMD128)
   TULLE_TARGET_SIMD128 void quantize(isa::Simd128, const float* x) const noexcept;
-  /// Magnitudes and signs (0 or -1) of the codes, and the sums [padded / 16][width] of the magnitudes of the negative ones: see
-  /// `simd128::Quad`.
-  TULLE_TARGET_SIMD128 void split(std::int8_t* out, std::int32_t* lacking) const noexcept;
 #endif
 #if defined(TULLE_X86)
   TULLE_TARGET_AVX2 void quantize(isa::Avx2, const float* x) const noexcept;
   void quantize(isa::Avx512, const float* x) const noexcept { quantize(isa::Avx2{}, x); }
-  /// The codes again, plus 128, to the same places of `out`.
-  TULLE_TARGET_AVX512 void copy_with_offset(std::uint8_t* out) const noexcept {
+  TULLE_TARGET_AVX512 void copy_with_offset(isa::Avx512, std::uint8_t* out) const noexcept {
     for (std::size_t column = 0; column < padded; column += chunk_columns) {
       const std::size_t at = code_index(column, width, lane);
       const __m512i chunk = _mm512_load_si512(codes + at);
       _mm512_store_si512(out + at, _mm512_xor_si512(chunk, _mm512_set1_epi8(static_cast<char>(0x80))));
+    }
+  }
+#elif defined(__wasm_relaxed_simd__)
+  void copy_with_offset(isa::Simd128, std::uint8_t* out) const noexcept {
+    for (std::size_t column = 0; column < padded; column += sum_columns) {
+      const std::size_t at = code_index(column, width, lane);
+      wasm_v128_store(out + at, simd128::add_offset(wasm_v128_load(codes + at)));
     }
   }
 #endif
@@ -156,30 +158,16 @@ TULLE_TARGET_SIMD128 inline void QuantizedRow::quantize(isa::Simd128, const floa
     }
     scales[begin / group_columns * width + lane] = scale;
     for (std::size_t part = begin; part < begin + group_columns; part += sum_columns) {
-      I32x4 sum_of_codes{};
-      std::int8_t* out = codes + code_index(part, width, lane);
-      for (std::size_t i = 0; i < sum_columns; i += 4) {
+      I32x4 whole[4], sum_of_codes{};
+      TULLE_UNROLL
+      for (std::size_t i = 0; i < 4; ++i) {
         // Zeros, or a group that is not finite: no product with x may decide a code.
-        const I32x4 whole = inverse == 0.0f ? I32x4{} : simd128::round(load4(group + (part - begin) + i) * splat(inverse));
-        sum_of_codes += whole;
-        for (int k = 0; k < 4; ++k) out[i + static_cast<std::size_t>(k)] = static_cast<std::int8_t>(whole[k]);
+        whole[i] = inverse == 0.0f ? I32x4{} : simd128::round(load4(group + (part - begin) + 4 * i) * splat(inverse));
+        sum_of_codes += whole[i];
       }
+      store(codes + code_index(part, width, lane), narrow(whole));
       sums[part / sum_columns * width + lane] = sum(sum_of_codes);
     }
-  }
-}
-
-TULLE_TARGET_SIMD128 inline void QuantizedRow::split(std::int8_t* out, std::int32_t* lacking) const noexcept {
-  using namespace simd128;
-  for (std::size_t part = 0; part < padded; part += sum_columns) {
-    const auto from = load<I8x16>(codes + code_index(part, width, lane));
-    const auto signs = (I8x16)(from < 0), magnitudes = (I8x16)((from ^ signs) - signs);
-    std::int8_t* to = out + split_index(part, width, lane);
-    store(to, magnitudes);
-    store(to + sign_distance, signs);
-    const auto negative = (U16x8)(magnitudes & signs);
-    const auto pairs = (U32x4)((negative & 0xFF) + (negative >> 8));
-    lacking[part / sum_columns * width + lane] = sum((I32x4)((pairs & 0xFFFF) + (pairs >> 16)));
   }
 }
 

@@ -15,43 +15,70 @@
 
 namespace tulle::detail {
 
+/// What `exp_of_negative` needs, in memory as `simd128::HalfConstants` are.
+struct ExpConstants {
+  simd128::F32x4 least, log2_e, minus_ln_2[2], coefficients[7];
+  simd128::I32x4 bias;
+};
+inline constexpr ExpConstants exp_constants{
+    simd128::splat(-87.0f),
+    simd128::splat(1.44269504f),
+    {simd128::splat(-0.693359375f), simd128::splat(2.12194440e-4f)},
+    {simd128::splat(1.0f / 720), simd128::splat(1.0f / 120), simd128::splat(1.0f / 24), simd128::splat(1.0f / 6),
+     simd128::splat(0.5f), simd128::splat(1.0f), simd128::splat(1.0f)},
+    simd128::splat(127)};
+
 /// exp(x) for x <= 0, as on AVX2: 2^n * p(r), n = round(x / ln 2), r = x - n ln 2 in two steps (Cody, Waite), p of degree 6.
 /// Below -87 the result is 0; a NaN stays one.
 TULLE_INLINE_SIMD128 simd128::F32x4 exp_of_negative(simd128::F32x4 x) noexcept {
   using namespace simd128;
-  const I32x4 vanishes = x < -87.0f;
-  const I32x4 n = simd128::round((F32x4)((I32x4)x & ~vanishes) * 1.44269504f);  // of 0 where it vanishes
+  const ExpConstants& of = *load_again(&exp_constants);
+  const I32x4 vanishes = x < of.least;
+  const I32x4 n = simd128::round((F32x4)((I32x4)x & ~vanishes) * of.log2_e);  // of 0 where it vanishes
   const F32x4 whole = as_floats(n);
-  F32x4 r = multiply_add(whole, splat(-0.693359375f), x);
-  r = multiply_add(whole, splat(2.12194440e-4f), r);
-  F32x4 p = splat(1.0f / 720);
-  for (const float coefficient : {1.0f / 120, 1.0f / 24, 1.0f / 6, 0.5f, 1.0f, 1.0f}) p = multiply_add(p, r, splat(coefficient));
-  const F32x4 result = p * (F32x4)((n + 127) << 23);
+  const F32x4 r = multiply_add(whole, of.minus_ln_2[1], multiply_add(whole, of.minus_ln_2[0], x));
+  F32x4 p = of.coefficients[0];
+  TULLE_UNROLL
+  for (std::size_t i = 1; i < 7; ++i) p = multiply_add(p, r, of.coefficients[i]);
+  const F32x4 result = p * (F32x4)((n + of.bias) << 23);
   const I32x4 broken = x != x;
   return (F32x4)(((I32x4)result & ~vanishes & ~broken) | ((I32x4)x & broken));
+}
+
+/// The sum of each of four vectors, as (0 + 1) + (2 + 3).
+TULLE_INLINE_SIMD128 simd128::F32x4 sums_of(const simd128::F32x4* four) noexcept {
+  using simd128::F32x4;
+  const auto low = [&](int i) { return __builtin_shufflevector(four[i], four[i + 1], 0, 4, 1, 5); };
+  const auto high = [&](int i) { return __builtin_shufflevector(four[i], four[i + 1], 2, 6, 3, 7); };
+  const auto sums_of_pairs = [](F32x4 a, F32x4 b) {
+    return __builtin_shufflevector(a, b, 0, 1, 4, 5) + __builtin_shufflevector(a, b, 2, 3, 6, 7);
+  };
+  return sums_of_pairs(low(0), low(2)) + sums_of_pairs(high(0), high(2));
 }
 
 template <class Element>
 TULLE_TARGET_SIMD128 void score_keys(isa::Simd128, const float* query, const Element* keys, std::size_t count,
                                      std::size_t size, float* scores) noexcept {
   using namespace simd128;
+  constexpr std::size_t at_once = 8;
   const std::size_t whole = size / 4 * 4;
-  for (std::size_t i = 0; i < count; i += 4) {
-    const Element* rows[4];  // a last group repeats its final row
-    F32x4 sums[4]{};
+  for (std::size_t i = 0; i < count; i += at_once) {
+    const Element* rows[at_once];  // a last group repeats its final row
+    F32x4 sums[at_once]{};
     TULLE_UNROLL
-    for (std::size_t k = 0; k < 4; ++k) rows[k] = keys + std::min(i + k, count - 1) * size;
+    for (std::size_t k = 0; k < at_once; ++k) rows[k] = keys + std::min(i + k, count - 1) * size;
     for (std::size_t d = 0; d < whole; d += 4) {
       const F32x4 q = load4(query + d);
       TULLE_UNROLL
-      for (std::size_t k = 0; k < 4; ++k) sums[k] = multiply_add(q, load4(rows[k] + d), sums[k]);
+      for (std::size_t k = 0; k < at_once; ++k) sums[k] = multiply_add(q, load4(rows[k] + d), sums[k]);
     }
+    alignas(16) float out[at_once];
     TULLE_UNROLL
-    for (std::size_t k = 0; k < 4; ++k) {
-      if (i + k >= count) break;
+    for (std::size_t k = 0; k < at_once; k += 4) store(out + k, sums_of(sums + k));
+    for (std::size_t k = 0; k < at_once && i + k < count; ++k) {
       float tail = 0;
       for (std::size_t d = whole; d < size; ++d) tail += query[d] * static_cast<float>(element_value(rows[k][d]));
-      scores[i + k] = (sums[k][0] + sums[k][1]) + (sums[k][2] + sums[k][3]) + tail;
+      scores[i + k] = out[k] + tail;
     }
   }
 }
@@ -110,11 +137,10 @@ TULLE_TARGET_SIMD128 void to_floats(isa::Simd128, const Element* from, std::size
 /// `scores` has room for a multiple of 8.
 TULLE_TARGET_SIMD128 inline float exponentials(isa::Simd128, float* scores, std::size_t count, float maximum) noexcept {
   using namespace simd128;
+  std::fill(scores + count, scores + (count + 3) / 4 * 4, -std::numeric_limits<float>::infinity());  // of which nothing is left
   F32x4 sums{};
   for (std::size_t i = 0; i < count; i += 4) {
-    const auto at = static_cast<std::int32_t>(i);
-    const I32x4 inside = I32x4{at, at + 1, at + 2, at + 3} < static_cast<std::int32_t>(count);
-    const F32x4 value = (F32x4)((I32x4)exp_of_negative(load4(scores + i) - splat(maximum)) & inside);
+    const F32x4 value = exp_of_negative(load4(scores + i) - splat(maximum));
     store(scores + i, value);
     sums += value;
   }

@@ -2,13 +2,6 @@
 // The C ABI as a module offers it, with just enough around it to test it: numbers are addresses, structs are bytes.
 import fs from 'node:fs';
 import path from 'node:path';
-import v8 from 'node:v8';
-
-// Node 20 has relaxed SIMD behind a flag, and its baseline compiler doubles the relaxed dot product.
-if (Number(process.versions.node.split('.')[0]) < 22) {
-  v8.setFlagsFromString('--experimental-wasm-relaxed-simd');
-  v8.setFlagsFromString('--no-liftoff');
-}
 
 export const status = { ok: 0, invalidArgument: 1, io: 10, malformed: 11, notFound: 13, outOfMemory: 21, cancelled: 30, end: 31 };
 

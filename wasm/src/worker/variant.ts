@@ -61,12 +61,13 @@ function bytes(values: readonly number[]): bigint {
   return values.reduceRight((whole, value) => (whole << 8n) | BigInt(value & 255), 0n);
 }
 
-/** Products of signed bytes and 7-bit bytes, at the ends of what both can be; the rest is not promised to be exact. */
+/** Signed bytes, bytes that count with or without a sign, and what their products are added to: the ends of what they can be. */
 const dots: readonly (readonly [readonly number[], readonly number[], number])[] = [
   [[1, 1, 1, 1], [1, 1, 1, 1], 0],
-  [[-128, -128, -128, -128], [127, 127, 127, 127], 5],
-  [[127, 127, 127, 127], [127, 127, 127, 127], -7],
-  [[-128, 127, -1, 3], [0, 1, 126, 127], 1 << 20],
+  [[127, 127, 127, 127], [255, 255, 255, 255], 5],
+  [[127, 127, 127, 127], [128, 128, 128, 128], -7],
+  [[-128, -128, -128, -128], [255, 255, 255, 255], 0],
+  [[-128, 127, -1, 3], [0, 128, 127, 254], 1 << 20],
 ];
 
 function hasSimd128(): boolean {
@@ -74,26 +75,23 @@ function hasSimd128(): boolean {
   return firstCall(new WebAssembly.Module(exactDot), 0xfffe_0003n, 0x0007_0005n, 0) === 3 * 5 - 2 * 7;
 }
 
-/** What adds products by pairs first, in 16 bits, gives this where both are as large as they can be. */
-const saturatedPairs = 2 * 32767;
-
 /**
- * 'none' where relaxed dot products are missing or wrong, 'pairs' where they are made of older instructions, and 'whole'
- * where the processor has one for them (and the engine knows it): only these are faster than what simd128 has.
+ * Whether relaxed dot products are exact, whichever sign the bytes of their second operand have. They are where the processor
+ * has an instruction for them and the engine knows it; what is made of older ones adds pairs of products in 16 bits.
  */
-export function kindOfDots(dot: Dot): 'none' | 'pairs' | 'whole' {
-  const right = dots.every(([a, b, sum]) => {
-    const expected = a.reduce((total, value, index) => total + value * b[index]!, sum);
-    return dot(bytes(a), bytes(b), sum) === expected;
-  });
-  if (!right) return 'none';
-  return dot(bytes([127, 127, 127, 127]), bytes([255, 255, 255, 255]), 0) === saturatedPairs ? 'pairs' : 'whole';
+export function areExact(dot: Dot): boolean {
+  return [(byte: number) => byte, (byte: number) => (byte << 24) >> 24].some((value) =>
+    dots.every(([a, b, sum]) => {
+      const expected = a.reduce((total, each, index) => total + each * value(b[index]!), sum);
+      return dot(bytes(a), bytes(b), sum) === expected;
+    }),
+  );
 }
 
-function relaxedDots(): 'none' | 'pairs' | 'whole' {
-  if (!WebAssembly.validate(relaxedDot)) return 'none';
+function hasExactRelaxedDots(): boolean {
+  if (!WebAssembly.validate(relaxedDot)) return false;
   const module = new WebAssembly.Module(relaxedDot);
-  return kindOfDots((a, b, sum) => firstCall(module, a, b, sum));
+  return areExact((a, b, sum) => firstCall(module, a, b, sum));
 }
 
 /** The fastest build that works, or the one asked for. Errors: unsupported. */
@@ -101,9 +99,9 @@ export function chooseVariant(wanted: Variant | undefined): Variant {
   if (!hasSimd128()) {
     throw new TulleError('unsupported', 'this browser has no WebAssembly SIMD; use one of 2023 or later');
   }
-  const dots = relaxedDots();
-  if (wanted === 'relaxed' && dots === 'none') {
-    throw new TulleError('unsupported', 'relaxed WebAssembly SIMD is missing or wrong here; leave `variant` away');
+  const relaxed = hasExactRelaxedDots();
+  if (wanted === 'relaxed' && !relaxed) {
+    throw new TulleError('unsupported', 'relaxed WebAssembly SIMD is missing or not exact here; leave `variant` away');
   }
-  return wanted ?? (dots === 'whole' ? 'relaxed' : 'simd128');
+  return wanted ?? (relaxed ? 'relaxed' : 'simd128');
 }
