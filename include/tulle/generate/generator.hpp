@@ -173,7 +173,7 @@ class Generator {
   template <class Emit>
   [[gnu::noinline]] bool step(Emit&& emit, const std::atomic<bool>* cancel = nullptr, const LogitsObserver& observe = {}) {
     if (cancel != nullptr && cancel->load(std::memory_order_relaxed)) return finish_all(FinishReason::cancelled, emit);
-    gather(emit);
+    gather(emit, static_cast<bool>(observe));
     if (rows_.empty()) return running();
     const MatrixView<float> logits(logits_.data(), logits_.size() / architecture().vocabulary, architecture().vocabulary);
     if (!decoder_.forward(rows_, cache_, logits, cancel)) {
@@ -183,11 +183,15 @@ class Generator {
     }
     std::size_t line = 0;
     for (const Row& row : rows_) {
-      if (!row.wants_logits) continue;
+      Sequence& sequence = sequences_[row.sequence];
+      const bool is_last = sequence.running && row.position + 1 == sequence.history.size();
+      if (!row.wants_logits) {
+        if (is_last) finish(row.sequence, FinishReason::length, emit);  // a prompt that was only to be read
+        continue;
+      }
       const std::span<float> all = logits.row(line++);
       if (observe) observe(row.sequence, row.position, all);
-      Sequence& sequence = sequences_[row.sequence];
-      if (sequence.running && row.position + 1 == sequence.history.size()) sample(row.sequence, all, emit);
+      if (is_last && sequence.running) sample(row.sequence, all, emit);
     }
     return running();
   }
@@ -220,7 +224,7 @@ class Generator {
 
   /// The next pending rows of every running sequence: decode rows and then, as far as there is room, prefill chunks.
   template <class Emit>
-  void gather(Emit& emit) {
+  void gather(Emit& emit, bool observed) {
     rows_.clear();
     std::size_t waiting = 0;  // sequences that still have to get a row each
     for (const Sequence& sequence : sequences_) waiting += sequence.running ? 1 : 0;
@@ -236,8 +240,9 @@ class Generator {
         continue;
       }
       for (std::size_t position = begin; position < begin + count; ++position) {
-        const bool last = position + 1 == sequence.history.size();
-        rows_.push_back({id, static_cast<Position>(position), sequence.history[position], last || sequence.options.prompt_logits});
+        const bool last = position + 1 == sequence.history.size(), wanted = sequence.options.max_new_tokens > 0 || observed;
+        rows_.push_back({id, static_cast<Position>(position), sequence.history[position],
+                         (last && wanted) || sequence.options.prompt_logits});
       }
     }
   }

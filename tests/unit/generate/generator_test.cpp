@@ -120,6 +120,11 @@ TEST_CASE("no token is generated where none is asked for", "[generate][generator
   CHECK(found.finish == FinishReason::length);
   CHECK(generator.cache().length(id) == 12);
   CHECK(generator.history(id).size() == 12);
+  // What was only read goes on like a prompt in one piece.
+  generator.resume(id, prompt(3, 7), SamplerChain(), at_most(5));
+  Contiguous fresh = contiguous();
+  const SequenceId whole = fresh.start(joined(prompt(), prompt(3, 7)), SamplerChain(), at_most(5));
+  CHECK(finish_sequence(generator, id).tokens == finish_sequence(fresh, whole).tokens);
 }
 
 TEST_CASE("any of the eos tokens ends a sequence and is part of it", "[generate][generator]") {

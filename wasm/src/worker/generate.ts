@@ -21,8 +21,8 @@ export const firstPace: Pace = { slice: 8 };
 
 /** Messages are let in, and pieces sent, this often. */
 const breathMs = 8;
-/** A slice of a prompt should take so long, and has at most so many tokens. */
-const sliceMs = 100;
+/** A slice of a prompt should take so long, and has at most so many tokens: each reads all weights from main memory. */
+const sliceMs = 180;
 const longestSlice = 256;
 
 export async function generate(
