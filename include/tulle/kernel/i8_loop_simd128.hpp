@@ -95,11 +95,23 @@ struct I8Loop128 {
             // What is loaded again is not kept in registers while many sums need them.
             const auto reload = [](const auto* from) { return Lanes == 1 ? from : load_again(from); };
             const std::int8_t* x = codes + code_index(begin, width, lane0);
-            Sums sums[quarters][Lanes], offsets[quarters];
+            Sums sums[quarters][Lanes];
             if constexpr (offset_w) {
               const std::int32_t* begins = reload(first_sums + lane0);
               TULLE_UNROLL
               for (std::size_t i = 0; i < quarters * Lanes; ++i) sums[i / Lanes][i % Lanes] = {splat(begins[i % Lanes])};
+            }
+            if constexpr (offset_x) {
+              Sums offsets[quarters];
+              typename Layout::Cursor cursor = w[p];
+              for (std::size_t column = 0; column < span; column += block_columns, cursor.next()) {
+                TULLE_UNROLL
+                for (std::size_t i = 0; i < Layout::steps * quarters; ++i) {
+                  offsets[i % quarters].add_offset_of(cursor.step(isa::Simd128{}, i / quarters, q0 + i % quarters).codes);
+                }
+              }
+              TULLE_UNROLL
+              for (std::size_t i = 0; i < quarters * Lanes; ++i) sums[i / Lanes][i % Lanes].sums = -offsets[i / Lanes].total();
             }
             typename Layout::Cursor cursor = w[p];
             for (std::size_t column = 0; column < span; column += block_columns, cursor.next()) {
@@ -111,10 +123,7 @@ struct I8Loop128 {
                 for (std::size_t q1 = 0; q1 < quarters; q1 += at_once) {
                   Step step[at_once];
                   TULLE_UNROLL
-                  for (std::size_t q = 0; q < at_once; ++q) {
-                    step[q] = cursor.step(isa::Simd128{}, s, q0 + q1 + q);
-                    if constexpr (offset_x) offsets[q1 + q].add_offset_of(step[q].codes);
-                  }
+                  for (std::size_t q = 0; q < at_once; ++q) step[q] = cursor.step(isa::Simd128{}, s, q0 + q1 + q);
                   TULLE_UNROLL
                   for (std::size_t lane = 0; lane < Lanes; ++lane) {
                     TULLE_UNROLL
@@ -132,10 +141,8 @@ struct I8Loop128 {
               TULLE_UNROLL
               for (std::size_t lane = 0; lane < Lanes; ++lane) {
                 const F32x4 scale = load4(w_scale + 4 * q) * splat(x_scale[lane]);
-                I32x4 total = sums[q][lane].total();
-                if constexpr (offset_x) total -= offsets[q].total();
                 float* value = values[p + lane0 - first + lane] + 4 * (q0 + q);
-                store(value, multiply_add(as_floats(total), scale, load4(value)));
+                store(value, multiply_add(as_floats(sums[q][lane].total()), scale, load4(value)));
               }
             }
           }
