@@ -82,13 +82,16 @@ struct Codes {
   static Codes at(const std::uint8_t* codes) noexcept { return {wasm_v128_load(codes)}; }
 };
 
+inline I32x4 relaxed_dot(v128_t a, v128_t b, I32x4 sums) noexcept {
+  return (I32x4)wasm_i32x4_relaxed_dot_i8x16_i7x16_add(a, b, (v128_t)sums);
+}
+
 /// The second operand of a relaxed dot product counts as bytes with or without a sign, as the engine likes, which it decides
 /// once. Where it is without, this is added to it: to the codes, or to activations of which every row picks others. An engine
 /// that adds pairs of products in 16 bits is not exact then: there the npm package takes its other module.
 inline const std::uint8_t offset = [] {
   const volatile std::int32_t one = 1, highest = 128;
-  const v128_t product = wasm_i32x4_relaxed_dot_i8x16_i7x16_add((v128_t)splat(one), (v128_t)splat(highest), v128_t{});
-  return static_cast<std::uint8_t>(((I32x4)product)[0] > 0 ? 128 : 0);
+  return static_cast<std::uint8_t>(relaxed_dot((v128_t)splat(one), (v128_t)splat(highest), {})[0] > 0 ? 128 : 0);
 }();
 inline constexpr bool has_offset = true;
 /// What the sum of products of codes with the offset begins with; `x_sum` is that of the activations.
@@ -106,21 +109,21 @@ struct Sums {
   I32x4 sums{};
 
   void add(const Codes& w, const Quad& x) noexcept {
-    sums = (I32x4)wasm_i32x4_relaxed_dot_i8x16_i7x16_add(x.x, add_offset(w.codes), (v128_t)sums);
+    sums = relaxed_dot(x.x, add_offset(w.codes), sums);
   }
   void add_positive(const Codes& w, const std::int8_t* x) noexcept {
-    sums = (I32x4)wasm_i32x4_relaxed_dot_i8x16_i7x16_add((v128_t)splat4(x), w.codes, (v128_t)sums);
+    sums = relaxed_dot((v128_t)splat4(x), w.codes, sums);
   }
-  I32x4 total() const noexcept { return (I32x4)sums; }
+  I32x4 total() const noexcept { return sums; }
 };
 
 struct PickedSums : Sums {
   void add(const Codes& w, I8x16 offset_x, I8x16 order) noexcept {
-    sums = (I32x4)wasm_i32x4_relaxed_dot_i8x16_i7x16_add(w.codes, wasm_i8x16_relaxed_swizzle((v128_t)offset_x, (v128_t)order), (v128_t)sums);
+    sums = relaxed_dot(w.codes, wasm_i8x16_relaxed_swizzle((v128_t)offset_x, (v128_t)order), sums);
   }
   /// What the offset of the activations adds, whichever they are.
   void add_offset_of(const Codes& w) noexcept {
-    sums = (I32x4)wasm_i32x4_relaxed_dot_i8x16_i7x16_add(w.codes, wasm_v128_load8_splat(&offset), (v128_t)sums);
+    sums = relaxed_dot(w.codes, wasm_v128_load8_splat(&offset), sums);
   }
 };
 

@@ -73,7 +73,7 @@ struct DenseStep128 {
   }
 };
 
-/// Every row picks its 4 activations out of a block's 16.
+/// Every row picks its 4 activations out of a block's 16, which have an offset where `simd128::has_offset`.
 struct PickingStep128 {
   using Sums = simd128::PickedSums;
   simd128::Codes codes;

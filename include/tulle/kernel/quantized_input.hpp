@@ -7,10 +7,10 @@
 #include <cstring>
 
 #include <tulle/core/aligned_buffer.hpp>
+#include <tulle/kernel/i8_products_simd128.hpp>
 #include <tulle/kernel/quantized_row.hpp>
 #include <tulle/kernel/tiles.hpp>
 #include <tulle/tensor/matrix_view.hpp>
-#include <tulle/tensor/simd128.hpp>
 #include <tulle/tensor/x86.hpp>
 
 namespace tulle {
