@@ -16,6 +16,7 @@
 
 #include <tulle/core/aligned_buffer.hpp>
 #include <tulle/core/thread_pool.hpp>
+#include <tulle/kernel/prefetch.hpp>
 
 namespace bench {
 
@@ -59,7 +60,7 @@ inline std::vector<Times> interleaved(const std::vector<std::function<void()>>& 
   return times;
 }
 
-/// Reads 512 MiB once, every thread its share as 4 streams that lie far apart.
+/// Reads 512 MiB once, every thread its share as 4 streams that lie far apart, asked for as kernels do.
 class BandwidthProbe {
  public:
   explicit BandwidthProbe(tulle::ThreadPool& pool) : pool_(pool), words_(bytes / sizeof(std::uint64_t)) {}
@@ -74,7 +75,9 @@ class BandwidthProbe {
       std::uint64_t sums[line] = {};
       for (std::size_t at = share.begin; at < share.begin + apart; at += line) {
         for (std::size_t stream = 0; stream < streams; ++stream) {
-          for (std::size_t word = 0; word < line; ++word) sums[word] += words_[at + stream * apart + word];
+          const std::uint64_t* words = words_.data() + at + stream * apart;
+          tulle::detail::prefetch_stream<line * sizeof *words>(words);
+          for (std::size_t word = 0; word < line; ++word) sums[word] += words[word];
         }
       }
       const std::uint64_t sum = std::accumulate(std::begin(sums), std::end(sums), std::uint64_t{0});

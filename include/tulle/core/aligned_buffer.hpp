@@ -12,19 +12,19 @@
 
 #include <tulle/core/checked.hpp>
 #include <tulle/core/error.hpp>
-
-#if defined(__linux__)
-#include <sys/mman.h>
-#endif
+#include <tulle/core/huge_pages.hpp>
 
 namespace tulle {
 
 /// Asks for memory whose pages the system hands out only when they are first written (a cache that may stay empty).
 struct Uninitialized {};
 
+/// Whether an array has pages of its own, or may share huge ones with others that come and go together with it (`HugePages`).
+enum class Pages { own, shared };
+
 /// A fixed-size array of plain values, zero-initialised unless asked otherwise; movable, not copyable.
-/// Alignment is 64 bytes, or on Linux 2 MiB (with huge pages asked for) from 2 MiB upwards. 64 readable bytes follow the last
-/// element, so that a vector load of the tail stays inside.
+/// Alignment is 64 bytes; from 2 MiB upwards arrays lie in huge pages where the system offers them. 64 readable bytes follow the
+/// last element, so that a vector load of the tail stays inside.
 /// Errors: memory when the system refuses.
 template <class T>
   requires std::is_trivially_copyable_v<T>
@@ -35,37 +35,29 @@ class AlignedBuffer {
 
   AlignedBuffer() = default;
 
-  explicit AlignedBuffer(std::size_t size) : AlignedBuffer(size, Uninitialized{}) {
+  explicit AlignedBuffer(std::size_t size, Pages pages = Pages::own) : AlignedBuffer(size, Uninitialized{}, pages) {
     if (size_ != 0) std::memset(static_cast<void*>(data_), 0, size_bytes() + slack_bytes);
   }
 
-  AlignedBuffer(std::size_t size, Uninitialized) : size_(size) {
+  AlignedBuffer(std::size_t size, Uninitialized, Pages pages = Pages::own) : size_(size) {
     if (size == 0) return;
-    std::size_t bytes = checked_add(checked_multiply(size, sizeof(T), "a buffer"), slack_bytes, "a buffer");
-#if defined(__linux__)
-    constexpr std::size_t huge = std::size_t{2} << 20;
-    const std::size_t boundary = bytes >= huge ? huge : alignment;
-#else
-    constexpr std::size_t boundary = alignment;
-#endif
-    bytes = round_up(bytes, boundary);
-    data_ = static_cast<T*>(std::aligned_alloc(boundary, bytes));
+    const std::size_t bytes = checked_add(checked_multiply(size, sizeof(T), "a buffer"), slack_bytes, "a buffer");
+    shares_ = HugePages::are_offered && pages == Pages::shared && bytes <= HugePages::most_bytes;
+    data_ = static_cast<T*>(shares_ ? HugePages::allocate(bytes) : own_pages(bytes));
     if (data_ == nullptr) fail(ErrorCode::memory, "could not allocate ", bytes, " bytes; use a smaller model or context");
-#if defined(__linux__)
-    if (boundary == huge) (void)madvise(data_, bytes, MADV_HUGEPAGE);
-#endif
   }
 
   AlignedBuffer(AlignedBuffer&& other) noexcept
-      : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
+      : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)), shares_(other.shares_) {}
 
   AlignedBuffer& operator=(AlignedBuffer&& other) noexcept {
     std::swap(data_, other.data_);
     std::swap(size_, other.size_);
+    std::swap(shares_, other.shares_);
     return *this;
   }
 
-  ~AlignedBuffer() { std::free(data_); }
+  ~AlignedBuffer() { shares_ && data_ != nullptr ? HugePages::release(data_) : std::free(data_); }
 
   T* data() noexcept { return data_; }
   const T* data() const noexcept { return data_; }
@@ -81,8 +73,17 @@ class AlignedBuffer {
   std::span<const T> span() const noexcept { return {data_, size_}; }
 
  private:
+  static void* own_pages(std::size_t bytes) noexcept {
+    const std::size_t boundary = HugePages::are_offered && bytes >= HugePages::page_bytes ? HugePages::page_bytes : alignment;
+    bytes = round_up(bytes, boundary);
+    void* data = std::aligned_alloc(boundary, bytes);
+    if (data != nullptr && boundary == HugePages::page_bytes) HugePages::advise(data, bytes);
+    return data;
+  }
+
   T* data_ = nullptr;
   std::size_t size_ = 0;
+  bool shares_ = false;
 };
 
 }  // namespace tulle

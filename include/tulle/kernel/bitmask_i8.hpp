@@ -12,6 +12,7 @@
 #include <tulle/kernel/i8_step.hpp>
 #include <tulle/kernel/i8_weights.hpp>
 #include <tulle/kernel/nonzeros.hpp>
+#include <tulle/kernel/prefetch.hpp>
 
 namespace tulle {
 
@@ -83,11 +84,7 @@ struct BitmaskPanels {
     void next() noexcept {
       at = values_;
       values_ += mask_bytes;
-#if defined(TULLE_X86)
-      // The lines to come lie at no fixed stride, so that some processors do not foresee them.
-      __builtin_prefetch(at + prefetch_bytes);
-      __builtin_prefetch(at + prefetch_bytes + 64);
-#endif
+      prefetch_stream<128, false>(at);
     }
     void read(std::int8_t* codes) noexcept {
       for (std::size_t i = 0; i < block_codes; ++i) {
@@ -120,8 +117,6 @@ struct BitmaskPanels {
     const std::uint8_t* at = nullptr;  ///< the mask of the block
 
    private:
-    static constexpr std::size_t prefetch_bytes = 4096;
-
 #if defined(TULLE_X86)
     TULLE_INLINE_AVX2 __m128i expand16(const std::uint8_t* mask) noexcept {
       const __m128i order =

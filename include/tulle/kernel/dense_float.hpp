@@ -62,7 +62,7 @@ class DenseFloatPanels {
   DenseFloatPanels(std::size_t rows, std::size_t columns)
       : rows_(rows),
         columns_(columns),
-        panels_(checked_multiply(round_up(rows, panel_rows), columns, "a weight matrix")) {}
+        panels_(checked_multiply(round_up(rows, panel_rows), columns, "a weight matrix"), Pages::shared) {}
 
   std::size_t index(std::size_t row, std::size_t column) const noexcept {
     return (row / panel_rows * columns_ + column) * panel_rows + row % panel_rows;

@@ -10,6 +10,7 @@
 
 #include <tulle/core/half.hpp>
 #include <tulle/kernel/float_input.hpp>
+#include <tulle/kernel/prefetch.hpp>
 #include <tulle/kernel/tiles.hpp>
 #include <tulle/tensor/simd128.hpp>
 #include <tulle/tensor/x86.hpp>
@@ -109,6 +110,7 @@ struct DenseFloatLoop {
         for (std::size_t column = 0; column < columns; ++column) {
 #pragma GCC unroll 4
           for (std::size_t p = 0; p < at_once; ++p) {
+            if constexpr (Inputs == 1) prefetch_stream<panel_rows * sizeof(Element)>(w[p] + column * panel_rows);
             const __m256 low = load8(w[p] + column * panel_rows), high = load8(w[p] + column * panel_rows + 8);
 #pragma GCC unroll 4
             for (std::size_t lane = 0; lane < lanes; ++lane) {
@@ -147,7 +149,10 @@ struct DenseFloatLoop {
     for (std::size_t column = 0; column < columns; ++column) {
       __m512 weights[Panels];
 #pragma GCC unroll 4
-      for (std::size_t p = 0; p < Panels; ++p) weights[p] = load16(w[p] + column * panel_rows);
+      for (std::size_t p = 0; p < Panels; ++p) {
+        if constexpr (Inputs == 1) prefetch_stream<panel_rows * sizeof(Element)>(w[p] + column * panel_rows);
+        weights[p] = load16(w[p] + column * panel_rows);
+      }
 #pragma GCC unroll 8
       for (std::size_t lane = 0; lane < Inputs; ++lane) {
         const __m512 value = _mm512_set1_ps(x[column * Inputs + lane]);

@@ -52,9 +52,9 @@ class DenseI4Weights {
   DenseI4Weights(std::size_t rows, std::size_t columns, std::size_t group, bool with_minima)
       : rows_(rows), columns_(columns), padded_(round_up(columns, group_columns)), group_(group) {
     const std::size_t padded_rows = round_up(rows, panel_rows);
-    codes_ = AlignedBuffer<std::uint8_t>(checked_multiply(padded_rows, padded_ / 2, "a weight matrix"));
-    scales_ = AlignedBuffer<Half>(padded_rows * groups());
-    if (with_minima) minima_ = AlignedBuffer<Half>(padded_rows * groups());
+    codes_ = AlignedBuffer<std::uint8_t>(checked_multiply(padded_rows, padded_ / 2, "a weight matrix"), Pages::shared);
+    scales_ = AlignedBuffer<Half>(padded_rows * groups(), Pages::shared);
+    if (with_minima) minima_ = AlignedBuffer<Half>(padded_rows * groups(), Pages::shared);
   }
 
   std::size_t groups() const noexcept { return (padded_ + group_ - 1) / group_; }

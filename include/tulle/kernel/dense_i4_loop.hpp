@@ -10,6 +10,7 @@
 
 #include <tulle/core/half.hpp>
 #include <tulle/kernel/dense_i4_loop_simd128.hpp>
+#include <tulle/kernel/prefetch.hpp>
 #include <tulle/kernel/quantized_input.hpp>
 #include <tulle/kernel/tiles.hpp>
 #include <tulle/tensor/x86.hpp>
@@ -117,6 +118,7 @@ struct DenseI4Loop {
           for (std::size_t lane = 0; lane < lanes; ++lane) x_sum[lane] = input.sum_of<span>(tile, begin, lane0 + lane);
 #pragma GCC unroll 4
           for (std::size_t p = 0; p < at_once; ++p) {
+            if constexpr (Inputs == 1) prefetch_stream<span / 2 * panel_rows>(w[p] + begin / 2 * panel_rows);
 #pragma GCC unroll 2
             for (std::size_t half = 0; half < 2; ++half) {
               __m256i dots[lanes];
@@ -192,6 +194,10 @@ struct DenseI4Loop {
     }
     for (std::size_t begin = 0; begin < padded_columns(); begin += span) {
       const std::int8_t* x = input.codes(tile) + code_index(begin, Inputs, 0);
+      if constexpr (Inputs == 1) {
+#pragma GCC unroll 4
+        for (std::size_t p = 0; p < Panels; ++p) prefetch_stream<span / 2 * panel_rows>(w[p] + begin / 2 * panel_rows);
+      }
       std::int32_t x_sum[Inputs];
       __m512i dots[Panels][Inputs];
 #pragma GCC unroll 8

@@ -7,6 +7,7 @@
 #include <type_traits>
 
 #include <tulle/kernel/i8_blocks.hpp>
+#include <tulle/kernel/prefetch.hpp>
 #include <tulle/kernel/quantized_input.hpp>
 #include <tulle/kernel/tiles.hpp>
 #include <tulle/tensor/x86.hpp>
@@ -71,6 +72,7 @@ TULLE_TARGET_AVX2 void compute_i8_avx2(const I8Loop<Layout, Scale, Span, Isa>& l
         for (std::size_t block = 0; block < blocks; ++block, x += block_columns) {
 #pragma GCC unroll 4
           for (std::size_t p = 0; p < at_once; ++p) {
+            if constexpr (Inputs == 1 && Layout::block_bytes > 0) prefetch_stream<Layout::block_bytes>(w[p].at);
 #pragma GCC unroll 4
             for (std::size_t s = 0; s < Layout::steps; ++s) {
 #pragma GCC unroll 2

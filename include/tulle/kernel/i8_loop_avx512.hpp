@@ -7,6 +7,7 @@
 #include <type_traits>
 
 #include <tulle/kernel/i8_blocks.hpp>
+#include <tulle/kernel/prefetch.hpp>
 #include <tulle/kernel/quantized_input.hpp>
 #include <tulle/kernel/tiles.hpp>
 #include <tulle/tensor/x86.hpp>
@@ -86,6 +87,10 @@ TULLE_TARGET_AVX512 void compute_i8_avx512(const I8Loop<Layout, Scale, Span, Isa
 #pragma GCC unroll 1
     for (std::size_t block = 0; block < blocks; ++block) {
       const std::size_t column = (begin + block * block_columns) % chunk_columns;
+      if constexpr (Inputs == 1 && Layout::block_bytes > 0) {
+#pragma GCC unroll 4
+        for (std::size_t p = 0; p < Panels; ++p) prefetch_stream<Layout::block_bytes>(w[p].at);
+      }
 #pragma GCC unroll 4
       for (std::size_t s = 0; s < Layout::steps; ++s) {
         typename Layout::Step512 step[Panels];

@@ -20,11 +20,12 @@ class I8Scales {
   I8Scales(std::size_t rows, std::size_t columns, std::size_t group) : group_(group) {
     const std::size_t padded_rows = round_up(rows, panel_rows);
     if (group == 0) {
-      floats_ = AlignedBuffer<float>(padded_rows);
+      floats_ = AlignedBuffer<float>(padded_rows, Pages::shared);
     } else {
       groups_ = columns / group;
-      if (group == 16) floats_ = AlignedBuffer<float>(checked_multiply(padded_rows, groups_, "the scales of a matrix"));
-      if (group == 32) halves_ = AlignedBuffer<Half>(checked_multiply(padded_rows, groups_, "the scales of a matrix"));
+      const std::size_t count = checked_multiply(padded_rows, groups_, "the scales of a matrix");
+      if (group == 16) floats_ = AlignedBuffer<float>(count, Pages::shared);
+      if (group == 32) halves_ = AlignedBuffer<Half>(count, Pages::shared);
     }
   }
 

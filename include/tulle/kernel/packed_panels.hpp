@@ -123,7 +123,7 @@ class PackedPanels {
         size += panel_size;
       }
     }
-    bytes_ = AlignedBuffer<std::uint8_t>(size, Uninitialized{});
+    bytes_ = AlignedBuffer<std::uint8_t>(size, Uninitialized{}, Pages::shared);
     for_each_panel(pool, 0, panels, [&](std::size_t part, std::size_t panel) {
       readers[part].read(panel);
       write(panel, readers[part], format);

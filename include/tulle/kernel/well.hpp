@@ -193,8 +193,8 @@ class WellWeights {
     weights.rows_ = source.rows();
     weights.columns_ = source.columns();
     const std::size_t padded = round_up(source.rows(), panel_rows);
-    weights.sums_ = AlignedBuffer<std::int32_t>(padded * weights.spans());
-    weights.scales_ = AlignedBuffer<float>(padded);
+    weights.sums_ = AlignedBuffer<std::int32_t>(padded * weights.spans(), Pages::shared);
+    weights.scales_ = AlignedBuffer<float>(padded, Pages::shared);
     const std::size_t panels = padded / panel_rows, spans = weights.spans();
     std::vector<detail::WellPanel> pieces(panels * spans);
     std::vector<Panel> parts(detail::panel_parts(pool), Panel(source));
@@ -219,8 +219,8 @@ class WellWeights {
     for (const detail::WellPanel& piece : pieces) {
       weights.bundles_.push_back(weights.bundles_.back() + piece.bytes.size() / Layout::bundle_bytes);
     }
-    weights.bytes_ = AlignedBuffer<std::uint8_t>(weights.bundles_.back() * Layout::bundle_bytes, Uninitialized{});
-    weights.advances_ = AlignedBuffer<std::uint8_t>(weights.bundles_.back() * Layout::steps, Uninitialized{});
+    weights.bytes_ = AlignedBuffer<std::uint8_t>(weights.bundles_.back() * Layout::bundle_bytes, Uninitialized{}, Pages::shared);
+    weights.advances_ = AlignedBuffer<std::uint8_t>(weights.bundles_.back() * Layout::steps, Uninitialized{}, Pages::shared);
     detail::for_each_panel(pool, 0, pieces.size(), [&](std::size_t, std::size_t index) {
       const detail::WellPanel piece = std::move(pieces[index]);
       const std::size_t bundle = weights.bundles_[index];

@@ -75,7 +75,7 @@ TULLE_TARGET_AVX2 void compute_well_avx2(const WellPiece& piece, const std::uint
       const std::uint8_t* x = x_of_span + 2 * lane0 * stride;
       std::size_t window = 0;
       for (std::size_t left = piece.bundles; left > 0; --left, at += Form::bundle_bytes) {
-        if (half0 == 0) prefetch_bundles<Form>(at);
+        if (half0 == 0) prefetch_bundle<Form>(at, advance);
 #pragma GCC unroll 4
         for (std::size_t step = 0; step < Form::steps; ++step, ++advance) {
           window += *advance;

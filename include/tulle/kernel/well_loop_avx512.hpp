@@ -47,7 +47,7 @@ class WellSteps512 {
     return {_mm512_sub_epi8(columns, begin), values, window_step * window_};
   }
   void next_bundle() noexcept { bundle_ += Form::bundle_bytes; }
-  void prefetch() const noexcept { prefetch_bundles<Form>(bundle_); }
+  TULLE_INLINE_AVX512 void prefetch() const noexcept { prefetch_bundle<Form>(bundle_, advance_); }
 
  private:
   const std::uint8_t *bundle_, *advance_;

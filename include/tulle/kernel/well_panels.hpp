@@ -10,6 +10,7 @@
 #include <vector>
 
 #include <tulle/kernel/linear_kernel.hpp>
+#include <tulle/kernel/prefetch.hpp>
 
 namespace tulle::detail {
 
@@ -68,16 +69,10 @@ struct WellPiece {
   std::size_t bundles;
 };
 
-/// Asks for bundles that lie ahead of the one at `bundle`, which are read once; not every processor foresees them. The first cache
-/// of Intel's waits for few lines at a time, so that main memory is asked for by the second.
 template <class Form>
-inline void prefetch_bundles(const std::uint8_t* bundle) noexcept {
-  constexpr std::size_t from_memory = 4096, from_second_cache = 1024;
-#pragma GCC unroll 5
-  for (std::size_t line = 0; line < Form::bundle_bytes; line += 64) {
-    __builtin_prefetch(bundle + from_memory + line, 0, 2);
-    __builtin_prefetch(bundle + from_second_cache + line);
-  }
+__attribute__((always_inline)) inline void prefetch_bundle(const std::uint8_t* bundle, const std::uint8_t* advance) noexcept {
+  prefetch_stream<Form::bundle_bytes, false>(bundle);
+  __builtin_prefetch(advance + 128);
 }
 
 /// Sums of products of 16 rows with a few inputs.
