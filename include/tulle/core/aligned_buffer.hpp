@@ -43,7 +43,7 @@ class AlignedBuffer {
     if (size == 0) return;
     const std::size_t bytes = checked_add(checked_multiply(size, sizeof(T), "a buffer"), slack_bytes, "a buffer");
     shares_ = HugePages::are_offered && pages == Pages::shared && bytes <= HugePages::most_bytes;
-    data_ = static_cast<T*>(shares_ ? HugePages::allocate(bytes) : own_pages(bytes));
+    data_ = static_cast<T*>(HugePages::are_offered && shares_ ? HugePages::allocate(bytes) : own_pages(bytes));
     if (data_ == nullptr) fail(ErrorCode::memory, "could not allocate ", bytes, " bytes; use a smaller model or context");
   }
 
@@ -57,7 +57,13 @@ class AlignedBuffer {
     return *this;
   }
 
-  ~AlignedBuffer() { shares_ && data_ != nullptr ? HugePages::release(data_) : std::free(data_); }
+  ~AlignedBuffer() {
+    if (HugePages::are_offered && shares_ && data_ != nullptr) {
+      HugePages::release(data_);
+    } else {
+      std::free(data_);
+    }
+  }
 
   T* data() noexcept { return data_; }
   const T* data() const noexcept { return data_; }

@@ -9,22 +9,20 @@
 
 namespace tulle::detail {
 
-#if defined(TULLE_X86)
-inline const bool is_intel = (__builtin_cpu_init(), __builtin_cpu_is("intel") != 0);
-#endif
+inline const bool foresees_pages_only = made_by_intel();  // asked once, for loops
 
-/// For a loop that is about to read the `Bytes` at `at`, at most a page, and later what follows; what does not exist may be asked for.
+/// For a loop that is about to read the `Bytes` (at most a page) at `at`, and later what follows, which need not exist.
 ///
-/// Processors of Intel foresee a stream from the first lines of a page of 4 KiB on, but not into the next, where they begin anew: so
-/// these lines are asked for a page ahead, by the second cache, which waits for more lines at a time than the first. AMD's
-/// foresee what lies at a fixed stride (asking loses there), and nothing else: `Foreseen` is false where steps of a loop differ.
+/// Processors of Intel foresee a stream from the first lines of a page of 4 KiB on, but not into the next, where they begin
+/// anew: so these lines are asked for a page ahead, by the second cache, which waits for more lines at a time than the first.
+/// AMD's foresee what lies at a fixed stride (asking loses there), and nothing else: `Foreseen` is false where strides differ.
 /// (Always inline: GCC takes the call of a function that does nothing else for one without effect.)
 template <std::size_t Bytes, bool Foreseen = true>
 __attribute__((always_inline)) inline void prefetch_stream([[maybe_unused]] const void* at) noexcept {
 #if defined(TULLE_X86)
   constexpr std::size_t line = 64, page = 4096, first_lines = 4 * line;
   const auto* bytes = static_cast<const std::uint8_t*>(at);
-  if (is_intel) {
+  if (foresees_pages_only) {
     const std::size_t in_page = reinterpret_cast<std::uintptr_t>(at) % page;
     if (in_page < Bytes) {
 #pragma GCC unroll 4

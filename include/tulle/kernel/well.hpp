@@ -74,9 +74,13 @@ class WellWeights {
         if constexpr (std::is_base_of_v<isa::Avx2, Tag>) {
           if (input.many()) return loop.run_many();
         }
+        const std::size_t end = round_up(range.end, panel_rows) / panel_rows;
+        // Two panels in turns want more registers than AVX2 has; only where a bundle is more than one step that pays.
+        if constexpr (Tag::value == InstructionSet::avx512 || (std::is_base_of_v<isa::Avx2, Tag> && Layout::steps > 1)) {
+          if (input.inputs() == 1) return run_far_apart(loop, range.begin / panel_rows, end);
+        }
         // A few inputs stay in the first cache while a block of panels, which stays in the second, passes by.
         constexpr std::size_t block_panels = 16;
-        const std::size_t end = round_up(range.end, panel_rows) / panel_rows;
         [[maybe_unused]] auto ready = ready_for(loop);
         for (std::size_t begin = range.begin / panel_rows; begin < end; begin += block_panels) {
           const std::size_t block_end = std::min(begin + block_panels, end);
@@ -118,12 +122,20 @@ class WellWeights {
       return (void)loop, std::nullopt;
   }
 
+  /// One input: two memory streams are read faster than one.
+  template <class Loop>
+  static void run_far_apart(const Loop& loop, std::size_t begin, std::size_t end) noexcept {
+    const std::size_t half = (end - begin) / 2;
+    for (std::size_t panel = begin; panel < begin + half; ++panel) loop.template run<1>({panel, panel + half}, 0);
+    if (begin + 2 * half < end) loop.template run<1>({end - 1}, 0);
+  }
+
   template <std::size_t Inputs, class Ready, class Loop>
   static void run_panel(const Ready& ready, const Loop& loop, std::size_t panel, std::size_t first) noexcept {
     if constexpr (!std::is_same_v<Ready, std::nullopt_t> && Inputs == 8) {
       if (ready && ready->holds(panel)) return ready->run(panel, first);
     }
-    loop.template run<Inputs>(panel, first);
+    loop.template run<Inputs>({panel}, first);
   }
 
   std::size_t spans() const noexcept { return round_up(columns_, detail::span_columns) / detail::span_columns; }

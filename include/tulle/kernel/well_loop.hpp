@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 #include <tulle/kernel/tiles.hpp>
 #include <tulle/kernel/well_loop_avx2.hpp>
@@ -30,24 +31,34 @@ struct WellLoop {
   MatrixView<float> y;
   RowRange rows;
 
-  /// A panel with inputs `first` ... `first + Inputs - 1`, of few.
-  template <std::size_t Inputs>
-  void run(std::size_t panel, std::size_t first) const noexcept {
-    run<Inputs>(panel, first, [&](std::size_t index, const std::uint8_t* x, WellDots<Inputs>& high, WellDots<Inputs>& low) {
-      compute(Isa{}, piece(index), x, high, low);
+  /// Some panels with inputs `first` ... `first + Inputs - 1`, of few.
+  template <std::size_t Inputs, std::size_t Panels>
+  void run(const std::size_t (&panels)[Panels], std::size_t first) const noexcept {
+    run<Inputs>(panels, first, [&](const WellPiece (&pieces)[Panels], const std::uint8_t* x, auto& high, auto& low) {
+      compute<Inputs>(Isa{}, pieces, x, high, low);
     });
   }
 
-  /// `products` fills the sums of the piece (a span of a panel) of an index, with the inputs' codes from x on.
-  template <std::size_t Inputs, class Products>
-  void run(std::size_t panel, std::size_t first, Products&& products) const noexcept {
-    alignas(64) WellDots<Inputs> high, low;
-    float values[Inputs][panel_rows] = {};
-    for (std::size_t span = 0; span < spans; ++span) {
-      products(panel * spans + span, input.high(first) + span * span_columns, high, low);
-      add_parts<Inputs>(Isa{}, high, low, sums + (panel * spans + span) * panel_rows, values);
+  /// `products` fills the sums of pieces (a span of each panel) with the inputs' codes from x on.
+  template <std::size_t Inputs, std::size_t Panels, class Products>
+  void run(const std::size_t (&panels)[Panels], std::size_t first, Products&& products) const noexcept {
+    alignas(64) WellDots<Inputs> high[Panels], low[Panels];
+    float values[Panels][Inputs][panel_rows] = {};
+    for (std::size_t p = 0; p < Panels; ++p) {  // what the end of a panel wants
+      __builtin_prefetch(sums + panels[p] * spans * panel_rows);
+      __builtin_prefetch(scales + panels[p] * panel_rows);
     }
-    for (std::size_t lane = 0; lane < Inputs; ++lane) finish(panel, first + lane, values[lane]);
+    for (std::size_t span = 0; span < spans; ++span) {
+      WellPiece pieces[Panels];
+      for (std::size_t p = 0; p < Panels; ++p) pieces[p] = piece(panels[p] * spans + span);
+      products(pieces, input.high(first) + span * span_columns, high, low);
+      for (std::size_t p = 0; p < Panels; ++p) {
+        add_parts<Inputs>(Isa{}, high[p], low[p], sums + (panels[p] * spans + span) * panel_rows, values[p]);
+      }
+    }
+    for (std::size_t p = 0; p < Panels; ++p) {
+      for (std::size_t lane = 0; lane < Inputs; ++lane) finish(panels[p], first + lane, values[p][lane]);
+    }
   }
 
 #if defined(TULLE_X86)
@@ -97,34 +108,34 @@ struct WellLoop {
   }
 
   template <std::size_t Inputs>
-  void compute(isa::Scalar, const WellPiece& of, const std::uint8_t* x, WellDots<Inputs>& high,
-               WellDots<Inputs>& low) const noexcept {
+  void compute(isa::Scalar, const WellPiece (&pieces)[1], const std::uint8_t* x, WellDots<Inputs> (&high)[1],
+               WellDots<Inputs> (&low)[1]) const noexcept {
     for (std::size_t lane = 0; lane < Inputs; ++lane) {
-      for (std::size_t row = 0; row < panel_rows; ++row) high[lane][row] = low[lane][row] = 0;
+      for (std::size_t row = 0; row < panel_rows; ++row) high[0][lane][row] = low[0][lane][row] = 0;
     }
-    for_each_well_value<Form>(of.bytes, of.bundles, [&](std::size_t row, std::size_t column, std::int8_t value) {
+    for_each_well_value<Form>(pieces[0].bytes, pieces[0].bundles, [&](std::size_t row, std::size_t column, std::int8_t value) {
       for (std::size_t lane = 0; lane < Inputs; ++lane) {
-        high[lane][row] += value * x[2 * lane * input.stride() + column];
-        low[lane][row] += value * x[(2 * lane + 1) * input.stride() + column];
+        high[0][lane][row] += value * x[2 * lane * input.stride() + column];
+        low[0][lane][row] += value * x[(2 * lane + 1) * input.stride() + column];
       }
     });
   }
   template <std::size_t Inputs>
-  void compute(isa::Simd128, const WellPiece& of, const std::uint8_t* x, WellDots<Inputs>& high,
-               WellDots<Inputs>& low) const noexcept {
-    compute<Inputs>(isa::Scalar{}, of, x, high, low);  // a window is more than one register: dense weights are faster
+  void compute(isa::Simd128, const WellPiece (&pieces)[1], const std::uint8_t* x, WellDots<Inputs> (&high)[1],
+               WellDots<Inputs> (&low)[1]) const noexcept {
+    compute<Inputs>(isa::Scalar{}, pieces, x, high, low);  // a window is more than one register: dense weights are faster
   }
 
 #if defined(TULLE_X86)
-  template <std::size_t Inputs>
-  void compute(isa::Avx2, const WellPiece& of, const std::uint8_t* x, WellDots<Inputs>& high,
-               WellDots<Inputs>& low) const noexcept {
-    compute_well_avx2<Form, Isa>(of, x, input.stride(), high, low);
+  template <std::size_t Inputs, std::size_t Panels>
+  void compute(isa::Avx2, const WellPiece (&pieces)[Panels], const std::uint8_t* x, WellDots<Inputs> (&high)[Panels],
+               WellDots<Inputs> (&low)[Panels]) const noexcept {
+    compute_well_avx2<Form, Isa>(pieces, x, input.stride(), high, low);
   }
-  template <std::size_t Inputs>
-  void compute(isa::Avx512, const WellPiece& of, const std::uint8_t* x, WellDots<Inputs>& high,
-               WellDots<Inputs>& low) const noexcept {
-    compute_well_avx512<Form>(of, x, input.stride(), high, low);
+  template <std::size_t Inputs, std::size_t Panels>
+  void compute(isa::Avx512, const WellPiece (&pieces)[Panels], const std::uint8_t* x, WellDots<Inputs> (&high)[Panels],
+               WellDots<Inputs> (&low)[Panels]) const noexcept {
+    compute_well_avx512<Form>(pieces, x, input.stride(), high, low);
   }
   template <std::size_t Inputs>
   static void add_parts(isa::Avx512, const WellDots<Inputs>& high, const WellDots<Inputs>& low, const std::int32_t* of_rows,

@@ -2,6 +2,7 @@
 /// \file The inner loop of windowed ELL weights on AVX2 (L2).
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
@@ -49,67 +50,99 @@ struct WellOrder256 {
   }
 };
 
-/// 8 rows and at most 4 inputs at a time, or all 16 rows of one input.
-template <class Form, class Isa, std::size_t Inputs>
-TULLE_TARGET_AVX2 void compute_well_avx2(const WellPiece& piece, const std::uint8_t* x_of_span, std::size_t stride,
-                                         WellDots<Inputs>& high, WellDots<Inputs>& low) noexcept {
+/// A walk over the bundles of a piece, for 8 rows (or twice as many) and some inputs.
+template <class Form, class Isa, std::size_t Halves, std::size_t Lanes>
+struct WellWalk256 {
+  __m256i position[Halves], high[Halves][Lanes], low[Halves][Lanes];
+  const std::uint8_t *bundle, *advance;
+  std::size_t window;
+
+  /// From row 8 * half on.
+  TULLE_INLINE_AVX2 void start(const WellPiece& piece, std::size_t half) noexcept {
+#pragma GCC unroll 2
+    for (std::size_t h = 0; h < Halves; ++h) {
+      position[h] = _mm256_setzero_si256();
+#pragma GCC unroll 4
+      for (std::size_t lane = 0; lane < Lanes; ++lane) high[h][lane] = low[h][lane] = _mm256_setzero_si256();
+    }
+    bundle = piece.bytes + 32 * half;
+    advance = piece.advances;
+    window = 0;
+  }
+
+  /// x: the span's codes of the first input. `running`: 4 bytes of 1, which times 4 gaps are their running sums.
+  TULLE_INLINE_AVX2 void add_bundle(__m256i running, const std::uint8_t* x, std::size_t stride) noexcept {
+    // The last of a row's 4 running columns, for all its slots to start from.
+    const __m256i last = _mm256_broadcastsi128_si256(_mm_setr_epi8(3, 3, 3, 3, 7, 7, 7, 7, 11, 11, 11, 11, 15, 15, 15, 15));
+    const __m256i gap_mask = _mm256_set1_epi8(static_cast<char>(Form::most_gap));
+#pragma GCC unroll 4
+    for (std::size_t step = 0; step < Form::steps; ++step, ++advance) {
+      window += *advance;
+      const std::uint8_t* in_window = x + window_step * window;
+#pragma GCC unroll 2
+      for (std::size_t h = 0; h < Halves; ++h) {
+        const __m256i codes = _mm256_load_si256(reinterpret_cast<const __m256i*>(bundle + 32 * h));
+        __m256i values;
+        if constexpr (Form::nibbles) {
+          values = _mm256_andnot_si256(gap_mask, codes);
+        } else {
+          values = _mm256_load_si256(reinterpret_cast<const __m256i*>(bundle + 64 * (1 + step) + 32 * h));
+        }
+        const __m256i gaps = _mm256_and_si256(_mm256_srli_epi16(codes, static_cast<int>(step * Form::gap_bits)), gap_mask);
+        const __m256i run = _mm256_mullo_epi32(gaps, running);
+        const __m256i columns = _mm256_add_epi8(run, position[h]);
+        position[h] = _mm256_shuffle_epi8(columns, last);
+        const auto order = WellOrder256<Form>::of(window, columns);
+#pragma GCC unroll 4
+        for (std::size_t lane = 0; lane < Lanes; ++lane) {
+          const std::uint8_t* upper = in_window + 2 * lane * stride;
+          high[h][lane] = add_pairs(Isa{}, high[h][lane], order.pick(upper), values);
+          low[h][lane] = add_pairs(Isa{}, low[h][lane], order.pick(upper + stride), values);
+        }
+      }
+    }
+    bundle += Form::bundle_bytes;
+  }
+};
+
+/// 8 rows and at most 4 inputs at a time, or all 16 rows of one input. Panels that lie far apart are taken in turns, bundle by
+/// bundle: each is a memory stream of its own.
+template <class Form, class Isa, std::size_t Panels, std::size_t Inputs>
+TULLE_TARGET_AVX2 void compute_well_avx2(const WellPiece (&pieces)[Panels], const std::uint8_t* x, std::size_t stride,
+                                         WellDots<Inputs> (&high)[Panels], WellDots<Inputs> (&low)[Panels]) noexcept {
   constexpr std::size_t halves = Inputs == 1 ? 2 : 1, lanes = Inputs < 4 ? Inputs : 4;
-  // The last of a row's 4 running columns, for all its slots to start from.
-  const __m256i last = _mm256_broadcastsi128_si256(_mm_setr_epi8(3, 3, 3, 3, 7, 7, 7, 7, 11, 11, 11, 11, 15, 15, 15, 15));
-  const __m256i gap_mask = _mm256_set1_epi8(static_cast<char>(Form::most_gap));
-  __m256i running = _mm256_set1_epi32(0x01010101);  // times 4 gaps: their running sums
+  __m256i running = _mm256_set1_epi32(0x01010101);
 #if defined(__GNUC__)
   __asm__("" : "+x"(running));  // one product, not the shifts and sums that GCC makes of it
 #endif
   for (std::size_t half0 = 0; half0 < 2; half0 += halves) {
     for (std::size_t lane0 = 0; lane0 < Inputs; lane0 += lanes) {
-      __m256i position[halves], h[halves][lanes], l[halves][lanes];
+      const std::uint8_t* x_of_lanes = x + 2 * lane0 * stride;
+      WellWalk256<Form, Isa, halves, lanes> walks[Panels];
+      std::size_t common = pieces[0].bundles;
 #pragma GCC unroll 2
-      for (std::size_t half = 0; half < halves; ++half) {
-        position[half] = _mm256_setzero_si256();
-#pragma GCC unroll 4
-        for (std::size_t lane = 0; lane < lanes; ++lane) h[half][lane] = l[half][lane] = _mm256_setzero_si256();
+      for (std::size_t p = 0; p < Panels; ++p) {
+        walks[p].start(pieces[p], half0);
+        common = std::min(common, pieces[p].bundles);
       }
-      const std::uint8_t* at = piece.bytes + 32 * half0;
-      const std::uint8_t* advance = piece.advances;
-      const std::uint8_t* x = x_of_span + 2 * lane0 * stride;
-      std::size_t window = 0;
-      for (std::size_t left = piece.bundles; left > 0; --left, at += Form::bundle_bytes) {
-        if (half0 == 0) prefetch_bundle<Form>(at, advance);
-#pragma GCC unroll 4
-        for (std::size_t step = 0; step < Form::steps; ++step, ++advance) {
-          window += *advance;
-          const std::uint8_t* in_window = x + window_step * window;
+      for (std::size_t left = common; left > 0; --left) {
 #pragma GCC unroll 2
-          for (std::size_t half = 0; half < halves; ++half) {
-            const __m256i codes = _mm256_load_si256(reinterpret_cast<const __m256i*>(at + 32 * half));
-            __m256i values;
-            if constexpr (Form::nibbles) {
-              values = _mm256_andnot_si256(gap_mask, codes);
-            } else {
-              values = _mm256_load_si256(reinterpret_cast<const __m256i*>(at + 64 * (1 + step) + 32 * half));
-            }
-            const __m256i gaps =
-                _mm256_and_si256(_mm256_srli_epi16(codes, static_cast<int>(step * Form::gap_bits)), gap_mask);
-            const __m256i run = _mm256_mullo_epi32(gaps, running);
-            const __m256i columns = _mm256_add_epi8(run, position[half]);
-            position[half] = _mm256_shuffle_epi8(columns, last);
-            const auto order = WellOrder256<Form>::of(window, columns);
-#pragma GCC unroll 4
-            for (std::size_t lane = 0; lane < lanes; ++lane) {
-              const std::uint8_t* upper = in_window + 2 * lane * stride;
-              h[half][lane] = add_pairs(Isa{}, h[half][lane], order.pick(upper), values);
-              l[half][lane] = add_pairs(Isa{}, l[half][lane], order.pick(upper + stride), values);
-            }
-          }
+        for (std::size_t p = 0; p < Panels; ++p) {
+          if (half0 == 0) prefetch_bundle<Form>(walks[p].bundle, walks[p].advance);
+          walks[p].add_bundle(running, x_of_lanes, stride);
         }
       }
 #pragma GCC unroll 2
-      for (std::size_t half = 0; half < halves; ++half) {
+      for (std::size_t p = 0; p < Panels; ++p) {
+        for (std::size_t left = pieces[p].bundles - common; left > 0; --left) walks[p].add_bundle(running, x_of_lanes, stride);
+#pragma GCC unroll 2
+        for (std::size_t h = 0; h < halves; ++h) {
 #pragma GCC unroll 4
-        for (std::size_t lane = 0; lane < lanes; ++lane) {
-          _mm256_store_si256(reinterpret_cast<__m256i*>(high[lane0 + lane] + 8 * (half0 + half)), h[half][lane]);
-          _mm256_store_si256(reinterpret_cast<__m256i*>(low[lane0 + lane] + 8 * (half0 + half)), l[half][lane]);
+          for (std::size_t lane = 0; lane < lanes; ++lane) {
+            const std::size_t row = 8 * (half0 + h);
+            _mm256_store_si256(reinterpret_cast<__m256i*>(high[p][lane0 + lane] + row), walks[p].high[h][lane]);
+            _mm256_store_si256(reinterpret_cast<__m256i*>(low[p][lane0 + lane] + row), walks[p].low[h][lane]);
+          }
         }
       }
     }

@@ -2,6 +2,7 @@
 /// \file The inner loop of windowed ELL weights on AVX-512 (L2).
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
@@ -13,26 +14,28 @@
 
 namespace tulle::detail {
 
+struct WellStep512 {
+  __m512i places, values;  ///< where in the window each slot finds its activation, and its weight
+  std::size_t column;      ///< the window's first, from the span's first on
+};
+
 /// Walks the steps of a piece, those of a bundle in order.
 template <class Form>
 class WellSteps512 {
  public:
-  struct Step {
-    __m512i places, values;  ///< where in the window each slot finds its activation, and its weight
-    std::size_t column;      ///< the window's first, from the span's first on
-  };
-
-  explicit TULLE_INLINE_AVX512 WellSteps512(const WellPiece& piece) noexcept
-      : bundle_(piece.bytes),
-        advance_(piece.advances),
-        position_(_mm512_setzero_si512()),
-        running_(_mm512_set1_epi32(0x01010101)) {
+  TULLE_INLINE_AVX512 void start(const WellPiece& piece) noexcept {
+    bundle_ = piece.bytes;
+    advance_ = piece.advances;
+    window_ = 0;
+    position_ = _mm512_setzero_si512();
+    running_ = _mm512_set1_epi32(0x01010101);
 #if defined(__GNUC__)
     __asm__("" : "+v"(running_));  // one product, not the shifts and sums that GCC makes of it
 #endif
   }
 
-  TULLE_INLINE_AVX512 Step step(std::size_t s) noexcept {
+  TULLE_INLINE_AVX512 WellStep512 step(std::size_t s) noexcept {
+    if (s == 0) prefetch_bundle<Form>(bundle_, advance_);
     // The last of a row's 4 running columns, for all its slots to start from.
     const __m512i last = _mm512_broadcast_i32x4(_mm_setr_epi8(3, 3, 3, 3, 7, 7, 7, 7, 11, 11, 11, 11, 15, 15, 15, 15));
     const __m512i gap_mask = _mm512_set1_epi8(static_cast<char>(Form::most_gap));
@@ -47,50 +50,83 @@ class WellSteps512 {
     return {_mm512_sub_epi8(columns, begin), values, window_step * window_};
   }
   void next_bundle() noexcept { bundle_ += Form::bundle_bytes; }
-  TULLE_INLINE_AVX512 void prefetch() const noexcept { prefetch_bundle<Form>(bundle_, advance_); }
 
  private:
   const std::uint8_t *bundle_, *advance_;
-  std::size_t window_ = 0;
+  std::size_t window_;
   __m512i position_;
   __m512i running_;  // times 4 gaps: their running sums
 };
 
-template <class Form, std::size_t Inputs>
-TULLE_TARGET_AVX512 void compute_well_avx512(const WellPiece& piece, const std::uint8_t* x, std::size_t stride,
-                                             WellDots<Inputs>& high, WellDots<Inputs>& low) noexcept {
-  constexpr std::size_t chains = Inputs == 1 ? 2 : 1;  // a product takes longer than a step
-  __m512i h[chains][Inputs], l[chains][Inputs];
+/// Sums of a panel with a few inputs. `Chains`: a product takes longer than a step.
+template <std::size_t Chains, std::size_t Inputs>
+struct WellSums512 {
+  __m512i high[Chains][Inputs], low[Chains][Inputs];
+
+  TULLE_INLINE_AVX512 void clear() noexcept {
 #pragma GCC unroll 2
-  for (std::size_t chain = 0; chain < chains; ++chain) {
+    for (std::size_t chain = 0; chain < Chains; ++chain) {
 #pragma GCC unroll 8
-    for (std::size_t lane = 0; lane < Inputs; ++lane) h[chain][lane] = l[chain][lane] = _mm512_setzero_si512();
+      for (std::size_t lane = 0; lane < Inputs; ++lane) high[chain][lane] = low[chain][lane] = _mm512_setzero_si512();
+    }
   }
-  WellSteps512<Form> steps(piece);
-  for (std::size_t left = piece.bundles; left > 0; --left, steps.next_bundle()) {
-    steps.prefetch();
+
+  /// Step s of a bundle.
+  TULLE_INLINE_AVX512 void add(const WellStep512& step, std::size_t s, const std::uint8_t* x, std::size_t stride) noexcept {
+    const std::size_t chain = s % Chains;
+#pragma GCC unroll 8
+    for (std::size_t lane = 0; lane < Inputs; ++lane) {
+      const std::uint8_t* upper = x + step.column + 2 * lane * stride;
+      const __m512i x_high = _mm512_permutexvar_epi8(step.places, _mm512_loadu_si512(upper));
+      const __m512i x_low = _mm512_permutexvar_epi8(step.places, _mm512_loadu_si512(upper + stride));
+      high[chain][lane] = _mm512_dpbusd_epi32(high[chain][lane], x_high, step.values);
+      low[chain][lane] = _mm512_dpbusd_epi32(low[chain][lane], x_low, step.values);
+    }
+  }
+
+  TULLE_INLINE_AVX512 void store(WellDots<Inputs>& high_dots, WellDots<Inputs>& low_dots) const noexcept {
+#pragma GCC unroll 8
+    for (std::size_t lane = 0; lane < Inputs; ++lane) {
+      __m512i upper = high[0][lane], lower = low[0][lane];
+      if constexpr (Chains == 2) {
+        upper = _mm512_add_epi32(upper, high[1][lane]);
+        lower = _mm512_add_epi32(lower, low[1][lane]);
+      }
+      _mm512_store_si512(high_dots[lane], upper);
+      _mm512_store_si512(low_dots[lane], lower);
+    }
+  }
+};
+
+/// Panels that lie far apart in turns, bundle by bundle: each is a memory stream of its own.
+template <class Form, std::size_t Panels, std::size_t Inputs>
+TULLE_TARGET_AVX512 void compute_well_avx512(const WellPiece (&pieces)[Panels], const std::uint8_t* x, std::size_t stride,
+                                             WellDots<Inputs> (&high)[Panels], WellDots<Inputs> (&low)[Panels]) noexcept {
+  WellSums512<Panels * Inputs == 1 ? 2 : 1, Inputs> sums[Panels];
+  WellSteps512<Form> steps[Panels];
+  std::size_t common = pieces[0].bundles;
+#pragma GCC unroll 2
+  for (std::size_t p = 0; p < Panels; ++p) {
+    sums[p].clear();
+    steps[p].start(pieces[p]);
+    common = std::min(common, pieces[p].bundles);
+  }
+  for (std::size_t left = common; left > 0; --left) {
 #pragma GCC unroll 4
     for (std::size_t s = 0; s < Form::steps; ++s) {
-      const auto [places, values, column] = steps.step(s);
-      const std::size_t chain = s % chains;
-#pragma GCC unroll 8
-      for (std::size_t lane = 0; lane < Inputs; ++lane) {
-        const std::uint8_t* upper = x + column + 2 * lane * stride;
-        const __m512i x_high = _mm512_permutexvar_epi8(places, _mm512_loadu_si512(upper));
-        const __m512i x_low = _mm512_permutexvar_epi8(places, _mm512_loadu_si512(upper + stride));
-        h[chain][lane] = _mm512_dpbusd_epi32(h[chain][lane], x_high, values);
-        l[chain][lane] = _mm512_dpbusd_epi32(l[chain][lane], x_low, values);
-      }
+#pragma GCC unroll 2
+      for (std::size_t p = 0; p < Panels; ++p) sums[p].add(steps[p].step(s), s, x, stride);
     }
+#pragma GCC unroll 2
+    for (std::size_t p = 0; p < Panels; ++p) steps[p].next_bundle();
   }
-#pragma GCC unroll 8
-  for (std::size_t lane = 0; lane < Inputs; ++lane) {
-    if constexpr (chains == 2) {
-      h[0][lane] = _mm512_add_epi32(h[0][lane], h[1][lane]);
-      l[0][lane] = _mm512_add_epi32(l[0][lane], l[1][lane]);
+#pragma GCC unroll 2
+  for (std::size_t p = 0; p < Panels; ++p) {
+    for (std::size_t left = pieces[p].bundles - common; left > 0; --left, steps[p].next_bundle()) {
+#pragma GCC unroll 4
+      for (std::size_t s = 0; s < Form::steps; ++s) sums[p].add(steps[p].step(s), s, x, stride);
     }
-    _mm512_store_si512(high[lane], h[0][lane]);
-    _mm512_store_si512(low[lane], l[0][lane]);
+    sums[p].store(high[p], low[p]);
   }
 }
 

@@ -41,9 +41,9 @@ class ReadyWell {
 
   /// A panel that it holds, with 8 inputs.
   void run(std::size_t panel, std::size_t first) const noexcept {
-    loop_.template run<inputs>(panel, first, [&](std::size_t piece, const std::uint8_t* x, auto& high, auto& low) {
-      const std::size_t before = loop_.bundles[begin_ * loop_.spans];
-      multiply((loop_.bundles[piece] - before) * Form::steps, loop_.piece(piece).bundles * Form::steps, x, high, low);
+    const std::uint8_t* before = loop_.piece(begin_ * loop_.spans).advances;
+    loop_.template run<inputs>({panel}, first, [&](const WellPiece (&piece)[1], const std::uint8_t* x, auto& high, auto& low) {
+      multiply(static_cast<std::size_t>(piece[0].advances - before), piece[0].bundles * Form::steps, x, high[0], low[0]);
     });
   }
 
@@ -59,7 +59,8 @@ class ReadyWell {
   /// Writes the steps of a piece from `at` on, and returns their number.
   TULLE_TARGET_AVX512 std::size_t make_piece(const WellPiece& piece, std::size_t at) noexcept {
     const std::size_t first = at;
-    WellSteps512<Form> steps(piece);
+    WellSteps512<Form> steps;
+    steps.start(piece);
     for (std::size_t left = piece.bundles; left > 0; --left, steps.next_bundle()) {
       for (std::size_t s = 0; s < Form::steps; ++s, ++at) {
         const auto [places, values, column] = steps.step(s);
@@ -73,25 +74,13 @@ class ReadyWell {
 
   TULLE_TARGET_AVX512 void multiply(std::size_t begin, std::size_t count, const std::uint8_t* x, WellDots<inputs>& high,
                                     WellDots<inputs>& low) const noexcept {
-    const std::size_t stride = loop_.input.stride();
-    __m512i h[inputs], l[inputs];
-#pragma GCC unroll 8
-    for (std::size_t lane = 0; lane < inputs; ++lane) h[lane] = l[lane] = _mm512_setzero_si512();
+    WellSums512<1, inputs> sums;
+    sums.clear();
     for (std::size_t at = begin; at < begin + count; ++at) {
-      const __m512i places = _mm512_load_si512(steps_->places[at]), values = _mm512_load_si512(steps_->values[at]);
-      const std::uint8_t* in_window = x + steps_->columns[at];
-#pragma GCC unroll 8
-      for (std::size_t lane = 0; lane < inputs; ++lane) {
-        const std::uint8_t* upper = in_window + 2 * lane * stride;
-        h[lane] = _mm512_dpbusd_epi32(h[lane], _mm512_permutexvar_epi8(places, _mm512_loadu_si512(upper)), values);
-        l[lane] = _mm512_dpbusd_epi32(l[lane], _mm512_permutexvar_epi8(places, _mm512_loadu_si512(upper + stride)), values);
-      }
+      const WellStep512 step{_mm512_load_si512(steps_->places[at]), _mm512_load_si512(steps_->values[at]), steps_->columns[at]};
+      sums.add(step, 0, x, loop_.input.stride());
     }
-#pragma GCC unroll 8
-    for (std::size_t lane = 0; lane < inputs; ++lane) {
-      _mm512_store_si512(high[lane], h[lane]);
-      _mm512_store_si512(low[lane], l[lane]);
-    }
+    sums.store(high, low);
   }
 
   const Loop& loop_;

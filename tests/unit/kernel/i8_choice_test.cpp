@@ -71,7 +71,8 @@ TEST_CASE("a layout is chosen by pattern, zeros and instruction set, and dense w
     CHECK(fastest_i8(any, InstructionSet::avx512, intel) == bitmask_i8);
     CHECK(fastest_i8(eight, InstructionSet::avx512, intel) == eight_of_sixteen_i8);
     CHECK(fastest_i8(unstructured(0.5), InstructionSet::avx512, intel) == bitmask_i8);
-    CHECK(fastest_i8(unstructured(0.5), InstructionSet::avx2, intel) == (intel ? dense_i8 : well_i8));
+    CHECK(fastest_i8(unstructured(0.5), InstructionSet::avx2, intel) == well_i8);
+    CHECK(fastest_i8(unstructured(0.5), InstructionSet::avx_vnni, intel) == (intel ? dense_i8 : well_i8));
     CHECK(fastest_i8(unstructured(0.3), InstructionSet::avx2, intel) == well_i8);
     CHECK(fastest_i8(unstructured(0.2), InstructionSet::avx512, intel) == (intel ? bitmask_i8 : well_i8));
     CHECK(fastest_i8(grouped(0.5), InstructionSet::avx2, intel) == dense_i8);

@@ -45,7 +45,7 @@ void check_sums(std::size_t columns, std::size_t zeros_of_100) {
   const WellLoop<Form, Isa> loop{bytes.data(), panel.advances.data(), bundles,
                                  columns,      1,                     sums.data(),
                                  scales.data(), input,                {y.data(), 2, panel_rows}, {0, panel_rows}};
-  loop.template run<2>(0, 0);
+  loop.template run<2>({0}, 0);
   for (std::size_t row = 0; row < panel_rows; ++row) {
     const auto exact = static_cast<double>(sums[row]) * 8127;
     REQUIRE(y[row] == Catch::Approx(exact).epsilon(1e-6).margin(1e-3));
