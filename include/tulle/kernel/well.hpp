@@ -3,25 +3,22 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <numeric>
 #include <optional>
-#include <span>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include <tulle/core/aligned_buffer.hpp>
-#include <tulle/kernel/i8_rows.hpp>
 #include <tulle/kernel/linear_kernel.hpp>
 #include <tulle/kernel/row_share.hpp>
 #include <tulle/kernel/panel_work.hpp>
 #include <tulle/kernel/well_loop.hpp>
 #include <tulle/kernel/well_panels.hpp>
 #include <tulle/kernel/well_ready.hpp>
+#include <tulle/kernel/well_rows.hpp>
 #include <tulle/kernel/wide_input.hpp>
 
 namespace tulle {
@@ -46,7 +43,7 @@ class WellWeights {
   static WellWeights pack(const WeightRows& source, bool nibbles, ThreadPool* pool = nullptr) {
     if (nibbles) return pack_as<detail::WellNibbles>(source, Form::nibbles, pool);
     constexpr double narrow_share = 0.44;  // from there on 2-bit gaps take less memory, in spite of more filled slots
-    return nonzero_share(source) > narrow_share ? pack_as<detail::WellNarrow>(source, Form::narrow, pool)
+    return detail::WellRows::nonzero_share(source) > narrow_share ? pack_as<detail::WellNarrow>(source, Form::narrow, pool)
                                                 : pack_as<detail::WellWide>(source, Form::wide, pool);
   }
 
@@ -149,57 +146,13 @@ class WellWeights {
     }
   }
 
-  /// A panel as it is read: codes [16][columns], scales [16]; padding is zeros.
-  struct Panel {
-    explicit Panel(const WeightRows& source)
-        : rows(source, I8Rows::Codes::one_scale_per_row), codes(panel_rows * source.columns()) {}
-
-    void read(std::size_t panel) noexcept {
-      const std::size_t first = panel * panel_rows, count = std::min(panel_rows, rows.rows() - first);
-      for (std::size_t row = 0; row < count; ++row) rows.read(first + row, line(row), &scales[row]);
-      std::fill(codes.begin() + static_cast<std::ptrdiff_t>(count * rows.columns()), codes.end(), std::int8_t{0});
-      std::fill(scales.begin() + static_cast<std::ptrdiff_t>(count), scales.end(), 0.0f);
-    }
-    std::int8_t* line(std::size_t row) noexcept { return codes.data() + row * rows.columns(); }
-
-    I8Rows rows;
-    std::vector<std::int8_t> codes;
-    std::array<float, panel_rows> scales{};
-    detail::WellEncoder encoder;
-  };
-
-  /// Of the first rows: pruning leaves no part of a matrix out.
-  static double nonzero_share(const WeightRows& source) {
-    constexpr std::size_t rows_seen = 256;
-    I8Rows rows(source, I8Rows::Codes::one_scale_per_row);
-    std::vector<std::int8_t> codes(rows.columns());
-    const std::size_t count = std::min(rows_seen, rows.rows());
-    std::size_t nonzeros = 0;
-    for (std::size_t row = 0; row < count; ++row) {
-      float scale;
-      rows.read(row, codes.data(), &scale);
-      nonzeros += codes.size() - static_cast<std::size_t>(std::count(codes.begin(), codes.end(), std::int8_t{0}));
-    }
-    return static_cast<double>(nonzeros) / static_cast<double>(std::max<std::size_t>(count * rows.columns(), 1));
-  }
-
-  /// Codes of 8 bits and their scale become codes of 4.
-  static void narrow_row(std::span<std::int8_t> codes, float& scale) noexcept {
-    int largest = 0;
-    for (const std::int8_t code : codes) largest = std::max(largest, std::abs(int{code}));
-    if (largest == 0) return;
-    std::array<std::int8_t, 256> narrowed;  // [code + 128]
-    for (int code = -128; code < 128; ++code) {
-      const float exact = 7.0f * static_cast<float>(code) / static_cast<float>(largest);
-      narrowed[static_cast<std::size_t>(code + 128)] =
-          static_cast<std::int8_t>(std::nearbyint(std::clamp(exact, -8.0f, 7.0f)));
-    }
-    for (std::int8_t& code : codes) code = narrowed[static_cast<std::size_t>(code + 128)];
-    scale *= static_cast<float>(largest) / 7.0f;
-  }
-
   template <class Layout>
   static WellWeights pack_as(const WeightRows& source, Form form, ThreadPool* pool) {
+    struct Part {  // of a thread
+      detail::WellRows rows;
+      detail::WellEncoder encoder;
+    };
+    constexpr int value_steps = Layout::nibbles ? 16 : 1;  // a nibble is read as the high half of a byte
     WellWeights weights;
     weights.form_ = form;
     weights.rows_ = source.rows();
@@ -209,22 +162,21 @@ class WellWeights {
     weights.scales_ = AlignedBuffer<float>(padded, Pages::shared);
     const std::size_t panels = padded / panel_rows, spans = weights.spans();
     std::vector<detail::WellPanel> pieces(panels * spans);
-    std::vector<Panel> parts(detail::panel_parts(pool), Panel(source));
-    detail::for_each_panel(pool, 0, panels, [&](std::size_t part, std::size_t index) {
-      Panel& panel = parts[part];
-      panel.read(index);
+    std::vector<Part> parts(detail::panel_parts(pool), {detail::WellRows(source, Layout::nibbles), {}});
+    detail::for_each_panel(pool, 0, panels, [&](std::size_t part, std::size_t panel) {
+      auto& [rows, encoder] = parts[part];
+      rows.read(panel);
       for (std::size_t row = 0; row < panel_rows; ++row) {
-        if constexpr (Layout::nibbles) narrow_row({panel.line(row), source.columns()}, panel.scales[row]);
-        weights.scales_[index * panel_rows + row] = Layout::nibbles ? panel.scales[row] / 16 : panel.scales[row];
+        weights.scales_[panel * panel_rows + row] = rows.scale(row) / value_steps;
       }
       for (std::size_t span = 0; span < spans; ++span) {
         const std::size_t begin = span * detail::span_columns, end = std::min(begin + detail::span_columns, source.columns());
-        const std::size_t piece = index * spans + span;
+        const std::size_t piece = panel * spans + span;
         for (std::size_t row = 0; row < panel_rows; ++row) {
-          const std::int32_t sum = std::accumulate(panel.line(row) + begin, panel.line(row) + end, std::int32_t{0});
-          weights.sums_[piece * panel_rows + row] = Layout::nibbles ? 16 * sum : sum;
+          weights.sums_[piece * panel_rows + row] =
+              value_steps * std::accumulate(rows.codes(row) + begin, rows.codes(row) + end, std::int32_t{0});
         }
-        pieces[piece] = panel.encoder.encode<Layout>(panel.line(0) + begin, source.columns(), end - begin);
+        pieces[piece] = encoder.template encode<Layout>(rows.codes(0) + begin, source.columns(), end - begin);
       }
     });
     weights.bundles_.push_back(0);

@@ -72,7 +72,7 @@ TEST_CASE("a tag runs as itself, the active tag as the set that is active", "[te
   }
 }
 
-TEST_CASE("the maker of the processor is the one that Linux names", "[tensor][isa]") {
+TEST_CASE("the maker of the processor is the one that Linux names", "[tensor][isa][of_host]") {
   std::ifstream file("/proc/cpuinfo");
   const std::string text((std::istreambuf_iterator<char>(file)), {});
 #if defined(TULLE_X86)
