@@ -15,6 +15,7 @@
 #include <tulle/kernel/linear_kernel.hpp>
 #include <tulle/kernel/row_share.hpp>
 #include <tulle/kernel/panel_work.hpp>
+#include <tulle/kernel/prefetch.hpp>
 #include <tulle/kernel/well_loop.hpp>
 #include <tulle/kernel/well_panels.hpp>
 #include <tulle/kernel/well_ready.hpp>
@@ -72,9 +73,10 @@ class WellWeights {
           if (input.many()) return loop.run_many();
         }
         const std::size_t end = round_up(range.end, panel_rows) / panel_rows;
-        // Two panels in turns want more registers than AVX2 has; only where a bundle is more than one step that pays.
+        // Two panels in turns: two memory streams, which processors of Intel read faster than one, and AMD's slower. They
+        // want more registers than AVX2 has: only where a bundle is more than one step that pays.
         if constexpr (Tag::value == InstructionSet::avx512 || (std::is_base_of_v<isa::Avx2, Tag> && Layout::steps > 1)) {
-          if (input.inputs() == 1) return run_far_apart(loop, range.begin / panel_rows, end);
+          if (input.inputs() == 1 && detail::foresees_pages_only) return run_far_apart(loop, range.begin / panel_rows, end);
         }
         // A few inputs stay in the first cache while a block of panels, which stays in the second, passes by.
         constexpr std::size_t block_panels = 16;
@@ -119,7 +121,7 @@ class WellWeights {
       return (void)loop, std::nullopt;
   }
 
-  /// One input: two memory streams are read faster than one.
+  /// One input.
   template <class Loop>
   static void run_far_apart(const Loop& loop, std::size_t begin, std::size_t end) noexcept {
     const std::size_t half = (end - begin) / 2;

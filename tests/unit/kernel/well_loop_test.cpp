@@ -2,7 +2,9 @@
 #include <tulle/kernel/well_loop.hpp>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
+#include <numeric>
 #include <vector>
 
 #include <catch2/catch_all.hpp>
@@ -17,39 +19,81 @@ using namespace tulle::detail;
 
 namespace {
 
-/// One panel of one span, encoded by hand, times an input of ones: a row's sum.
+/// Panels of one span with their zeros of 100, encoded by hand, and two inputs of ones.
 template <class Isa, class Form>
-void check_sums(std::size_t columns, std::size_t zeros_of_100) {
-  testing::Numbers numbers(static_cast<std::uint32_t>(columns));
-  std::vector<std::int8_t> codes(panel_rows * columns);
-  for (std::int8_t& code : codes) {
-    if (numbers.below(100) < zeros_of_100) continue;
-    code = static_cast<std::int8_t>(Form::nibbles ? static_cast<int>(numbers.below(15)) - 7
-                                                  : static_cast<int>(numbers.below(256)) - 128);
+struct EncodedPanels {
+  EncodedPanels(std::size_t columns, const std::vector<std::size_t>& zeros_of_100) : columns_(columns), input_(2, columns) {
+    testing::Numbers numbers(static_cast<std::uint32_t>(columns));
+    for (const std::size_t zeros : zeros_of_100) add(zeros, numbers);
+    bytes_ = AlignedBuffer<std::uint8_t>(encoded_.size());
+    std::copy(encoded_.begin(), encoded_.end(), bytes_.data());
+    scales_.assign(rows(), 8127.0f);
+    y_.resize(2 * rows());
+    const std::vector<float> x(2 * columns, 1.0f);
+    input_.start<Isa>(2, columns);
+    input_.quantize<Isa>({x.data(), 2, columns}, {0, 2});
   }
-  const WellPanel panel = WellEncoder().encode<Form>(codes.data(), columns, columns);
-  AlignedBuffer<std::uint8_t> bytes(panel.bytes.size());
-  std::copy(panel.bytes.begin(), panel.bytes.end(), bytes.data());
-  const std::size_t bundles[] = {0, panel.bytes.size() / Form::bundle_bytes};
-  std::vector<std::int32_t> sums(panel_rows);
-  for (std::size_t row = 0; row < panel_rows; ++row) {
-    for (std::size_t column = 0; column < columns; ++column) {
-      sums[row] += (Form::nibbles ? 16 : 1) * codes[row * columns + column];
+
+  std::size_t rows() const noexcept { return (bundles_.size() - 1) * panel_rows; }
+  WellLoop<Form, Isa> loop() noexcept {
+    return {bytes_.data(),   advances_.data(), bundles_.data(), columns_, 1, sums_.data(), scales_.data(), input_,
+            {y_.data(), 2, rows()}, {0, rows()}};
+  }
+  std::int32_t sum(std::size_t row) const noexcept { return sums_[row]; }
+  float y(std::size_t input, std::size_t row) const noexcept { return y_[input * rows() + row]; }
+
+ private:
+  void add(std::size_t zeros_of_100, testing::Numbers& numbers) {
+    std::vector<std::int8_t> codes(panel_rows * columns_);
+    for (std::int8_t& code : codes) {
+      if (numbers.below(100) < zeros_of_100) continue;
+      code = static_cast<std::int8_t>(Form::nibbles ? static_cast<int>(numbers.below(15)) - 7
+                                                    : static_cast<int>(numbers.below(256)) - 128);
+    }
+    const WellPanel panel = WellEncoder().encode<Form>(codes.data(), columns_, columns_);
+    encoded_.insert(encoded_.end(), panel.bytes.begin(), panel.bytes.end());
+    advances_.insert(advances_.end(), panel.advances.begin(), panel.advances.end());
+    bundles_.push_back(encoded_.size() / Form::bundle_bytes);
+    for (std::size_t row = 0; row < panel_rows; ++row) {
+      const auto first = codes.begin() + static_cast<std::ptrdiff_t>(row * columns_);
+      sums_.push_back((Form::nibbles ? 16 : 1) * std::accumulate(first, first + static_cast<std::ptrdiff_t>(columns_), 0));
     }
   }
-  const std::vector<float> scales(panel_rows, 8127.0f), x(2 * columns, 1.0f);
-  WideInput input(2, columns);
-  input.start<Isa>(2, columns);
-  input.quantize<Isa>({x.data(), 2, columns}, {0, 2});
-  std::vector<float> y(2 * panel_rows);
-  const WellLoop<Form, Isa> loop{bytes.data(), panel.advances.data(), bundles,
-                                 columns,      1,                     sums.data(),
-                                 scales.data(), input,                {y.data(), 2, panel_rows}, {0, panel_rows}};
-  loop.template run<2>({0}, 0);
+
+  std::size_t columns_;
+  WideInput input_;
+  std::vector<std::uint8_t> encoded_, advances_;
+  AlignedBuffer<std::uint8_t> bytes_;
+  std::vector<std::size_t> bundles_{0};
+  std::vector<std::int32_t> sums_;
+  std::vector<float> scales_, y_;
+};
+
+/// One panel times an input of ones: a row's sum.
+template <class Isa, class Form>
+void check_sums(std::size_t columns, std::size_t zeros_of_100) {
+  EncodedPanels<Isa, Form> panels(columns, {zeros_of_100});
+  panels.loop().template run<2>({0}, 0);
   for (std::size_t row = 0; row < panel_rows; ++row) {
-    const auto exact = static_cast<double>(sums[row]) * 8127;
-    REQUIRE(y[row] == Catch::Approx(exact).epsilon(1e-6).margin(1e-3));
-    REQUIRE(y[panel_rows + row] == y[row]);
+    const auto exact = static_cast<double>(panels.sum(row)) * 8127;
+    REQUIRE(panels.y(0, row) == Catch::Approx(exact).epsilon(1e-6).margin(1e-3));
+    REQUIRE(panels.y(1, row) == panels.y(0, row));
+  }
+}
+
+/// Two panels, one longer than the other, in turns and each by itself.
+template <class Isa, class Form>
+void check_turns(std::size_t columns) {
+  EncodedPanels<Isa, Form> panels(columns, {30, 80, 50});
+  const auto loop = panels.loop();
+  loop.template run<1>({0, 2}, 0);
+  loop.template run<1>({1, 0}, 1);
+  loop.template run<1>({2}, 1);
+  for (const std::size_t panel : {0, 2}) {
+    for (std::size_t row = panel * panel_rows; row < (panel + 1) * panel_rows; ++row) {
+      REQUIRE(panels.y(0, row) == panels.y(1, row));
+      REQUIRE(panels.y(0, row) == Catch::Approx(static_cast<double>(panels.sum(row)) * 8127).epsilon(1e-6).margin(1e-3));
+    }
   }
 }
 
@@ -65,6 +109,18 @@ TEMPLATE_LIST_TEST_CASE("a panel times ones gives the sums of its rows", "[kerne
     }
   }
 }
+
+#if defined(TULLE_X86)
+TEMPLATE_TEST_CASE("two panels in turns give the bits of each by itself", "[kernel][well_loop]", isa::Avx2, isa::AvxVnni,
+                   isa::Avx512) {
+  testing::require_machine<TestType>();
+  for (const std::size_t columns : {1, 200, 2048}) {
+    check_turns<TestType, WellNarrow>(columns);
+    check_turns<TestType, WellWide>(columns);
+    check_turns<TestType, WellNibbles>(columns);
+  }
+}
+#endif
 
 TEST_CASE("the begins of windows are those of every 16 columns", "[kernel][well_loop]") {
   for (std::size_t i = 0; i < 16; ++i) {

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
+#include <initializer_list>
 #include <vector>
 
 #include <catch2/catch_all.hpp>
@@ -30,7 +32,7 @@ TEST_CASE("a panel of 16 rows holds those of the matrix, and zeros behind the la
 }
 
 TEST_CASE("codes of 4 bits reach 7, and are the nearest of their scale", "[kernel][well_rows]") {
-  for (const std::uint8_t code : {1, 100, 128, 255}) {  // 128 is -128
+  for (const std::uint8_t code : std::initializer_list<std::uint8_t>{1, 100, 128, 255}) {  // 128 is -128
     CAPTURE(int{code});
     const auto matrix = testing::MatrixEncoder(DType::i8, 22, code).encode(3, 40);
     WellRows panel(matrix.rows, true);
