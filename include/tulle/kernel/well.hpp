@@ -39,13 +39,18 @@ class WellWeights {
     return share_by_cost(rows_, worker, workers, [&](std::size_t panel) { return bundles_[panel * spans()]; });
   }
 
-  /// `nibbles`: values of 4 bits, in -7 ... 7. Otherwise 8, with gaps of 2 or of 4 bits, whichever takes less memory.
-  /// Errors: memory.
+  /// `nibbles`: values of 4 bits, in -7 ... 7. Otherwise 8, with gaps of 2 or of 4 bits, whichever takes less memory. Windows
+  /// are those that suit the instruction set; the others read them too. Errors: memory.
+  template <class Isa>
   static WellWeights pack(const WeightRows& source, bool nibbles, ThreadPool* pool = nullptr) {
-    if (nibbles) return pack_as<detail::WellNibbles>(source, Form::nibbles, pool);
+    const std::size_t window = with_instruction_set<Isa>([]<class Tag>(Tag) {
+      return std::is_base_of_v<isa::Avx2, Tag> ? detail::short_window : detail::WellWide::window;
+    });
+    if (nibbles) return pack_as<detail::WellNibbles>(source, Form::nibbles, window, pool);
     constexpr double narrow_share = 0.44;  // from there on 2-bit gaps take less memory, in spite of more filled slots
-    return detail::WellRows::nonzero_share(source) > narrow_share ? pack_as<detail::WellNarrow>(source, Form::narrow, pool)
-                                                : pack_as<detail::WellWide>(source, Form::wide, pool);
+    return detail::WellRows::nonzero_share(source) > narrow_share
+               ? pack_as<detail::WellNarrow>(source, Form::narrow, detail::WellNarrow::window, pool)
+               : pack_as<detail::WellWide>(source, Form::wide, window, pool);
   }
 
   void unpack_row(std::size_t row, float* out) const noexcept {
@@ -67,8 +72,8 @@ class WellWeights {
     if (range.begin >= range.end) return;  // a worker without a share; its range may begin inside a panel
     with_instruction_set<Isa>([&]<class Tag>(Tag) {
       with_form([&]<class Layout>(Layout) {
-        const detail::WellLoop<Layout, Tag> loop{bytes_.data(), advances_.data(), bundles_.data(), columns_, spans(),
-                                                 sums_.data(),  scales_.data(),   input,           y,        range};
+        const detail::WellLoop<Layout, Tag> loop{bytes_.data(), advances_.data(), bundles_.data(), window_, columns_, spans(),
+                                                 sums_.data(),  scales_.data(),   input,           y,       range};
         if constexpr (std::is_base_of_v<isa::Avx2, Tag>) {
           if (input.many()) return loop.run_many();
         }
@@ -149,7 +154,7 @@ class WellWeights {
   }
 
   template <class Layout>
-  static WellWeights pack_as(const WeightRows& source, Form form, ThreadPool* pool) {
+  static WellWeights pack_as(const WeightRows& source, Form form, std::size_t window, ThreadPool* pool) {
     struct Part {  // of a thread
       detail::WellRows rows;
       detail::WellEncoder encoder;
@@ -157,6 +162,7 @@ class WellWeights {
     constexpr int value_steps = Layout::nibbles ? 16 : 1;  // a nibble is read as the high half of a byte
     WellWeights weights;
     weights.form_ = form;
+    weights.window_ = window;
     weights.rows_ = source.rows();
     weights.columns_ = source.columns();
     const std::size_t padded = round_up(source.rows(), panel_rows);
@@ -178,7 +184,7 @@ class WellWeights {
           weights.sums_[piece * panel_rows + row] =
               value_steps * std::accumulate(rows.codes(row) + begin, rows.codes(row) + end, std::int32_t{0});
         }
-        pieces[piece] = encoder.template encode<Layout>(rows.codes(0) + begin, source.columns(), end - begin);
+        pieces[piece] = encoder.template encode<Layout>(rows.codes(0) + begin, source.columns(), end - begin, window);
       }
     });
     weights.bundles_.push_back(0);
@@ -198,6 +204,7 @@ class WellWeights {
 
   std::size_t rows_ = 0, columns_ = 0;
   Form form_ = Form::wide;
+  std::size_t window_ = detail::WellWide::window;  ///< columns of one
   AlignedBuffer<std::uint8_t> bytes_, advances_;
   std::vector<std::size_t> bundles_;  ///< [panels * spans + 1] where each one's bundles begin
   AlignedBuffer<std::int32_t> sums_;  ///< [panels * spans][16] of a row's values
@@ -212,7 +219,7 @@ struct WellKernel {
   using Input = WideInput;
 
   static Weights pack(const WeightRows& source, const PackOptions& options = {}) {
-    return Weights::pack(source, Nibbles, options.pool);
+    return Weights::pack<Isa>(source, Nibbles, options.pool);
   }
   static void start(const Weights& weights, std::size_t inputs, Input& input) noexcept {
     input.start<Isa>(inputs, weights.columns());

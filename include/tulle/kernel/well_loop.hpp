@@ -24,7 +24,7 @@ struct WellLoop {
   const std::uint8_t* bytes;
   const std::uint8_t* advances;
   const std::size_t* bundles;  ///< [panels * spans + 1] where each begins
-  std::size_t columns, spans;
+  std::size_t window, columns, spans;
   const std::int32_t* sums;    ///< [panels * spans][16] of a row's values
   const float* scales;         ///< [rows padded]
   const WideInput& input;
@@ -130,7 +130,8 @@ struct WellLoop {
   template <std::size_t Inputs, std::size_t Panels>
   void compute(isa::Avx2, const WellPiece (&pieces)[Panels], const std::uint8_t* x, WellDots<Inputs> (&high)[Panels],
                WellDots<Inputs> (&low)[Panels]) const noexcept {
-    compute_well_avx2<Form, Isa>(pieces, x, input.stride(), high, low);
+    if (window <= short_window) return compute_well_avx2<Form, short_window, Isa>(pieces, x, input.stride(), high, low);
+    compute_well_avx2<Form, Form::window, Isa>(pieces, x, input.stride(), high, low);
   }
   template <std::size_t Inputs, std::size_t Panels>
   void compute(isa::Avx512, const WellPiece (&pieces)[Panels], const std::uint8_t* x, WellDots<Inputs> (&high)[Panels],

@@ -17,9 +17,9 @@ namespace tulle::detail {
 /// Where 32 slots find their activations in a window: for each of its blocks of 16 columns an order for a byte shuffle, with
 /// bit 7, which makes it a zero, for the slots whose columns lie in another block. (vpblendvb would need one order for all, but
 /// is three operations on most processors of Intel.)
-template <class Form>
+template <std::size_t Window>
 struct WellOrder256 {
-  static constexpr std::size_t blocks = Form::window / window_step;
+  static constexpr std::size_t block_columns = 16, blocks = Window / block_columns;
   __m256i order[blocks];
 
   /// `columns`: the low bytes of those of the slots.
@@ -31,7 +31,7 @@ struct WellOrder256 {
     for (std::size_t block = 0; block < blocks; ++block) {
       // Columns before the block are negative. Those behind it have bit 7 when 0x70 is added, as taking off 9 * 16 does; where
       // both are to keep it, the sum saturates.
-      const auto* begin = begins[block == 0 ? WindowBegins::beyond : block];
+      const auto* begin = begins[block == 0 ? WindowBegins::beyond : block * block_columns / window_step];
       const __m256i place = _mm256_sub_epi8(columns, _mm256_load_si256(reinterpret_cast<const __m256i*>(begin)));
       found.order[block] = block == 0 || block + 1 == blocks ? place : _mm256_adds_epu8(place, up);
     }
@@ -43,7 +43,7 @@ struct WellOrder256 {
     __m256i picked = _mm256_setzero_si256();
 #pragma GCC unroll 4
     for (std::size_t block = 0; block < blocks; ++block) {
-      const auto* from = reinterpret_cast<const __m128i*>(x + block * window_step);
+      const auto* from = reinterpret_cast<const __m128i*>(x + block * block_columns);
       picked = _mm256_or_si256(picked, _mm256_shuffle_epi8(_mm256_broadcastsi128_si256(_mm_loadu_si128(from)), order[block]));
     }
     return picked;
@@ -51,7 +51,7 @@ struct WellOrder256 {
 };
 
 /// A walk over the bundles of a piece, for 8 rows (or twice as many) and some inputs.
-template <class Form, class Isa, std::size_t Halves, std::size_t Lanes>
+template <class Form, std::size_t Window, class Isa, std::size_t Halves, std::size_t Lanes>
 struct WellWalk256 {
   __m256i position[Halves], high[Halves][Lanes], low[Halves][Lanes];
   const std::uint8_t *bundle, *advance;
@@ -92,7 +92,7 @@ struct WellWalk256 {
         const __m256i run = _mm256_mullo_epi32(gaps, running);
         const __m256i columns = _mm256_add_epi8(run, position[h]);
         position[h] = _mm256_shuffle_epi8(columns, last);
-        const auto order = WellOrder256<Form>::of(window, columns);
+        const auto order = WellOrder256<Window>::of(window, columns);
 #pragma GCC unroll 4
         for (std::size_t lane = 0; lane < Lanes; ++lane) {
           const std::uint8_t* upper = in_window + 2 * lane * stride;
@@ -107,7 +107,7 @@ struct WellWalk256 {
 
 /// 8 rows and at most 4 inputs at a time, or all 16 rows of one input. Panels that lie far apart are taken in turns, bundle by
 /// bundle: each is a memory stream of its own.
-template <class Form, class Isa, std::size_t Panels, std::size_t Inputs>
+template <class Form, std::size_t Window, class Isa, std::size_t Panels, std::size_t Inputs>
 TULLE_TARGET_AVX2 void compute_well_avx2(const WellPiece (&pieces)[Panels], const std::uint8_t* x, std::size_t stride,
                                          WellDots<Inputs> (&high)[Panels], WellDots<Inputs> (&low)[Panels]) noexcept {
   constexpr std::size_t halves = Inputs == 1 ? 2 : 1, lanes = Inputs < 4 ? Inputs : 4;
@@ -118,7 +118,7 @@ TULLE_TARGET_AVX2 void compute_well_avx2(const WellPiece (&pieces)[Panels], cons
   for (std::size_t half0 = 0; half0 < 2; half0 += halves) {
     for (std::size_t lane0 = 0; lane0 < Inputs; lane0 += lanes) {
       const std::uint8_t* x_of_lanes = x + 2 * lane0 * stride;
-      WellWalk256<Form, Isa, halves, lanes> walks[Panels];
+      WellWalk256<Form, Window, Isa, halves, lanes> walks[Panels];
       std::size_t common = pieces[0].bundles;
 #pragma GCC unroll 2
       for (std::size_t p = 0; p < Panels; ++p) {

@@ -15,13 +15,16 @@
 namespace tulle::detail {
 
 /// A panel of 16 rows is a sequence of steps. A step is 64 slots, 4 of each row, and all its columns lie in one window that
-/// begins at a multiple of 16: so the activations it needs are one or a few registers, and a slot finds its own by a byte
+/// begins at a multiple of 8: so the activations it needs are one or a few registers, and a slot finds its own by a byte
 /// shuffle. A slot is a value and the gap from the column of the row's slot before. A row whose next nonzero lies beyond
 /// the window, or further away than a gap can say, fills its slots with zeros (gap 0, or the largest gap).
-/// Windows move on by a number of 16 columns that is stored for each step.
+/// Windows move on by a number of 8 columns that is stored for each step.
 ///
 /// Bytes [bundle]: 64 gap codes [16 rows][4], those of step s in the bits from s * gap_bits on, then for each of its steps
 /// 64 values [16 rows][4]. With 4-bit values a slot is one byte, value above and gap below, and a bundle one such step.
+///
+/// `Window`: the columns of the longest. Shorter ones want more slots, and on AVX2 fewer instructions: it has a shuffle for every
+/// 16 columns, AVX-512 one for all 64.
 template <unsigned GapBits, std::size_t Window, bool Nibbles>
 struct WellForm {
   static constexpr unsigned gap_bits = GapBits;
@@ -36,14 +39,15 @@ using WellNarrow = WellForm<2, 32, false>;  ///< for about half of the weights: 
 using WellWide = WellForm<4, 64, false>;    ///< for few weights
 using WellNibbles = WellForm<4, 64, true>;  ///< values of 4 bits
 
-inline constexpr std::size_t window_step = 16;
+inline constexpr std::size_t window_step = 8;
+inline constexpr std::size_t short_window = 32;
 /// Columns that are encoded together: the sum of their products with 14-bit activations fits an int32.
 inline constexpr std::size_t span_columns = 2048;
 inline constexpr std::size_t row_slots = 4;
 
-/// Row i is the low byte of 16 i columns, 64 times: what is taken off a column to find it in a window, or in one of its blocks.
+/// Row i is the low byte of 8 i columns, 64 times: what is taken off a column to find it in a window, or in one of its blocks.
 struct WindowBegins {
-  static constexpr std::size_t beyond = 9;  ///< the furthest row behind a window's own that loops take off
+  static constexpr std::size_t beyond = 144 / window_step;  ///< the furthest row behind a window's own that loops take off
   alignas(64) std::uint8_t bytes[256 / window_step + beyond + 1][64];
 
   constexpr WindowBegins() : bytes() {
@@ -51,7 +55,7 @@ struct WindowBegins {
       for (std::uint8_t& byte : bytes[i]) byte = static_cast<std::uint8_t>(i * window_step);
     }
   }
-  /// The row of a window that begins at 16 times its number; those of its blocks follow.
+  /// The row of a window that begins at 8 times its number; those of its blocks follow.
   const std::uint8_t (*from(std::size_t window) const noexcept)[64] { return bytes + window % (256 / window_step); }
 };
 inline constexpr WindowBegins window_begins{};
@@ -59,7 +63,7 @@ inline constexpr WindowBegins window_begins{};
 /// What `WellEncoder` makes of a panel, or of a span of its columns.
 struct WellPanel {
   std::vector<std::uint8_t> bytes;     ///< whole bundles
-  std::vector<std::uint8_t> advances;  ///< of the window before each step, in 16 columns
+  std::vector<std::uint8_t> advances;  ///< of the window before each step, in 8 columns
 };
 
 /// A span of a panel, as loops read it.
@@ -82,9 +86,10 @@ using WellDots = std::int32_t[Inputs][panel_rows];
 /// Encodes one panel after the other in the same memory. Not thread-safe: one for each thread.
 class WellEncoder {
  public:
-  /// `columns` codes of 16 rows that lie `stride` apart; at most 65534. With nibbles, codes lie in -8 ... 7.
+  /// `columns` codes of 16 rows that lie `stride` apart; at most 65534. With nibbles, codes lie in -8 ... 7. Windows have
+  /// `window` columns.
   template <class Form>
-  WellPanel encode(const std::int8_t* codes, std::size_t stride, std::size_t columns) {
+  WellPanel encode(const std::int8_t* codes, std::size_t stride, std::size_t columns, std::size_t window) {
     list_nonzeros(codes, stride, columns);
     std::array<Row, panel_rows> rows;
     for (std::size_t row = 0; row < panel_rows; ++row) {
@@ -92,18 +97,18 @@ class WellEncoder {
     }
     bytes_.clear();
     advances_.clear();
-    std::size_t window = 0;
+    std::size_t begin = 0;  // of the window
     for (std::size_t step = 0;; ++step) {
       std::size_t least = columns;
       for (const Row& row : rows) least = std::min<std::size_t>(least, *row.next);
       if (least == columns && step % Form::steps == 0) break;  // what is left of a bundle stays filled with zeros
       if (step % Form::steps == 0) bytes_.resize(bytes_.size() + Form::bundle_bytes);
-      const std::size_t advance = least == columns ? 0 : std::min<std::size_t>((least - window) / window_step, 255);
+      const std::size_t advance = least == columns ? 0 : std::min<std::size_t>((least - begin) / window_step, 255);
       advances_.push_back(static_cast<std::uint8_t>(advance));
-      window += advance * window_step;
+      begin += advance * window_step;
       std::uint8_t* slots = &bytes_[bytes_.size() - Form::bundle_bytes];
       for (Row& row : rows) {
-        fill<Form>(row, slots, step % Form::steps, window + Form::window, columns);
+        fill<Form>(row, slots, step % Form::steps, begin + window, columns);
         slots += row_slots;
       }
     }

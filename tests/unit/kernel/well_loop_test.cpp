@@ -22,7 +22,8 @@ namespace {
 /// Panels of one span with their zeros of 100, encoded by hand, and two inputs of ones.
 template <class Isa, class Form>
 struct EncodedPanels {
-  EncodedPanels(std::size_t columns, const std::vector<std::size_t>& zeros_of_100) : columns_(columns), input_(2, columns) {
+  EncodedPanels(std::size_t columns, const std::vector<std::size_t>& zeros_of_100, std::size_t window = Form::window)
+      : window_(window), columns_(columns), input_(2, columns) {
     testing::Numbers numbers(static_cast<std::uint32_t>(columns));
     for (const std::size_t zeros : zeros_of_100) add(zeros, numbers);
     bytes_ = AlignedBuffer<std::uint8_t>(encoded_.size());
@@ -36,7 +37,7 @@ struct EncodedPanels {
 
   std::size_t rows() const noexcept { return (bundles_.size() - 1) * panel_rows; }
   WellLoop<Form, Isa> loop() noexcept {
-    return {bytes_.data(),   advances_.data(), bundles_.data(), columns_, 1, sums_.data(), scales_.data(), input_,
+    return {bytes_.data(), advances_.data(), bundles_.data(), window_, columns_, 1, sums_.data(), scales_.data(), input_,
             {y_.data(), 2, rows()}, {0, rows()}};
   }
   std::int32_t sum(std::size_t row) const noexcept { return sums_[row]; }
@@ -50,7 +51,7 @@ struct EncodedPanels {
       code = static_cast<std::int8_t>(Form::nibbles ? static_cast<int>(numbers.below(15)) - 7
                                                     : static_cast<int>(numbers.below(256)) - 128);
     }
-    const WellPanel panel = WellEncoder().encode<Form>(codes.data(), columns_, columns_);
+    const WellPanel panel = WellEncoder().encode<Form>(codes.data(), columns_, columns_, window_);
     encoded_.insert(encoded_.end(), panel.bytes.begin(), panel.bytes.end());
     advances_.insert(advances_.end(), panel.advances.begin(), panel.advances.end());
     bundles_.push_back(encoded_.size() / Form::bundle_bytes);
@@ -60,7 +61,7 @@ struct EncodedPanels {
     }
   }
 
-  std::size_t columns_;
+  std::size_t window_, columns_;
   WideInput input_;
   std::vector<std::uint8_t> encoded_, advances_;
   AlignedBuffer<std::uint8_t> bytes_;
@@ -72,12 +73,14 @@ struct EncodedPanels {
 /// One panel times an input of ones: a row's sum.
 template <class Isa, class Form>
 void check_sums(std::size_t columns, std::size_t zeros_of_100) {
-  EncodedPanels<Isa, Form> panels(columns, {zeros_of_100});
-  panels.loop().template run<2>({0}, 0);
-  for (std::size_t row = 0; row < panel_rows; ++row) {
-    const auto exact = static_cast<double>(panels.sum(row)) * 8127;
-    REQUIRE(panels.y(0, row) == Catch::Approx(exact).epsilon(1e-6).margin(1e-3));
-    REQUIRE(panels.y(1, row) == panels.y(0, row));
+  for (const std::size_t window : {short_window, Form::window}) {
+    EncodedPanels<Isa, Form> panels(columns, {zeros_of_100}, window);
+    panels.loop().template run<2>({0}, 0);
+    for (std::size_t row = 0; row < panel_rows; ++row) {
+      const auto exact = static_cast<double>(panels.sum(row)) * 8127;
+      REQUIRE(panels.y(0, row) == Catch::Approx(exact).epsilon(1e-6).margin(1e-3));
+      REQUIRE(panels.y(1, row) == panels.y(0, row));
+    }
   }
 }
 
@@ -122,8 +125,8 @@ TEMPLATE_TEST_CASE("two panels in turns give the bits of each by itself", "[kern
 }
 #endif
 
-TEST_CASE("the begins of windows are those of every 16 columns", "[kernel][well_loop]") {
-  for (std::size_t i = 0; i < 16; ++i) {
-    for (const std::uint8_t byte : window_begins.bytes[i]) REQUIRE(byte == 16 * i);
+TEST_CASE("the begins of windows are those of every 8 columns", "[kernel][well_loop]") {
+  for (std::size_t i = 0; i < 32; ++i) {
+    for (const std::uint8_t byte : window_begins.bytes[i]) REQUIRE(byte == 8 * i);
   }
 }

@@ -34,7 +34,7 @@ void check_dots(std::size_t columns, std::size_t zeros_of_100, bool extreme) {
   for (std::size_t i = 0; i < x.size(); ++i) {
     x[i] = static_cast<std::int16_t>(extreme ? -8127 : static_cast<int>(numbers.below(16255)) - 8127);
   }
-  const WellPanel panel = WellEncoder().encode<Form>(codes.data(), columns, columns);
+  const WellPanel panel = WellEncoder().encode<Form>(codes.data(), columns, columns, Form::window);
   const std::size_t bundles = panel.bytes.size() / Form::bundle_bytes;
   const auto pairs = std::make_unique<WellPairs>();
   const std::size_t at_once = WellPairs::rows_at_once(bundles * Form::steps);

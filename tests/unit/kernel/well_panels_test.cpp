@@ -16,7 +16,7 @@ namespace {
 
 /// What the slots of a panel say: codes [16][columns]. Fails where a column is named twice, or lies outside its window.
 template <class Form>
-std::vector<std::int8_t> decoded(const WellPanel& panel, std::size_t columns) {
+std::vector<std::int8_t> decoded(const WellPanel& panel, std::size_t columns, std::size_t window_columns = Form::window) {
   std::vector<std::int8_t> codes(panel_rows * columns);
   std::vector<std::size_t> window(panel.advances.size());
   for (std::size_t step = 0, begin = 0; step < window.size(); ++step) {
@@ -37,7 +37,7 @@ std::vector<std::int8_t> decoded(const WellPanel& panel, std::size_t columns) {
                                         : static_cast<std::int8_t>(bytes[64 * (1 + step) + slot]);
         if (value == 0) continue;
         const std::size_t begin = window[bundle * Form::steps + step];
-        REQUIRE((column >= begin && column < begin + Form::window && column < columns));
+        REQUIRE((column >= begin && column < begin + window_columns && column < columns));
         std::int8_t& code = codes[slot / row_slots * columns + column];
         REQUIRE(code == 0);
         code = static_cast<std::int8_t>(value);
@@ -61,15 +61,17 @@ TEMPLATE_TEST_CASE("a panel reads back, each slot inside its window", "[kernel][
                                                           : static_cast<int>(numbers.below(256)) - 128);
       }
       CAPTURE(columns, zeros_of_100);
-      const WellPanel panel = WellEncoder().encode<TestType>(codes.data(), columns, columns);
-      REQUIRE(decoded<TestType>(panel, columns) == codes);
-      std::vector<std::int8_t> visited(codes.size());
-      for_each_well_value<TestType>(panel.bytes.data(), panel.bytes.size() / TestType::bundle_bytes,
-                                    [&](std::size_t row, std::size_t column, std::int8_t value) {
-                                      visited[row * columns + column] =
-                                          static_cast<std::int8_t>(TestType::nibbles ? value / 16 : value);
-                                    });
-      REQUIRE(visited == codes);
+      for (const std::size_t window : {short_window, TestType::window}) {
+        const WellPanel panel = WellEncoder().encode<TestType>(codes.data(), columns, columns, window);
+        REQUIRE(decoded<TestType>(panel, columns, window) == codes);
+        std::vector<std::int8_t> visited(codes.size());
+        for_each_well_value<TestType>(panel.bytes.data(), panel.bytes.size() / TestType::bundle_bytes,
+                                      [&](std::size_t row, std::size_t column, std::int8_t value) {
+                                        visited[row * columns + column] =
+                                            static_cast<std::int8_t>(TestType::nibbles ? value / 16 : value);
+                                      });
+        REQUIRE(visited == codes);
+      }
     }
   }
 }
@@ -79,12 +81,12 @@ TEST_CASE("a row with one far nonzero among empty ones is reached", "[kernel][we
   std::vector<std::int8_t> codes(panel_rows * columns);
   codes[5 * columns + 2047] = -128;
   codes[9 * columns] = 127;
-  CHECK(decoded<WellNarrow>(WellEncoder().encode<WellNarrow>(codes.data(), columns, columns), columns) == codes);
-  CHECK(decoded<WellWide>(WellEncoder().encode<WellWide>(codes.data(), columns, columns), columns) == codes);
+  CHECK(decoded<WellNarrow>(WellEncoder().encode<WellNarrow>(codes.data(), columns, columns, 32), columns) == codes);
+  CHECK(decoded<WellWide>(WellEncoder().encode<WellWide>(codes.data(), columns, columns, 64), columns) == codes);
 }
 
 TEST_CASE("codes that lie in longer rows are encoded as a span", "[kernel][well_panels]") {
   constexpr std::size_t stride = 100, columns = 40;
   std::vector<std::int8_t> codes(panel_rows * stride, 3), span(panel_rows * columns, 3);
-  CHECK(decoded<WellWide>(WellEncoder().encode<WellWide>(&codes[60], stride, columns), columns) == span);
+  CHECK(decoded<WellWide>(WellEncoder().encode<WellWide>(&codes[60], stride, columns, 64), columns) == span);
 }

@@ -57,7 +57,7 @@ TEST_CASE("a block of panels is ready as far as it fits", "[kernel][well_ready]"
   const std::vector<std::uint8_t> advances(bundles.back() * detail::WellWide::steps);
   const WideInput input(16, 64);
   const detail::WellLoop<detail::WellWide, isa::Avx512> loop{
-      bytes.data(), advances.data(), bundles.data(), 64, 1, nullptr, nullptr, input, {}, {0, panels * panel_rows}};
+      bytes.data(), advances.data(), bundles.data(), 64, 64, 1, nullptr, nullptr, input, {}, {0, panels * panel_rows}};
   detail::ReadyWell<detail::WellWide> ready(loop);
   ready.make(2, panels);
   CHECK(!ready.holds(1));

@@ -12,10 +12,11 @@ using namespace tulle;
 
 namespace {
 
+template <class Isa = isa::Avx512>
 double bytes_a_weight(testing::Zeros zeros, bool nibbles = false) {
   constexpr std::size_t rows = 160, columns = 1024;
   const auto matrix = testing::pruned(testing::random_matrix(DType::i8, rows, columns, 11), zeros, 4);
-  return static_cast<double>(WellWeights::pack(matrix.rows, nibbles).size_bytes()) / (rows * columns);
+  return static_cast<double>(WellWeights::pack<Isa>(matrix.rows, nibbles).size_bytes()) / (rows * columns);
 }
 
 }  // namespace
@@ -26,11 +27,17 @@ TEST_CASE("bytes a weight at 50, 70, 80 and 90 % zeros", "[kernel][well]") {
   CHECK(bytes_a_weight({20, 100, 100}) < 0.39);
   CHECK(bytes_a_weight({10, 100, 100}) < 0.25);
   CHECK(bytes_a_weight({20, 100, 100}, true) < 0.26);
+  // With the shorter windows of AVX2.
+  CHECK(bytes_a_weight<isa::Avx2>({50, 100, 100}) < 0.80);
+  CHECK(bytes_a_weight<isa::Avx2>({30, 100, 100}) < 0.58);
+  CHECK(bytes_a_weight<isa::Avx2>({20, 100, 100}) < 0.44);
+  CHECK(bytes_a_weight<isa::Avx2>({10, 100, 100}) < 0.31);
+  CHECK(bytes_a_weight<isa::Avx2>({20, 100, 100}, true) < 0.29);
 }
 
 TEST_CASE("rows of int8 keep their values", "[kernel][well]") {
   const auto matrix = testing::pruned(testing::random_matrix(DType::i8, 35, 2500, 12), {1, 3}, 5);
-  const WellWeights weights = WellWeights::pack(matrix.rows, false);
+  const WellWeights weights = WellWeights::pack<isa::Active>(matrix.rows, false);
   std::vector<float> expected(2500), unpacked(2500);
   for (std::size_t row = 0; row < 35; ++row) {
     matrix.rows.decode(row, expected.data());
@@ -41,7 +48,7 @@ TEST_CASE("rows of int8 keep their values", "[kernel][well]") {
 
 TEST_CASE("values of 4 bits are the nearest seventh of a row's largest", "[kernel][well]") {
   const auto matrix = testing::pruned(testing::random_matrix(DType::i8, 20, 300, 13), {1, 3}, 6);
-  const WellWeights weights = WellWeights::pack(matrix.rows, true);
+  const WellWeights weights = WellWeights::pack<isa::Active>(matrix.rows, true);
   std::vector<float> exact(300), unpacked(300);
   for (std::size_t row = 0; row < 20; ++row) {
     matrix.rows.decode(row, exact.data());
@@ -56,7 +63,7 @@ TEST_CASE("values of 4 bits are the nearest seventh of a row's largest", "[kerne
 
 TEST_CASE("rows of blocks with scales of their own get one scale each", "[kernel][well]") {
   const auto matrix = testing::pruned(testing::random_matrix(DType::q8_0, 17, 64, 14), {1, 3}, 7);
-  const WellWeights weights = WellWeights::pack(matrix.rows, false);
+  const WellWeights weights = WellWeights::pack<isa::Active>(matrix.rows, false);
   std::vector<float> exact(64), unpacked(64);
   for (std::size_t row = 0; row < 17; ++row) {
     matrix.rows.decode(row, exact.data());
