@@ -35,7 +35,7 @@ for (const variant of ['relaxed', 'simd128']) {
   }
 }
 
-const chosen = engines.filter(({ name }, index) => index === 0 || name.includes(values.only));
+let chosen = engines.filter(({ name }, index) => index === 0 || name.includes(values.only));
 
 const server = await serve(
   {
@@ -55,9 +55,15 @@ for (let round = 0; round < rounds; ++round) {
     await page.goto(server.url + '/index.html');
     await page.waitForFunction(() => globalThis.ready);
     const options = { url: `${server.url}/models/${model}`, threads, variant, assembly, tokens };
-    found.get(name).push(await page.evaluate(([run, options]) => globalThis[run](options), [run, options]));
+    try {
+      found.get(name).push(await page.evaluate(([run, options]) => globalThis[run](options), [run, options]));
+      console.error(`round ${round + 1} of ${rounds}: ${name}`);
+    } catch (error) {
+      if (!error.message.includes('relaxed WebAssembly SIMD is missing')) throw error;
+      console.error(`not on this processor: ${name}`);
+      chosen = chosen.filter((engine) => engine.name !== name);
+    }
     await page.close();
-    console.error(`round ${round + 1} of ${rounds}: ${name}`);
   }
 }
 await browser.close();
