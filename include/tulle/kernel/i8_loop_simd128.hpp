@@ -115,7 +115,7 @@ struct I8Loop128 {
             }
             typename Layout::Cursor cursor = w[p];
             for (std::size_t column = 0; column < span; column += block_columns, cursor.next()) {
-              TULLE_UNROLL
+              TULLE_UNROLL_STEPS
               for (std::size_t s = 0; s < Layout::steps; ++s) {
                 // The order that holds the fewest operands in registers: V8 keeps it.
                 constexpr std::size_t at_once = Lanes == 1 ? 1 : quarters;
