@@ -21,18 +21,23 @@ template <std::size_t Bytes, bool Foreseen = true>
 __attribute__((always_inline)) inline void prefetch_stream([[maybe_unused]] const void* at) noexcept {
 #if defined(TULLE_X86)
   constexpr std::size_t line = 64, page = 4096, first_lines = 4 * line;
-  const auto* bytes = static_cast<const std::uint8_t*>(at);
+  const auto address = reinterpret_cast<std::uintptr_t>(at);  // a number, as what is asked for may lie beyond every array
   if (foresees_pages_only) {
-    const std::size_t in_page = reinterpret_cast<std::uintptr_t>(at) % page;
-    if (in_page < Bytes) {
+    if (address % page < Bytes) {
 #pragma GCC unroll 4
-      for (std::size_t i = 0; i < first_lines; i += line) __builtin_prefetch(bytes - in_page + page + i, 0, 2);
+      for (std::size_t i = 0; i < first_lines; i += line) {
+        __builtin_prefetch(reinterpret_cast<const void*>(address - address % page + page + i), 0, 2);
+      }
     }
 #pragma GCC unroll 8
-    for (std::size_t i = 0; i < Bytes; i += line) __builtin_prefetch(bytes + page / 2 + i);
+    for (std::size_t i = 0; i < Bytes; i += line) {
+      __builtin_prefetch(reinterpret_cast<const void*>(address + page / 2 + i));
+    }
   } else if (!Foreseen) {
 #pragma GCC unroll 8
-    for (std::size_t i = 0; i < Bytes; i += line) __builtin_prefetch(bytes + page + i);
+    for (std::size_t i = 0; i < Bytes; i += line) {
+      __builtin_prefetch(reinterpret_cast<const void*>(address + page + i));
+    }
   }
 #endif
 }
