@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <type_traits>
 
 #include <tulle/kernel/tiles.hpp>
@@ -144,16 +145,25 @@ struct WellLoop {
     add_parts_avx512(high, low, of_rows, values);
   }
 
-  /// y holds the sums of the spans before.
-  void add_dots(const WellPairs::Dots& dots, std::size_t span, RowRange of, std::size_t first) const noexcept {
-    const std::size_t end = std::min(of.end, rows.end);
-    for (std::size_t i = 0; i < WellPairs::inputs; ++i) {
-      const std::size_t at = first + WellPairs::input_of(i);
-      if (at >= input.inputs()) continue;
-      for (std::size_t row = of.begin; row < end; ++row) {
-        float value = (span > 0 ? y[at][row] : 0.0f) + static_cast<float>(dots[row - of.begin][i]);
-        if (span + 1 == spans) value *= input.scale(at) * scales[row];
-        y[at][row] = value;
+  /// y holds the sums of the spans before. Rows by eights.
+  TULLE_TARGET_AVX2 void add_dots(const WellPairs::Dots& dots, std::size_t span, RowRange of, std::size_t first) const noexcept {
+    const std::size_t end = std::min(first + WellPairs::inputs, input.inputs());
+    for (std::size_t at = first; at < end; ++at) {
+      const __m256 scale = _mm256_set1_ps(input.scale(at));
+      for (std::size_t row = of.begin; row < std::min(of.end, rows.end); row += 8) {
+        const std::size_t real = std::min<std::size_t>(rows.end - row, 8);
+        float* out = y[at] + row;
+        float values[8] = {};
+        if (span > 0) std::memcpy(values, out, real * sizeof(float));
+        const __m256i dot = _mm256_load_si256(reinterpret_cast<const __m256i*>(dots[at - first] + (row - of.begin)));
+        __m256 sum = _mm256_add_ps(_mm256_loadu_ps(values), _mm256_cvtepi32_ps(dot));
+        if (span + 1 == spans) sum = _mm256_mul_ps(sum, _mm256_mul_ps(scale, _mm256_loadu_ps(scales + row)));
+        if (real == 8) {
+          _mm256_storeu_ps(out, sum);
+        } else {
+          _mm256_storeu_ps(values, sum);
+          std::memcpy(out, values, real * sizeof(float));
+        }
       }
     }
   }
