@@ -103,7 +103,7 @@ class WellPairs {
     const __m128i front = _mm_shuffle_epi8(slots, _mm_load_si128(reinterpret_cast<const __m128i*>(front_shuffles.rows[mask])));
     const std::size_t at = row * stride_ + counts_[row];
     _mm_storel_epi64(reinterpret_cast<__m128i*>(values_ + at), front);
-    _mm_storeh_pd(reinterpret_cast<double*>(columns_ + at), _mm_castsi128_pd(front));
+    _mm_storel_epi64(reinterpret_cast<__m128i*>(columns_ + at), _mm_unpackhi_epi64(front, front));
     counts_[row] += static_cast<std::size_t>(std::popcount(mask));
   }
 
