@@ -94,7 +94,7 @@ class WellPairs {
  private:
   static constexpr std::size_t most = panel_rows / 2 * (span_columns + row_slots);
 
-  /// A slot after the last makes pairs of all, and whole rows of slots are written.
+  /// Of a row's list: a zero after the last weight makes pairs of all, and 4 slots are written at once.
   static std::size_t capacity(std::size_t steps) noexcept { return std::min(steps * row_slots, span_columns) + row_slots; }
 
   /// 4 slots of a row: values and places. Those whose bit is not set are written, and overwritten by what comes next.
