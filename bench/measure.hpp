@@ -59,8 +59,8 @@ inline std::vector<Times> interleaved(const std::vector<std::function<void()>>& 
   return times;
 }
 
-/// Reads 512 MiB once, every thread its share as 4 streams that lie far apart, asked for as kernels do. By vectors: the `tulle`
-/// command is compiled for size, where a loop over words would be slower than the memory.
+/// Reads 512 MiB once, every thread its share as kernels do: as one stream or as 4 that lie far apart, asked for ahead. By
+/// vectors: the `tulle` command is compiled for size, where a loop over words would be slower than the memory.
 class BandwidthProbe {
  public:
   explicit BandwidthProbe(tulle::ThreadPool& pool) : pool_(pool), lines_(bytes / sizeof(Line)) {}
@@ -68,25 +68,7 @@ class BandwidthProbe {
   static constexpr std::size_t bytes = std::size_t{512} << 20;
 
   void operator()() noexcept {
-    constexpr std::size_t streams = 4;
-    pool_.run([this](std::size_t worker) noexcept {
-      const tulle::Share share = tulle::share_of(lines_.size(), streams, worker, pool_.size());
-      const std::size_t apart = (share.end - share.begin) / streams;
-      Line sum{};
-      for (std::size_t at = share.begin; at < share.begin + apart; ++at) {
-        for (std::size_t stream = 0; stream < streams; ++stream) {
-          const Line& line = lines_[at + stream * apart];
-          tulle::detail::prefetch_stream<sizeof line>(&line);
-          sum.a += line.a;
-          sum.b += line.b;
-          sum.c += line.c;
-          sum.d += line.d;
-        }
-      }
-      sum.a += sum.b + sum.c + sum.d;
-      // The sum is never this, but the compiler must not know.
-      if (sum.a[0] + sum.a[1] == 1) lines_[0] = sum;
-    });
+    pool_.run([this](std::size_t worker) noexcept { tulle::detail::reads_one_stream ? read<1>(worker) : read<4>(worker); });
   }
 
  private:
@@ -94,6 +76,26 @@ class BandwidthProbe {
   struct Line {
     Words a, b, c, d;
   };
+
+  template <std::size_t Streams>
+  void read(std::size_t worker) noexcept {
+    const tulle::Share share = tulle::share_of(lines_.size(), Streams, worker, pool_.size());
+    const std::size_t apart = (share.end - share.begin) / Streams;
+    Line sum{};
+    for (std::size_t at = share.begin; at < share.begin + apart; ++at) {
+      for (std::size_t stream = 0; stream < Streams; ++stream) {
+        const Line& line = lines_[at + stream * apart];
+        tulle::detail::prefetch_stream<sizeof line>(&line);
+        sum.a += line.a;
+        sum.b += line.b;
+        sum.c += line.c;
+        sum.d += line.d;
+      }
+    }
+    sum.a += sum.b + sum.c + sum.d;
+    // The sum is never this, but the compiler must not know.
+    if (sum.a[0] + sum.a[1] == 1) lines_[0] = sum;
+  }
 
   tulle::ThreadPool& pool_;
   tulle::AlignedBuffer<Line> lines_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// \file Asking for memory ahead of a loop that reads it once (L2).
+/// \file How main memory is read fastest: as how many streams, and asked for how far ahead (L2).
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,10 @@
 
 namespace tulle::detail {
 
-inline const bool foresees_pages_only = made_by_intel();  // asked once, for loops
+// Both are asked once, for loops.
+inline const bool foresees_pages_only = made_by_intel();
+/// Whether a thread reads one stream faster than several: so on Zen 4 (6 to 17 %), unlike Zen 3 and processors of Intel.
+inline const bool reads_one_stream = !made_by_intel() && machine_has(InstructionSet::avx512);
 
 /// For a loop that is about to read the `Bytes` (at most a page) at `at`, and later what follows, which need not exist.
 ///

@@ -9,6 +9,7 @@
 
 #include <tulle/core/types.hpp>
 #include <tulle/kernel/linear_kernel.hpp>
+#include <tulle/kernel/prefetch.hpp>
 
 namespace tulle {
 
@@ -98,16 +99,19 @@ void run_panels(const Loop& loop, std::size_t inputs, std::size_t first, std::si
 }  // namespace detail
 
 /// Runs `loop.template run<Panels, Inputs>(panels, tile)` over the panels of `rows` and all input tiles.
-/// Panels that are taken together (`Loop::far_panels`, 2 or 4, for a single input, else 2) lie far apart: each is a memory
-/// stream of its own, and several streams read main memory 15 to 20 % faster than one. Tiles are the inner loop: a panel comes from main memory
-/// once and from the cache for every further tile. Where panels are missing at the end the last one is taken again, so a
-/// loop that adds to y instead of writing it must leave repeated panels out.
+/// Panels that are taken together lie far apart: each is a memory stream of its own. A single input takes `Loop::far_panels`
+/// (2 or 4), or, where the processor `reads_one_stream`, `Loop::least_panels`: 2 if a step waits for the one before, else 1.
+/// More inputs take 2. Tiles are the inner loop: a panel comes from main memory once and from the cache for every further
+/// tile. Where panels are missing at the end the last one is taken again, so a loop that adds to y instead of writing it must
+/// leave repeated panels out.
 template <class Loop>
 void for_each_tile(const Loop& loop, std::size_t inputs, RowRange rows) noexcept {
   if (rows.begin >= rows.end) return;  // a worker without a share; its range may begin at the end, inside a panel
   const std::size_t first = rows.begin / panel_rows;
   const std::size_t last = (rows.end + panel_rows - 1) / panel_rows;
-  if (inputs == 1) {
+  if (inputs == 1 && detail::reads_one_stream) {
+    detail::run_panels<Loop::least_panels>(loop, inputs, first, last);
+  } else if (inputs == 1) {
     detail::run_panels<Loop::far_panels>(loop, inputs, first, last);
   } else {
     detail::run_panels<2>(loop, inputs, first, last);

@@ -11,9 +11,9 @@ using namespace tulle;
 namespace {
 
 /// Counts how often each (panel, input) is asked for; a width that is not the tile's counts as far too often.
-template <std::size_t FarPanels = 4>
+template <std::size_t PanelsAtOnce = 4>
 struct Counter {
-  static constexpr std::size_t far_panels = FarPanels;
+  static constexpr std::size_t far_panels = PanelsAtOnce, least_panels = PanelsAtOnce;
 
   std::vector<int>& seen;  // [panels][inputs]
   std::size_t inputs;
@@ -46,9 +46,10 @@ TEST_CASE("every panel of the range meets every input, only the last ones more t
     for (const std::size_t rows : {1, 16, 17, 64, 65, 144, 150}) {
       for (std::size_t begin = 0; begin < rows; begin += 48) {
         const std::size_t panels = (rows + panel_rows - 1) / panel_rows;
-        std::vector<int> seen(panels * inputs), seen_by_2(panels * inputs);
+        std::vector<int> seen(panels * inputs), seen_by_2(panels * inputs), seen_by_1(panels * inputs);
         for_each_tile(Counter<4>{seen, inputs}, inputs, {begin, rows});
         for_each_tile(Counter<2>{seen_by_2, inputs}, inputs, {begin, rows});
+        for_each_tile(Counter<1>{seen_by_1, inputs}, inputs, {begin, rows});
         for (std::size_t at = 0; at < seen.size(); ++at) {
           CAPTURE(inputs, rows, begin, at);
           const std::size_t panel = at / inputs;
@@ -57,6 +58,8 @@ TEST_CASE("every panel of the range meets every input, only the last ones more t
           REQUIRE(seen[at] <= most);
           REQUIRE(seen_by_2[at] >= std::min(most, 1));
           REQUIRE(seen_by_2[at] <= std::min(most, 2));
+          REQUIRE(seen_by_1[at] >= std::min(most, 1));
+          REQUIRE(seen_by_1[at] <= std::min(most, inputs == 1 ? 1 : 2));
         }
       }
     }
