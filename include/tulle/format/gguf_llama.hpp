@@ -73,7 +73,9 @@ inline Json gguf_rope_scaling(const GgufFile& file, const Json& head_dim) {
   const EncodedTensor* divisors = find_gguf_tensor(file, "rope_freqs.weight");
   if (divisors == nullptr) {
     if (type == "none" || (type == "linear" && factor == 1.0)) return nullptr;
-    Json scaling{{"rope_type", type}, {"factor", factor}};
+    Json scaling;
+    scaling["rope_type"] = type;
+    scaling["factor"] = factor;
     const Json original = gguf_number(file, "llama.rope.scaling.original_context_length", true);
     if (!original.is_null()) scaling["original_max_position_embeddings"] = original;
     return scaling;
@@ -90,7 +92,10 @@ inline Json gguf_rope_scaling(const GgufFile& file, const Json& head_dim) {
   decode_elements(DType::f32, divisors->bytes.data(), count, values.data());
   Json factors = Json::array();
   for (const float value : values) factors.push_back(static_cast<double>(value) * factor.get<double>());
-  return {{"rope_type", "factors"}, {"factors", std::move(factors)}};
+  Json scaling;
+  scaling["rope_type"] = "factors";
+  scaling["factors"] = std::move(factors);
+  return scaling;
 }
 
 /// End tokens: eos, and the ends of a turn and of a message where the file has them (llama.cpp stops at all of these).
@@ -135,25 +140,27 @@ inline Json llama_config(const GgufFile& file) {
   const EncodedTensor* embedding = detail::find_gguf_tensor(file, "token_embd.weight");
   const bool has_rows = embedding != nullptr && !embedding->shape.empty();
 
-  Json config{{"model_type", "llama"},
-              {"architectures", {"LlamaForCausalLM"}},
-              {"hidden_act", "silu"},
-              {"hidden_size", hidden},
-              {"num_hidden_layers", required_gguf_number(file, "llama.block_count", true)},
-              {"num_attention_heads", heads},
-              {"num_key_value_heads", kv_heads.is_null() ? heads : kv_heads},
-              {"head_dim", head_dim},
-              {"intermediate_size", required_gguf_number(file, "llama.feed_forward_length", true)},
-              {"max_position_embeddings", required_gguf_number(file, "llama.context_length", true)},
-              {"rms_norm_eps", required_gguf_number(file, "llama.attention.layer_norm_rms_epsilon", false)},
-              {"rope_theta", theta.is_null() ? Json(10000.0) : theta},
-              {"rope_scaling", detail::gguf_rope_scaling(file, head_dim)},
-              {"attention_bias", detail::find_gguf_tensor(file, "blk.0.attn_q.bias") != nullptr},
-              {"mlp_bias", detail::find_gguf_tensor(file, "blk.0.ffn_gate.bias") != nullptr},
-              {"tie_word_embeddings", detail::find_gguf_tensor(file, "output.weight") == nullptr},
-              {"vocab_size", has_rows ? Json(embedding->shape.front()) : gguf_number(file, "llama.vocab_size", true)},
-              {"bos_token_id", detail::gguf_token(file, "bos")},
-              {"eos_token_id", detail::gguf_end_tokens(file)}};
+  // Line by line: one list of all makes five times the code, which a WebAssembly module feels.
+  Json config;
+  config["model_type"] = "llama";
+  config["architectures"] = Json::array({"LlamaForCausalLM"});
+  config["hidden_act"] = "silu";
+  config["hidden_size"] = hidden;
+  config["num_hidden_layers"] = required_gguf_number(file, "llama.block_count", true);
+  config["num_attention_heads"] = heads;
+  config["num_key_value_heads"] = kv_heads.is_null() ? heads : kv_heads;
+  config["head_dim"] = head_dim;
+  config["intermediate_size"] = required_gguf_number(file, "llama.feed_forward_length", true);
+  config["max_position_embeddings"] = required_gguf_number(file, "llama.context_length", true);
+  config["rms_norm_eps"] = required_gguf_number(file, "llama.attention.layer_norm_rms_epsilon", false);
+  config["rope_theta"] = theta.is_null() ? Json(10000.0) : theta;
+  config["rope_scaling"] = detail::gguf_rope_scaling(file, head_dim);
+  config["attention_bias"] = detail::find_gguf_tensor(file, "blk.0.attn_q.bias") != nullptr;
+  config["mlp_bias"] = detail::find_gguf_tensor(file, "blk.0.ffn_gate.bias") != nullptr;
+  config["tie_word_embeddings"] = detail::find_gguf_tensor(file, "output.weight") == nullptr;
+  config["vocab_size"] = has_rows ? Json(embedding->shape.front()) : gguf_number(file, "llama.vocab_size", true);
+  config["bos_token_id"] = detail::gguf_token(file, "bos");
+  config["eos_token_id"] = detail::gguf_end_tokens(file);
   if (config["vocab_size"].is_null()) config.erase("vocab_size");
   return config;
 }

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 
 #include <tulle/kernel/expanded_panels.hpp>
 #include <tulle/kernel/i8_loop.hpp>
@@ -19,6 +20,8 @@ namespace tulle {
 template <class Layout>
 class I8Weights {
  public:
+  I8Weights() = default;
+
   std::size_t rows() const noexcept { return panels_.rows(); }
   std::size_t columns() const noexcept { return panels_.columns(); }
   std::size_t size_bytes() const noexcept { return panels_.size_bytes(); }
@@ -39,9 +42,7 @@ class I8Weights {
 
   /// Errors: unsupported when a block does not have the pattern of the layout; memory.
   static I8Weights pack(const WeightRows& source, ThreadPool* pool = nullptr) {
-    I8Weights weights;
-    weights.panels_ = detail::PackedPanels(source, format, pool);
-    return weights;
+    return I8Weights(detail::PackedPanels(source, format, pool));
   }
   void unpack_row(std::size_t row, float* out) const noexcept { panels_.unpack_row(row, format, out); }
 
@@ -77,6 +78,8 @@ class I8Weights {
 
  private:
   static constexpr detail::I8Format format = detail::I8Format::of<Layout>();
+
+  explicit I8Weights(detail::PackedPanels panels) noexcept : panels_(std::move(panels)) {}
 
   detail::PackedPanels panels_;
   bool scale_per_input_ = false;

@@ -9,10 +9,16 @@
 
 namespace tulle::detail {
 
+#if defined(TULLE_X86)
 // Both are asked once, for loops.
 inline const bool foresees_pages_only = made_by_intel();
 /// Whether a thread reads one stream faster than several: so on Zen 4 (6 to 17 %), unlike Zen 3 and processors of Intel.
 inline const bool reads_one_stream = !made_by_intel() && machine_has(InstructionSet::avx512);
+#else
+// Known to the compiler, so that programs for other processors carry no loops for these.
+inline constexpr bool foresees_pages_only = false;
+inline constexpr bool reads_one_stream = false;
+#endif
 
 /// For a loop that is about to read the `Bytes` (at most a page) at `at`, and later what follows, which need not exist.
 ///

@@ -62,37 +62,19 @@ inline void store_panel(MatrixView<float> y, RowRange rows, std::size_t panel, s
   copy_panel(values, real_rows(panel, rows), y[input] + panel * panel_rows);
 }
 
-/// Every input tile of one group of panels.
-template <std::size_t Panels, class Loop>
-void run_tiles(const Loop& loop, std::size_t inputs, const std::array<std::size_t, Panels>& panels) noexcept {
-  for (std::size_t input = 0; input < inputs; input += tile_inputs) {
-    const InputTile tile = input_tile(input, inputs);
-    switch (tile.width) {
-      case 1: loop.template run<Panels, 1>(panels.data(), tile); break;
-      case 2:
-        if constexpr (Panels == 2) loop.template run<Panels, 2>(panels.data(), tile);
-        break;
-      case 4:
-        if constexpr (Panels == 2) loop.template run<Panels, 4>(panels.data(), tile);
-        break;
-      default:
-        if constexpr (Panels == 2) loop.template run<Panels, 8>(panels.data(), tile);
-        break;
-    }
-  }
-}
-
-template <std::size_t Panels, class Loop>
-void run_panels(const Loop& loop, std::size_t inputs, std::size_t first, std::size_t last) noexcept {
+/// Calls `each` with `Panels` panels out of [first, last) at a time that lie far apart, until all were in a call. At the end,
+/// where panels are missing, the last one is repeated.
+template <std::size_t Panels, class Each>
+void for_far_panels(std::size_t first, std::size_t last, const Each& each) noexcept {
   const std::size_t apart = (last - first) / Panels;
   std::array<std::size_t, Panels> panels{};
   for (std::size_t panel = first; panel < first + apart; ++panel) {
     for (std::size_t i = 0; i < Panels; ++i) panels[i] = panel + i * apart;
-    run_tiles<Panels>(loop, inputs, panels);
+    each(panels);
   }
-  if (first + apart * Panels < last) {  // the rest, with the last panel repeated: it only writes the same values again
+  if (first + apart * Panels < last) {
     for (std::size_t i = 0; i < Panels; ++i) panels[i] = std::min(first + apart * Panels + i, last - 1);
-    run_tiles<Panels>(loop, inputs, panels);
+    each(panels);
   }
 }
 
@@ -102,20 +84,29 @@ void run_panels(const Loop& loop, std::size_t inputs, std::size_t first, std::si
 /// Panels that are taken together lie far apart: each is a memory stream of its own. A single input takes `Loop::far_panels`
 /// (2 or 4), or, where the processor `reads_one_stream`, `Loop::least_panels`: 2 if a step waits for the one before, else 1.
 /// More inputs take 2. Tiles are the inner loop: a panel comes from main memory once and from the cache for every further
-/// tile. Where panels are missing at the end the last one is taken again, so a loop that adds to y instead of writing it must
-/// leave repeated panels out.
+/// tile. Where panels are missing at the end the last one is taken again, which writes the same values once more, so a loop
+/// that adds to y instead must leave repeated panels out.
 template <class Loop>
 void for_each_tile(const Loop& loop, std::size_t inputs, RowRange rows) noexcept {
   if (rows.begin >= rows.end) return;  // a worker without a share; its range may begin at the end, inside a panel
   const std::size_t first = rows.begin / panel_rows;
   const std::size_t last = (rows.end + panel_rows - 1) / panel_rows;
-  if (inputs == 1 && detail::reads_one_stream) {
-    detail::run_panels<Loop::least_panels>(loop, inputs, first, last);
-  } else if (inputs == 1) {
-    detail::run_panels<Loop::far_panels>(loop, inputs, first, last);
-  } else {
-    detail::run_panels<2>(loop, inputs, first, last);
-  }
+  const auto one_input = [&]<std::size_t Panels>(const std::array<std::size_t, Panels>& panels) {
+    loop.template run<Panels, 1>(panels.data(), input_tile(0, 1));
+  };
+  if (inputs == 1 && detail::reads_one_stream) return detail::for_far_panels<Loop::least_panels>(first, last, one_input);
+  if (inputs == 1) return detail::for_far_panels<Loop::far_panels>(first, last, one_input);
+  detail::for_far_panels<2>(first, last, [&](const std::array<std::size_t, 2>& panels) {
+    for (std::size_t input = 0; input < inputs; input += tile_inputs) {
+      const InputTile tile = input_tile(input, inputs);
+      switch (tile.width) {
+        case 1: loop.template run<2, 1>(panels.data(), tile); break;
+        case 2: loop.template run<2, 2>(panels.data(), tile); break;
+        case 4: loop.template run<2, 4>(panels.data(), tile); break;
+        default: loop.template run<2, 8>(panels.data(), tile); break;
+      }
+    }
+  });
 }
 
 }  // namespace tulle
