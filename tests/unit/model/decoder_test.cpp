@@ -15,6 +15,7 @@
 #include <tulle/kernel/any_kernel.hpp>
 #include <tulle/model/weight_loader.hpp>
 
+#include "compiled/engine.hpp"
 #include "unit/kernel/instruction_sets.hpp"
 #include "unit/model/random_model.hpp"
 
