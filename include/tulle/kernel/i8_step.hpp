@@ -13,14 +13,17 @@ namespace tulle::detail {
 
 #if defined(TULLE_X86)
 
-/// sums[i] + the 4 products of u8 by s8 in dword i. Exact where two neighbouring products fit an int16.
-TULLE_INLINE_AVX2 __m256i add_pairs(isa::Avx2, __m256i sums, __m256i u8, __m256i s8) noexcept {
+/// sums[i] + the 4 products of u8 by s8 in dword i, times `factors`. Exact where two neighbouring products fit an int16.
+TULLE_INLINE_AVX2 __m256i add_pairs(__m256i sums, __m256i u8, __m256i s8, __m256i factors) noexcept {
   const __m256i pairs = _mm256_maddubs_epi16(u8, s8);
-  __m256i sum = _mm256_add_epi32(sums, _mm256_madd_epi16(pairs, _mm256_set1_epi16(1)));
+  __m256i sum = _mm256_add_epi32(sums, _mm256_madd_epi16(pairs, factors));
 #if defined(__GNUC__)
   __asm__("" : "+x"(sum));  // a chain of sums, not the tree that GCC makes of it: that needs more registers than there are
 #endif
   return sum;
+}
+TULLE_INLINE_AVX2 __m256i add_pairs(isa::Avx2, __m256i sums, __m256i u8, __m256i s8) noexcept {
+  return add_pairs(sums, u8, s8, _mm256_set1_epi16(1));
 }
 TULLE_INLINE_AVX2 __m256i add_pairs(isa::AvxVnni, __m256i sums, __m256i u8, __m256i s8) noexcept {
   return dot_bytes(sums, u8, s8);

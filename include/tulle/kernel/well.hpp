@@ -40,17 +40,17 @@ class WellWeights {
   }
 
   /// `nibbles`: values of 4 bits, in -7 ... 7. Otherwise 8, with gaps of 2 or of 4 bits, whichever takes less memory. Windows
-  /// are those that suit the instruction set; the others read them too. Errors: memory.
+  /// are those that suit the instruction set; the others read them too, AVX2 those of AVX-512 slowly. Errors: memory.
   template <class Isa>
   static WellWeights pack(const WeightRows& source, bool nibbles, ThreadPool* pool = nullptr) {
-    const std::size_t window = with_instruction_set<Isa>([]<class Tag>(Tag) {
-      return std::is_base_of_v<isa::Avx2, Tag> ? detail::short_window : detail::WellWide::window;
-    });
-    if (nibbles) return pack_as<detail::WellNibbles>(source, Form::nibbles, window, pool);
     constexpr double narrow_share = 0.44;  // from there on 2-bit gaps take less memory, in spite of more filled slots
-    return detail::WellRows::nonzero_share(source) > narrow_share
-               ? pack_as<detail::WellNarrow>(source, Form::narrow, detail::WellNarrow::window, pool)
-               : pack_as<detail::WellWide>(source, Form::wide, window, pool);
+    const double share = detail::WellRows::nonzero_share(source);
+    if (!nibbles && share > narrow_share) {
+      return pack_as<detail::WellNarrow>(source, Form::narrow, detail::WellNarrow::window, pool);
+    }
+    const std::size_t window = with_instruction_set<Isa>([&](auto tag) { return best_window(tag, nibbles, share); });
+    return nibbles ? pack_as<detail::WellNibbles>(source, Form::nibbles, window, pool)
+                   : pack_as<detail::WellWide>(source, Form::wide, window, pool);
   }
 
   void unpack_row(std::size_t row, float* out) const noexcept {
@@ -112,6 +112,15 @@ class WellWeights {
 
  private:
   enum class Form : std::uint8_t { narrow, wide, nibbles };
+
+  /// Where AVX2 waits for memory, not for shuffles, it gains by fewer bytes (bench/README).
+  template <class Tag>
+  static std::size_t best_window(Tag, bool nibbles, double nonzero_share) noexcept {
+    if constexpr (!std::is_base_of_v<isa::Avx2, Tag>) return detail::WellWide::window;
+    constexpr double most_nonzeros = 0.25;
+    const bool waits_for_memory = Tag::value == InstructionSet::avx2 && !nibbles && nonzero_share <= most_nonzeros;
+    return waits_for_memory ? detail::middle_window : detail::short_window;
+  }
 
   /// For many inputs on AVX-512: what several of them would compute anew.
   template <class Layout, class Tag>

@@ -35,15 +35,15 @@ struct WellLoop {
   /// Some panels with inputs `first` ... `first + Inputs - 1`, of few.
   template <std::size_t Inputs, std::size_t Panels>
   void run(const std::size_t (&panels)[Panels], std::size_t first) const noexcept {
-    run<Inputs>(panels, first, [&](const WellPiece (&pieces)[Panels], const std::uint8_t* x, auto& high, auto& low) {
-      compute<Inputs>(Isa{}, pieces, x, high, low);
+    run<Inputs>(panels, first, [&](const WellPiece (&pieces)[Panels], const std::uint8_t* x, auto& dots) {
+      compute<Inputs>(Isa{}, pieces, x, dots);
     });
   }
 
   /// `products` fills the sums of pieces (a span of each panel) with the inputs' codes from x on.
   template <std::size_t Inputs, std::size_t Panels, class Products>
   void run(const std::size_t (&panels)[Panels], std::size_t first, Products&& products) const noexcept {
-    alignas(64) WellDots<Inputs> high[Panels], low[Panels];
+    alignas(64) WellDots<Inputs> dots[Panels];
     float values[Panels][Inputs][panel_rows] = {};
     for (std::size_t p = 0; p < Panels; ++p) {  // what the end of a panel wants
       __builtin_prefetch(sums + panels[p] * spans * panel_rows);
@@ -52,9 +52,9 @@ struct WellLoop {
     for (std::size_t span = 0; span < spans; ++span) {
       WellPiece pieces[Panels];
       for (std::size_t p = 0; p < Panels; ++p) pieces[p] = piece(panels[p] * spans + span);
-      products(pieces, input.high(first) + span * span_columns, high, low);
+      products(pieces, input.high(first) + span * span_columns, dots);
       for (std::size_t p = 0; p < Panels; ++p) {
-        add_parts<Inputs>(Isa{}, high[p], low[p], sums + (panels[p] * spans + span) * panel_rows, values[p]);
+        add_sums<Inputs>(Isa{}, dots[p], sums + (panels[p] * spans + span) * panel_rows, values[p]);
       }
     }
     for (std::size_t p = 0; p < Panels; ++p) {
@@ -90,59 +90,61 @@ struct WellLoop {
   }
 
  private:
-  /// Both parts hold 64 too much; what wraps around in 128 * high, the sum brings back.
   template <std::size_t Inputs>
-  static void add_parts(isa::Scalar, const WellDots<Inputs>& high, const WellDots<Inputs>& low, const std::int32_t* of_rows,
-                        float (&values)[Inputs][panel_rows]) noexcept {
+  static void add_sums(isa::Scalar, const WellDots<Inputs>& dots, const std::int32_t* of_rows,
+                       float (&values)[Inputs][panel_rows]) noexcept {
     for (std::size_t lane = 0; lane < Inputs; ++lane) {
       for (std::size_t row = 0; row < panel_rows; ++row) {
-        const auto upper = static_cast<std::uint32_t>(high[lane][row] - WideInput::offset * of_rows[row]);
-        const auto lower = static_cast<std::uint32_t>(low[lane][row] - WideInput::offset * of_rows[row]);
-        values[lane][row] += static_cast<float>(static_cast<std::int32_t>(128 * upper + lower));
+        const auto too_much = static_cast<std::uint32_t>(of_rows[row]) * std::uint32_t{WideInput::offset_of_both};
+        values[lane][row] += static_cast<float>(static_cast<std::int32_t>(static_cast<std::uint32_t>(dots[lane][row]) - too_much));
       }
     }
   }
   template <std::size_t Inputs, class Other>
-  static void add_parts(Other, const WellDots<Inputs>& high, const WellDots<Inputs>& low, const std::int32_t* of_rows,
-                        float (&values)[Inputs][panel_rows]) noexcept {
-    add_parts<Inputs>(isa::Scalar{}, high, low, of_rows, values);
+  static void add_sums(Other, const WellDots<Inputs>& dots, const std::int32_t* of_rows,
+                       float (&values)[Inputs][panel_rows]) noexcept {
+    add_sums<Inputs>(isa::Scalar{}, dots, of_rows, values);
   }
 
-  template <std::size_t Inputs>
-  void compute(isa::Scalar, const WellPiece (&pieces)[1], const std::uint8_t* x, WellDots<Inputs> (&high)[1],
-               WellDots<Inputs> (&low)[1]) const noexcept {
-    for (std::size_t lane = 0; lane < Inputs; ++lane) {
-      for (std::size_t row = 0; row < panel_rows; ++row) high[0][lane][row] = low[0][lane][row] = 0;
+  /// Windows of any length.
+  template <std::size_t Inputs, std::size_t Panels>
+  void compute(isa::Scalar, const WellPiece (&pieces)[Panels], const std::uint8_t* x,
+               WellDots<Inputs> (&dots)[Panels]) const noexcept {
+    for (std::size_t p = 0; p < Panels; ++p) {
+      std::uint32_t totals[Inputs][panel_rows] = {};
+      for_each_well_value<Form>(pieces[p].bytes, pieces[p].bundles, [&](std::size_t row, std::size_t column, std::int8_t value) {
+        for (std::size_t lane = 0; lane < Inputs; ++lane) {
+          const std::uint8_t* high = x + 2 * lane * input.stride() + column;
+          totals[lane][row] += static_cast<std::uint32_t>(value * (128 * high[0] + high[input.stride()]));
+        }
+      });
+      std::memcpy(dots[p], totals, sizeof totals);
     }
-    for_each_well_value<Form>(pieces[0].bytes, pieces[0].bundles, [&](std::size_t row, std::size_t column, std::int8_t value) {
-      for (std::size_t lane = 0; lane < Inputs; ++lane) {
-        high[0][lane][row] += value * x[2 * lane * input.stride() + column];
-        low[0][lane][row] += value * x[(2 * lane + 1) * input.stride() + column];
-      }
-    });
   }
   template <std::size_t Inputs>
-  void compute(isa::Simd128, const WellPiece (&pieces)[1], const std::uint8_t* x, WellDots<Inputs> (&high)[1],
-               WellDots<Inputs> (&low)[1]) const noexcept {
-    compute<Inputs>(isa::Scalar{}, pieces, x, high, low);  // a window is more than one register: dense weights are faster
+  void compute(isa::Simd128, const WellPiece (&pieces)[1], const std::uint8_t* x, WellDots<Inputs> (&dots)[1]) const noexcept {
+    compute<Inputs>(isa::Scalar{}, pieces, x, dots);  // a window is more than one register: dense weights are faster
   }
 
 #if defined(TULLE_X86)
   template <std::size_t Inputs, std::size_t Panels>
-  void compute(isa::Avx2, const WellPiece (&pieces)[Panels], const std::uint8_t* x, WellDots<Inputs> (&high)[Panels],
-               WellDots<Inputs> (&low)[Panels]) const noexcept {
-    if (window <= short_window) return compute_well_avx2<Form, short_window, Isa>(pieces, x, input.stride(), high, low);
-    compute_well_avx2<Form, Form::window, Isa>(pieces, x, input.stride(), high, low);
+  void compute(isa::Avx2, const WellPiece (&pieces)[Panels], const std::uint8_t* x,
+               WellDots<Inputs> (&dots)[Panels]) const noexcept {
+    if (window <= short_window) return compute_well_avx2<Form, short_window, Isa>(pieces, x, input.stride(), dots);
+    if constexpr (std::is_same_v<Form, WellWide>) {
+      if (window <= middle_window) return compute_well_avx2<Form, middle_window, Isa>(pieces, x, input.stride(), dots);
+    }
+    compute<Inputs>(isa::Scalar{}, pieces, x, dots);  // packed for AVX-512
   }
   template <std::size_t Inputs, std::size_t Panels>
-  void compute(isa::Avx512, const WellPiece (&pieces)[Panels], const std::uint8_t* x, WellDots<Inputs> (&high)[Panels],
-               WellDots<Inputs> (&low)[Panels]) const noexcept {
-    compute_well_avx512<Form>(pieces, x, input.stride(), high, low);
+  void compute(isa::Avx512, const WellPiece (&pieces)[Panels], const std::uint8_t* x,
+               WellDots<Inputs> (&dots)[Panels]) const noexcept {
+    compute_well_avx512<Form>(pieces, x, input.stride(), dots);
   }
   template <std::size_t Inputs>
-  static void add_parts(isa::Avx512, const WellDots<Inputs>& high, const WellDots<Inputs>& low, const std::int32_t* of_rows,
-                        float (&values)[Inputs][panel_rows]) noexcept {
-    add_parts_avx512(high, low, of_rows, values);
+  static void add_sums(isa::Avx512, const WellDots<Inputs>& dots, const std::int32_t* of_rows,
+                       float (&values)[Inputs][panel_rows]) noexcept {
+    add_sums_avx512(dots, of_rows, values);
   }
 
   /// y holds the sums of the spans before. Rows by eights.

@@ -38,22 +38,50 @@ struct WellOrder256 {
     return found;
   }
 
-  /// The activations of a window that begins at x.
-  TULLE_INLINE_AVX2 __m256i pick(const std::uint8_t* x) const noexcept {
-    __m256i picked = _mm256_setzero_si256();
+  /// Of the slots of some halves the activations of a window that begins at x.
+  template <std::size_t Halves>
+  static TULLE_INLINE_AVX2 void pick(const WellOrder256 (&orders)[Halves], const std::uint8_t* x,
+                                     __m256i (&picked)[Halves]) noexcept {
 #pragma GCC unroll 4
     for (std::size_t block = 0; block < blocks; ++block) {
       const auto* from = reinterpret_cast<const __m128i*>(x + block * block_columns);
-      picked = _mm256_or_si256(picked, _mm256_shuffle_epi8(_mm256_broadcastsi128_si256(_mm_loadu_si128(from)), order[block]));
+      const __m256i columns = _mm256_broadcastsi128_si256(_mm_loadu_si128(from));
+#pragma GCC unroll 2
+      for (std::size_t h = 0; h < Halves; ++h) {
+        const __m256i found = _mm256_shuffle_epi8(columns, orders[h].order[block]);
+        picked[h] = block == 0 ? found : _mm256_or_si256(picked[h], found);
+      }
     }
-    return picked;
   }
+};
+
+/// Sums of 8 rows with an input. Without dot products one register holds both parts: one less that the loop keeps.
+template <class Isa>
+struct WellSum256 {
+  __m256i sum;
+
+  TULLE_INLINE_AVX2 void clear() noexcept { sum = _mm256_setzero_si256(); }
+  TULLE_INLINE_AVX2 void add_high(__m256i x, __m256i values) noexcept {
+    sum = add_pairs(sum, x, values, _mm256_set1_epi16(128));
+  }
+  TULLE_INLINE_AVX2 void add_low(__m256i x, __m256i values) noexcept { sum = add_pairs(sum, x, values, _mm256_set1_epi16(1)); }
+  TULLE_INLINE_AVX2 __m256i total() const noexcept { return sum; }
+};
+template <>
+struct WellSum256<isa::AvxVnni> {
+  __m256i high, low;
+
+  TULLE_INLINE_AVX2 void clear() noexcept { high = low = _mm256_setzero_si256(); }
+  TULLE_INLINE_AVX2 void add_high(__m256i x, __m256i values) noexcept { high = dot_bytes(high, x, values); }
+  TULLE_INLINE_AVX2 void add_low(__m256i x, __m256i values) noexcept { low = dot_bytes(low, x, values); }
+  TULLE_INLINE_AVX2 __m256i total() const noexcept { return _mm256_add_epi32(_mm256_slli_epi32(high, 7), low); }
 };
 
 /// A walk over the bundles of a piece, for 8 rows (or twice as many) and some inputs.
 template <class Form, std::size_t Window, class Isa, std::size_t Halves, std::size_t Lanes>
 struct WellWalk256 {
-  __m256i position[Halves], high[Halves][Lanes], low[Halves][Lanes];
+  __m256i position[Halves];
+  WellSum256<Isa> sums[Halves][Lanes];
   const std::uint8_t *bundle, *advance;
   std::size_t window;
 
@@ -63,7 +91,7 @@ struct WellWalk256 {
     for (std::size_t h = 0; h < Halves; ++h) {
       position[h] = _mm256_setzero_si256();
 #pragma GCC unroll 4
-      for (std::size_t lane = 0; lane < Lanes; ++lane) high[h][lane] = low[h][lane] = _mm256_setzero_si256();
+      for (std::size_t lane = 0; lane < Lanes; ++lane) sums[h][lane].clear();
     }
     bundle = piece.bytes + 32 * half;
     advance = piece.advances;
@@ -79,26 +107,32 @@ struct WellWalk256 {
     for (std::size_t step = 0; step < Form::steps; ++step, ++advance) {
       window += *advance;
       const std::uint8_t* in_window = x + window_step * window;
+      WellOrder256<Window> orders[Halves];
+      __m256i values[Halves];
 #pragma GCC unroll 2
       for (std::size_t h = 0; h < Halves; ++h) {
         const __m256i codes = _mm256_load_si256(reinterpret_cast<const __m256i*>(bundle + 32 * h));
-        __m256i values;
         if constexpr (Form::nibbles) {
-          values = _mm256_andnot_si256(gap_mask, codes);
+          values[h] = _mm256_andnot_si256(gap_mask, codes);
         } else {
-          values = _mm256_load_si256(reinterpret_cast<const __m256i*>(bundle + 64 * (1 + step) + 32 * h));
+          values[h] = _mm256_load_si256(reinterpret_cast<const __m256i*>(bundle + 64 * (1 + step) + 32 * h));
         }
         const __m256i gaps = _mm256_and_si256(_mm256_srli_epi16(codes, static_cast<int>(step * Form::gap_bits)), gap_mask);
         const __m256i run = _mm256_mullo_epi32(gaps, running);
         const __m256i columns = _mm256_add_epi8(run, position[h]);
         position[h] = _mm256_shuffle_epi8(columns, last);
-        const auto order = WellOrder256<Window>::of(window, columns);
+        orders[h] = WellOrder256<Window>::of(window, columns);
+      }
 #pragma GCC unroll 4
-        for (std::size_t lane = 0; lane < Lanes; ++lane) {
-          const std::uint8_t* upper = in_window + 2 * lane * stride;
-          high[h][lane] = add_pairs(Isa{}, high[h][lane], order.pick(upper), values);
-          low[h][lane] = add_pairs(Isa{}, low[h][lane], order.pick(upper + stride), values);
-        }
+      for (std::size_t lane = 0; lane < Lanes; ++lane) {
+        const std::uint8_t* upper = in_window + 2 * lane * stride;
+        __m256i picked[Halves];
+        WellOrder256<Window>::pick(orders, upper, picked);
+#pragma GCC unroll 2
+        for (std::size_t h = 0; h < Halves; ++h) sums[h][lane].add_high(picked[h], values[h]);
+        WellOrder256<Window>::pick(orders, upper + stride, picked);
+#pragma GCC unroll 2
+        for (std::size_t h = 0; h < Halves; ++h) sums[h][lane].add_low(picked[h], values[h]);
       }
     }
     bundle += Form::bundle_bytes;
@@ -109,7 +143,7 @@ struct WellWalk256 {
 /// bundle: each is a memory stream of its own.
 template <class Form, std::size_t Window, class Isa, std::size_t Panels, std::size_t Inputs>
 TULLE_TARGET_AVX2 void compute_well_avx2(const WellPiece (&pieces)[Panels], const std::uint8_t* x, std::size_t stride,
-                                         WellDots<Inputs> (&high)[Panels], WellDots<Inputs> (&low)[Panels]) noexcept {
+                                         WellDots<Inputs> (&dots)[Panels]) noexcept {
   constexpr std::size_t halves = Inputs == 1 ? 2 : 1, lanes = Inputs < 4 ? Inputs : 4;
   __m256i running = _mm256_set1_epi32(0x01010101);
 #if defined(__GNUC__)
@@ -139,9 +173,8 @@ TULLE_TARGET_AVX2 void compute_well_avx2(const WellPiece (&pieces)[Panels], cons
         for (std::size_t h = 0; h < halves; ++h) {
 #pragma GCC unroll 4
           for (std::size_t lane = 0; lane < lanes; ++lane) {
-            const std::size_t row = 8 * (half0 + h);
-            _mm256_store_si256(reinterpret_cast<__m256i*>(high[p][lane0 + lane] + row), walks[p].high[h][lane]);
-            _mm256_store_si256(reinterpret_cast<__m256i*>(low[p][lane0 + lane] + row), walks[p].low[h][lane]);
+            std::int32_t* out = dots[p][lane0 + lane] + 8 * (half0 + h);
+            _mm256_store_si256(reinterpret_cast<__m256i*>(out), walks[p].sums[h][lane].total());
           }
         }
       }

@@ -84,7 +84,7 @@ struct WellSums512 {
     }
   }
 
-  TULLE_INLINE_AVX512 void store(WellDots<Inputs>& high_dots, WellDots<Inputs>& low_dots) const noexcept {
+  TULLE_INLINE_AVX512 void store(WellDots<Inputs>& dots) const noexcept {
 #pragma GCC unroll 8
     for (std::size_t lane = 0; lane < Inputs; ++lane) {
       __m512i upper = high[0][lane], lower = low[0][lane];
@@ -92,8 +92,7 @@ struct WellSums512 {
         upper = _mm512_add_epi32(upper, high[1][lane]);
         lower = _mm512_add_epi32(lower, low[1][lane]);
       }
-      _mm512_store_si512(high_dots[lane], upper);
-      _mm512_store_si512(low_dots[lane], lower);
+      _mm512_store_si512(dots[lane], _mm512_add_epi32(_mm512_slli_epi32(upper, 7), lower));
     }
   }
 };
@@ -101,7 +100,7 @@ struct WellSums512 {
 /// Panels that lie far apart in turns, bundle by bundle: each is a memory stream of its own.
 template <class Form, std::size_t Panels, std::size_t Inputs>
 TULLE_TARGET_AVX512 void compute_well_avx512(const WellPiece (&pieces)[Panels], const std::uint8_t* x, std::size_t stride,
-                                             WellDots<Inputs> (&high)[Panels], WellDots<Inputs> (&low)[Panels]) noexcept {
+                                             WellDots<Inputs> (&dots)[Panels]) noexcept {
   WellSums512<Panels * Inputs == 1 ? 2 : 1, Inputs> sums[Panels];
   WellSteps512<Form> steps[Panels];
   std::size_t common = pieces[0].bundles;
@@ -126,20 +125,17 @@ TULLE_TARGET_AVX512 void compute_well_avx512(const WellPiece (&pieces)[Panels], 
 #pragma GCC unroll 4
       for (std::size_t s = 0; s < Form::steps; ++s) sums[p].add(steps[p].step(s), s, x, stride);
     }
-    sums[p].store(high[p], low[p]);
+    sums[p].store(dots[p]);
   }
 }
 
-/// Adds the float of each sum to `values`; both parts of the activations hold 64 too much.
+/// Adds the float of each sum of exact products to `values`.
 template <std::size_t Inputs>
-TULLE_TARGET_AVX512 void add_parts_avx512(const WellDots<Inputs>& high, const WellDots<Inputs>& low,
-                                          const std::int32_t* of_rows, float (&values)[Inputs][panel_rows]) noexcept {
-  static_assert(WideInput::offset == 64);
-  const __m512i too_much = _mm512_slli_epi32(_mm512_loadu_si512(of_rows), 6);
+TULLE_TARGET_AVX512 void add_sums_avx512(const WellDots<Inputs>& dots, const std::int32_t* of_rows,
+                                         float (&values)[Inputs][panel_rows]) noexcept {
+  const __m512i too_much = _mm512_mullo_epi32(_mm512_loadu_si512(of_rows), _mm512_set1_epi32(WideInput::offset_of_both));
   for (std::size_t lane = 0; lane < Inputs; ++lane) {
-    const __m512i upper = _mm512_sub_epi32(_mm512_load_si512(high[lane]), too_much);
-    const __m512i lower = _mm512_sub_epi32(_mm512_load_si512(low[lane]), too_much);
-    const __m512 sum = _mm512_cvtepi32_ps(_mm512_add_epi32(_mm512_slli_epi32(upper, 7), lower));
+    const __m512 sum = _mm512_cvtepi32_ps(_mm512_sub_epi32(_mm512_load_si512(dots[lane]), too_much));
     _mm512_storeu_ps(values[lane], _mm512_add_ps(_mm512_loadu_ps(values[lane]), sum));
   }
 }

@@ -23,8 +23,8 @@ namespace tulle::detail {
 /// Bytes [bundle]: 64 gap codes [16 rows][4], those of step s in the bits from s * gap_bits on, then for each of its steps
 /// 64 values [16 rows][4]. With 4-bit values a slot is one byte, value above and gap below, and a bundle one such step.
 ///
-/// `Window`: the columns of the longest. Shorter ones want more slots, and on AVX2 fewer instructions: it has a shuffle for every
-/// 16 columns, AVX-512 one for all 64.
+/// `Window`: the columns of the longest, which suits AVX-512: one shuffle for all. AVX2 has one for every 16 columns, and shorter
+/// windows, which want more slots and fewer instructions.
 template <unsigned GapBits, std::size_t Window, bool Nibbles>
 struct WellForm {
   static constexpr unsigned gap_bits = GapBits;
@@ -40,7 +40,7 @@ using WellWide = WellForm<4, 64, false>;    ///< for few weights
 using WellNibbles = WellForm<4, 64, true>;  ///< values of 4 bits
 
 inline constexpr std::size_t window_step = 8;
-inline constexpr std::size_t short_window = 32;
+inline constexpr std::size_t short_window = 32, middle_window = 48;
 /// Columns that are encoded together: the sum of their products with 14-bit activations fits an int32.
 inline constexpr std::size_t span_columns = 2048;
 inline constexpr std::size_t row_slots = 4;
@@ -79,7 +79,8 @@ __attribute__((always_inline)) inline void prefetch_bundle(const std::uint8_t* b
   __builtin_prefetch(advance + 128);
 }
 
-/// Sums of products of 16 rows with a few inputs.
+/// Sums of products of 16 rows with a few inputs: 128 times those of the codes' high bytes plus those of the low ones, which hold
+/// 64 too much each. What wraps around, the sums of the weights bring back.
 template <std::size_t Inputs>
 using WellDots = std::int32_t[Inputs][panel_rows];
 

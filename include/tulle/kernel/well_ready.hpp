@@ -42,8 +42,8 @@ class ReadyWell {
   /// A panel that it holds, with 8 inputs.
   void run(std::size_t panel, std::size_t first) const noexcept {
     const std::uint8_t* before = loop_.piece(begin_ * loop_.spans).advances;
-    loop_.template run<inputs>({panel}, first, [&](const WellPiece (&piece)[1], const std::uint8_t* x, auto& high, auto& low) {
-      multiply(static_cast<std::size_t>(piece[0].advances - before), piece[0].bundles * Form::steps, x, high[0], low[0]);
+    loop_.template run<inputs>({panel}, first, [&](const WellPiece (&piece)[1], const std::uint8_t* x, auto& dots) {
+      multiply(static_cast<std::size_t>(piece[0].advances - before), piece[0].bundles * Form::steps, x, dots[0]);
     });
   }
 
@@ -72,15 +72,15 @@ class ReadyWell {
     return at - first;
   }
 
-  TULLE_TARGET_AVX512 void multiply(std::size_t begin, std::size_t count, const std::uint8_t* x, WellDots<inputs>& high,
-                                    WellDots<inputs>& low) const noexcept {
+  TULLE_TARGET_AVX512 void multiply(std::size_t begin, std::size_t count, const std::uint8_t* x,
+                                    WellDots<inputs>& dots) const noexcept {
     WellSums512<1, inputs> sums;
     sums.clear();
     for (std::size_t at = begin; at < begin + count; ++at) {
       const WellStep512 step{_mm512_load_si512(steps_->places[at]), _mm512_load_si512(steps_->values[at]), steps_->columns[at]};
       sums.add(step, 0, x, loop_.input.stride());
     }
-    sums.store(high, low);
+    sums.store(dots);
   }
 
   const Loop& loop_;

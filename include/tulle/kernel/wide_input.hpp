@@ -24,6 +24,7 @@ namespace tulle {
 class WideInput {
  public:
   static constexpr int offset = 64;            ///< what is added to high and low
+  static constexpr int offset_of_both = 129 * offset;  ///< and so to 128 high + low
   static constexpr std::size_t readable = 64;  ///< bytes that may be read from any column on
   static constexpr std::size_t many_inputs = 64;  ///< from there on lists of the weights are worth making on AVX2
   static constexpr std::size_t tile = 16;         ///< inputs whose codes of a column lie side by side then

@@ -73,7 +73,7 @@ struct EncodedPanels {
 /// One panel times an input of ones: a row's sum.
 template <class Isa, class Form>
 void check_sums(std::size_t columns, std::size_t zeros_of_100) {
-  for (const std::size_t window : {short_window, Form::window}) {
+  for (const std::size_t window : {short_window, middle_window, Form::window}) {
     EncodedPanels<Isa, Form> panels(columns, {zeros_of_100}, window);
     panels.loop().template run<2>({0}, 0);
     for (std::size_t row = 0; row < panel_rows; ++row) {
@@ -87,15 +87,17 @@ void check_sums(std::size_t columns, std::size_t zeros_of_100) {
 /// Two panels, one longer than the other, in turns and each by itself.
 template <class Isa, class Form>
 void check_turns(std::size_t columns) {
-  EncodedPanels<Isa, Form> panels(columns, {30, 80, 50});
-  const auto loop = panels.loop();
-  loop.template run<1>({0, 2}, 0);
-  loop.template run<1>({1, 0}, 1);
-  loop.template run<1>({2}, 1);
-  for (const std::size_t panel : {0, 2}) {
-    for (std::size_t row = panel * panel_rows; row < (panel + 1) * panel_rows; ++row) {
-      REQUIRE(panels.y(0, row) == panels.y(1, row));
-      REQUIRE(panels.y(0, row) == Catch::Approx(static_cast<double>(panels.sum(row)) * 8127).epsilon(1e-6).margin(1e-3));
+  for (const std::size_t window : {short_window, middle_window, Form::window}) {
+    EncodedPanels<Isa, Form> panels(columns, {30, 80, 50}, window);
+    const auto loop = panels.loop();
+    loop.template run<1>({0, 2}, 0);
+    loop.template run<1>({1, 0}, 1);
+    loop.template run<1>({2}, 1);
+    for (const std::size_t panel : {0, 2}) {
+      for (std::size_t row = panel * panel_rows; row < (panel + 1) * panel_rows; ++row) {
+        REQUIRE(panels.y(0, row) == panels.y(1, row));
+        REQUIRE(panels.y(0, row) == Catch::Approx(static_cast<double>(panels.sum(row)) * 8127).epsilon(1e-6).margin(1e-3));
+      }
     }
   }
 }

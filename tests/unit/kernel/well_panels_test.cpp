@@ -61,7 +61,7 @@ TEMPLATE_TEST_CASE("a panel reads back, each slot inside its window", "[kernel][
                                                           : static_cast<int>(numbers.below(256)) - 128);
       }
       CAPTURE(columns, zeros_of_100);
-      for (const std::size_t window : {short_window, TestType::window}) {
+      for (const std::size_t window : {short_window, middle_window, TestType::window}) {
         const WellPanel panel = WellEncoder().encode<TestType>(codes.data(), columns, columns, window);
         REQUIRE(decoded<TestType>(panel, columns, window) == codes);
         std::vector<std::int8_t> visited(codes.size());
