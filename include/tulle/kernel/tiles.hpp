@@ -62,6 +62,14 @@ inline void store_panel(MatrixView<float> y, RowRange rows, std::size_t panel, s
   copy_panel(values, real_rows(panel, rows), y[input] + panel * panel_rows);
 }
 
+/// Asks for where a panel x inputs `first` ... `end - 1` goes: the rows of y lie far apart, which no processor foresees.
+inline void prefetch_outputs([[maybe_unused]] MatrixView<float> y, [[maybe_unused]] std::size_t panel,
+                             [[maybe_unused]] std::size_t first, [[maybe_unused]] std::size_t end) noexcept {
+#if defined(TULLE_X86)
+  for (std::size_t input = first; input < end; ++input) __builtin_prefetch(y[input] + panel * panel_rows, 1);
+#endif
+}
+
 /// Calls `each` with `Panels` panels out of [first, last) at a time that lie far apart, until all were in a call. At the end,
 /// where panels are missing, the last one is repeated.
 template <std::size_t Panels, class Each>
@@ -99,6 +107,8 @@ void for_each_tile(const Loop& loop, std::size_t inputs, RowRange rows) noexcept
   detail::for_far_panels<2>(first, last, [&](const std::array<std::size_t, 2>& panels) {
     for (std::size_t input = 0; input < inputs; input += tile_inputs) {
       const InputTile tile = input_tile(input, inputs);
+      const std::size_t next = input + tile.inputs, next_end = std::min(next + tile_inputs, inputs);
+      for (const std::size_t panel : panels) detail::prefetch_outputs(loop.y, panel, next, next_end);
       switch (tile.width) {
         case 1: loop.template run<2, 1>(panels.data(), tile); break;
         case 2: loop.template run<2, 2>(panels.data(), tile); break;
