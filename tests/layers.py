@@ -37,6 +37,7 @@ UNTESTED = {
     "kernel/well_loop_avx512.hpp": "a part of well_loop.hpp, tested with it",
     "model/attention_loop_scalar.hpp": "a part of attention_loop.hpp, tested with it",
     "model/attention_loop_simd128.hpp": "a part of attention_loop.hpp, tested with it",
+    "tensor/ops_avx2.hpp": "a part of ops.hpp, tested with it",
     "text/unicode_tables.hpp": "data; read through text/unicode.hpp",
 }
 

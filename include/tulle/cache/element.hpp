@@ -11,6 +11,7 @@
 #include <limits>
 
 #include <tulle/core/half.hpp>
+#include <tulle/tensor/ops.hpp>
 
 namespace tulle {
 
@@ -30,7 +31,7 @@ inline float encode_row(const float* row, std::size_t count, float* encoded) noe
 
 /// Rounds to nearest, ties to even; beyond 65504 becomes infinity.
 inline float encode_row(const float* row, std::size_t count, Half* encoded) noexcept {
-  for (std::size_t i = 0; i < count; ++i) encoded[i] = to_half(row[i]);
+  to_halves(row, count, encoded);
   return 1;
 }
 

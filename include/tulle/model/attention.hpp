@@ -15,6 +15,34 @@
 
 namespace tulle {
 
+namespace detail {
+
+/// Rows of a head that are read soon. Where nobody asks for them ahead, the rows of a short text mostly wait for memory.
+template <class Element>
+struct NextRows {
+  const Element* rows = nullptr;
+  std::size_t count = 0;
+};
+
+/// Calls `visit(first, rows)` for parts of `count` rows, and asks for as many of `next` before each.
+template <class Element, class Visit>
+void with_prefetch(std::size_t count, [[maybe_unused]] std::size_t head_dim, [[maybe_unused]] NextRows<Element> next,
+                   Visit&& visit) noexcept {
+  std::size_t first = 0;
+#if defined(TULLE_X86)
+  constexpr std::size_t few = 8, line = 64;  // more rows at once would fill the processor's queue of loads
+  for (; first < std::min(count, next.count); first += few) {
+    const auto* ahead = reinterpret_cast<const std::byte*>(next.rows + first * head_dim);
+    const std::size_t bytes = std::min(few, next.count - first) * head_dim * sizeof(Element);
+    for (std::size_t i = 0; i < bytes; i += line) __builtin_prefetch(ahead + i);
+    visit(first, std::min(few, count - first));
+  }
+#endif
+  if (first < count) visit(first, count - first);
+}
+
+}  // namespace detail
+
 /// softmax(q k / sqrt(d)) v of one query head, folded in one piece of positions at a time:
 /// Milakov, Gimelshein, "Online normalizer calculation for softmax", 2018, with the values carried along.
 class OnlineAttention {
@@ -28,12 +56,14 @@ class OnlineAttention {
   }
 
   /// Weights of `count` <= attention_tile rows, for `add`; room for attention_tile + 8 of them.
-  /// Scales are null unless the elements carry one per row.
+  /// Scales are null unless the elements carry one per row. `next`: what is read after the keys.
   template <class Element>
-  void weigh(const Element* keys, const float* key_scales, const float* value_scales, std::size_t count,
-             float* weights) noexcept {
+  void weigh(const Element* keys, const float* key_scales, const float* value_scales, std::size_t count, float* weights,
+             detail::NextRows<Element> next = {}) noexcept {
     with_instruction_set<isa::Active>([&](auto tag) {
-      detail::score_keys(tag, query_, keys, count, head_dim_, weights);
+      detail::with_prefetch(count, head_dim_, next, [&](std::size_t first, std::size_t rows) {
+        detail::score_keys(tag, query_, keys + first * head_dim_, rows, head_dim_, weights + first);
+      });
       const float maximum = std::max(maximum_, detail::scale_scores(tag, weights, count, scale_, key_scales));
       if (maximum > maximum_) {
         const float shrink = std::exp(maximum_ - maximum);  // 0 for the first piece
@@ -48,11 +78,15 @@ class OnlineAttention {
     });
   }
 
-  /// Adds the rows by those weights.
+  /// Adds the rows by those weights. `next`: what is read after them.
   template <class Element>
-  void add(const float* weights, const Element* values, std::size_t count) noexcept {
-    with_instruction_set<isa::Active>(
-        [&](auto tag) { detail::add_values(tag, weights, values, count, head_dim_, out_); });
+  void add(const float* weights, const Element* values, std::size_t count,
+           detail::NextRows<Element> next = {}) noexcept {
+    with_instruction_set<isa::Active>([&](auto tag) {
+      detail::with_prefetch(count, head_dim_, next, [&](std::size_t first, std::size_t rows) {
+        detail::add_values(tag, weights + first, values + first * head_dim_, rows, head_dim_, out_);
+      });
+    });
   }
 
   /// Divides by the sum of the weights.
@@ -96,7 +130,7 @@ class FloatRows {
 template <class Element>
 struct AttentionPiece {
   Position begin;
-  std::size_t count;
+  std::size_t count, following;  ///< and rows that follow in memory and are visited next
   const Element *keys, *values;
   const float *key_scales, *value_scales;  ///< null unless the elements carry one per row
 };
@@ -114,7 +148,8 @@ void for_each_piece(const Cache& cache, std::size_t layer, SequenceId sequence, 
       const std::size_t to_boundary = attention_tile - (span.begin + first) % attention_tile;
       const std::size_t count = std::min(to_boundary, span.count - first), scale = kv_head * span.scale_stride + first;
       visit(AttentionPiece<std::remove_cvref_t<decltype(*keys)>>{
-          static_cast<Position>(span.begin + first), count, keys + first * head_dim, values + first * head_dim,
+          static_cast<Position>(span.begin + first), count, span.count - first - count, keys + first * head_dim,
+          values + first * head_dim,
           span.key_scales == nullptr ? nullptr : span.key_scales + scale,
           span.value_scales == nullptr ? nullptr : span.value_scales + scale});
       first += count;
@@ -142,8 +177,9 @@ void attend(const Cache& cache, std::size_t layer, SequenceId sequence, Position
   for (std::size_t head = 0; head < group; ++head) {
     OnlineAttention attention(query + head * head_dim, head_dim, out + head * head_dim);
     detail::for_each_piece(cache, layer, sequence, position, kv_head, [&](const auto& piece) {
-      attention.weigh(piece.keys, piece.key_scales, piece.value_scales, piece.count, weights.data());
-      attention.add(weights.data(), piece.values, piece.count);
+      attention.weigh(piece.keys, piece.key_scales, piece.value_scales, piece.count, weights.data(),
+                      {piece.values, piece.count});
+      attention.add(weights.data(), piece.values, piece.count, {piece.keys + piece.count * head_dim, piece.following});
     });
     attention.finish();
   }

@@ -11,30 +11,11 @@
 #include <tulle/core/half.hpp>
 #include <tulle/model/attention_loop_scalar.hpp>
 #include <tulle/model/attention_loop_simd128.hpp>
-#include <tulle/tensor/x86.hpp>
+#include <tulle/tensor/ops_avx2.hpp>
 
 namespace tulle::detail {
 
 #if defined(TULLE_X86)
-
-/// exp(x) for x <= 0: 2^n * p(r), n = round(x / ln 2), r = x - n ln 2 in two steps (Cody, Waite), p of degree 6 from the
-/// Taylor series on |r| <= 0.35: relative error below 4e-8. Below -87 the result is 0.
-TULLE_INLINE_AVX2 __m256 exp_of_negative(__m256 x) noexcept {
-  const __m256 n = _mm256_round_ps(_mm256_mul_ps(x, _mm256_set1_ps(1.44269504f)), _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
-  __m256 r = _mm256_fnmadd_ps(n, _mm256_set1_ps(0.693359375f), x);
-  r = _mm256_fnmadd_ps(n, _mm256_set1_ps(-2.12194440e-4f), r);
-  __m256 p = _mm256_set1_ps(1.0f / 720);
-  p = _mm256_fmadd_ps(p, r, _mm256_set1_ps(1.0f / 120));
-  p = _mm256_fmadd_ps(p, r, _mm256_set1_ps(1.0f / 24));
-  p = _mm256_fmadd_ps(p, r, _mm256_set1_ps(1.0f / 6));
-  p = _mm256_fmadd_ps(p, r, _mm256_set1_ps(0.5f));
-  p = _mm256_fmadd_ps(p, r, _mm256_set1_ps(1.0f));
-  p = _mm256_fmadd_ps(p, r, _mm256_set1_ps(1.0f));
-  const __m256i exponent = _mm256_slli_epi32(_mm256_add_epi32(_mm256_cvtps_epi32(n), _mm256_set1_epi32(127)), 23);
-  const __m256 result = _mm256_mul_ps(p, _mm256_castsi256_ps(exponent));
-  const __m256 vanishes = _mm256_cmp_ps(x, _mm256_set1_ps(-87.0f), _CMP_LT_OQ);
-  return _mm256_blendv_ps(_mm256_andnot_ps(vanishes, result), x, _mm256_cmp_ps(x, x, _CMP_UNORD_Q));  // a NaN stays one
-}
 
 template <class Element>
 TULLE_TARGET_AVX2 void score_keys(isa::Avx2, const float* query, const Element* keys, std::size_t count, std::size_t size,
@@ -133,13 +114,11 @@ TULLE_TARGET_AVX2 inline float exponentials(isa::Avx2, float* scores, std::size_
   for (std::size_t i = 0; i < count; i += 8) {
     const __m256i index = _mm256_add_epi32(_mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7), _mm256_set1_epi32(static_cast<int>(i)));
     const __m256 inside = _mm256_castsi256_ps(_mm256_cmpgt_epi32(_mm256_set1_epi32(static_cast<int>(count)), index));
-    const __m256 value = _mm256_and_ps(inside, exp_of_negative(_mm256_sub_ps(_mm256_loadu_ps(scores + i), top)));
+    const __m256 value = _mm256_and_ps(inside, exponential(_mm256_sub_ps(_mm256_loadu_ps(scores + i), top)));
     _mm256_storeu_ps(scores + i, value);
     sums = _mm256_add_ps(sums, value);
   }
-  const __m128 half = _mm_add_ps(_mm256_castps256_ps128(sums), _mm256_extractf128_ps(sums, 1));
-  const __m128 quarter = _mm_add_ps(half, _mm_movehl_ps(half, half));
-  return _mm_cvtss_f32(_mm_add_ss(quarter, _mm_movehdup_ps(quarter)));
+  return sum_of_lanes(sums);
 }
 
 // The rows of a head are too short for wider vectors to pay: AVX-512 machines run the same loops.

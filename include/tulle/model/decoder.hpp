@@ -170,6 +170,23 @@ class Decoder {
     });
   }
 
+  /// The input of `down`, in the first `intermediate` columns of `up_`: the product, and the MLP's activation in place.
+  void multiply_up(const Linear<Kernel>& linear, const Input& input, std::size_t count) noexcept {
+    const MatrixView<float> y = view(up_, count, model_.up_rows());
+    if (model_.mlp == MlpKind::gelu) {
+      multiply(linear, input, y, [&](std::size_t first, std::size_t last) noexcept {
+        for (std::size_t row = 0; row < count; ++row) gelu_new(y[row] + first, last - first);
+      });
+      return;
+    }
+    multiply(linear, input, y);  // the gate and what it multiplies are of different shares
+    for_rows(count, [&](std::size_t begin, std::size_t end) noexcept {
+      for (std::size_t row = begin; row < end; ++row) {
+        silu_times(y[row], y[row] + model_.intermediate, model_.intermediate, y[row]);
+      }
+    });
+  }
+
   void run_layer(std::size_t index, std::span<const Row> rows, Cache& cache) noexcept {
     const LayerWeights<Kernel>& layer = weights_.layers[index];
     const std::size_t count = rows.size();
@@ -183,7 +200,7 @@ class Decoder {
       const bool shared = std::all_of(layer.up.parts.begin(), layer.up.parts.end(),
                                       [&](const auto& part) { return Kernel::shares_input(read, part.weights); });
       if (!shared) prepare(layer.up, normed, second_input_);
-      multiply(layer.up, shared ? input_ : second_input_, view(up_, count, model_.up_rows()));
+      multiply_up(layer.up, shared ? input_ : second_input_, count);
     }
     attention(index, rows, cache);
     prepare(layer.output, view(attended_, count, model_.query_rows()), input_);
@@ -191,9 +208,8 @@ class Decoder {
     if (!model_.parallel_residual) {
       normalize_rows(layer.mlp_norm, count);
       prepare(layer.up, normed, input_);
-      multiply(layer.up, input_, view(up_, count, model_.up_rows()));
+      multiply_up(layer.up, input_, count);
     }
-    activate(count);
     prepare(layer.down, {up_.data(), count, model_.intermediate, model_.up_rows()}, input_);
     multiply_residual(layer.down, input_, count);
   }
@@ -249,20 +265,6 @@ class Decoder {
         blocks_.push_back({row, 1});
       }
     }
-  }
-
-  /// The MLP's activation in place: the first `intermediate` columns of `up_` become the input of `down`.
-  void activate(std::size_t count) noexcept {
-    for_rows(count, [&](std::size_t begin, std::size_t end) noexcept {
-      for (std::size_t row = begin; row < end; ++row) {
-        float* gate = up_.data() + row * model_.up_rows();
-        if (model_.mlp == MlpKind::gated_silu) {
-          silu_times(gate, gate + model_.intermediate, model_.intermediate, gate);
-        } else {
-          gelu_new(gate, model_.intermediate);
-        }
-      }
-    });
   }
 
   const Architecture& model_;

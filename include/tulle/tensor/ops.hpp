@@ -7,11 +7,26 @@
 #include <cmath>
 #include <cstddef>
 
+#include <tulle/core/half.hpp>
+#include <tulle/tensor/isa.hpp>
+#include <tulle/tensor/ops_avx2.hpp>
 #include <tulle/tensor/simd.hpp>
 
 namespace tulle {
 
 namespace detail {
+
+/// Calls `run(Avx2Ops())` where AVX2 is active, else returns false: what the compiler's flags allow is to run then.
+template <class Run>
+bool on_avx2([[maybe_unused]] Run&& run) noexcept {
+#if defined(TULLE_X86)
+  if (active_instruction_set() >= InstructionSet::avx2) {
+    run(Avx2Ops());
+    return true;
+  }
+#endif
+  return false;
+}
 
 /// Calls `wide(index)` for whole batches and `narrow(index)` for the rest of `size` elements.
 template <class Batch, class Wide, class Narrow>
@@ -36,6 +51,7 @@ float sum_of(const float* x, std::size_t size, Function&& function) noexcept {
 /// y = x * weight / sqrt(mean(x^2) + epsilon). Zhang, Sennrich, "Root Mean Square Layer Normalization", 2019. [size] each.
 template <class Batch = DefaultBatch>
 void rms_norm(const float* x, const float* weight, std::size_t size, float epsilon, float* y) noexcept {
+  if (detail::on_avx2([&](auto ops) { ops.rms_norm(x, weight, size, epsilon, y); })) return;
   const float squares = detail::sum_of<Batch>(x, size, [](auto value) { return value * value; });
   const float inverse = 1.0f / std::sqrt(squares / static_cast<float>(size) + epsilon);
   detail::for_each_batch<Batch>(
@@ -49,6 +65,7 @@ void rms_norm(const float* x, const float* weight, std::size_t size, float epsil
 /// y = (x - mean) / sqrt(variance + epsilon) * weight + bias. Ba, Kiros, Hinton, "Layer Normalization", 2016. [size] each.
 template <class Batch = DefaultBatch>
 void layer_norm(const float* x, const float* weight, const float* bias, std::size_t size, float epsilon, float* y) noexcept {
+  if (detail::on_avx2([&](auto ops) { ops.layer_norm(x, weight, bias, size, epsilon, y); })) return;
   const float mean = detail::sum_of<Batch>(x, size, [](auto value) { return value; }) / static_cast<float>(size);
   const float squares = detail::sum_of<Batch>(x, size, [mean](auto value) {
     const auto centred = value - decltype(value)(mean);
@@ -67,6 +84,7 @@ void layer_norm(const float* x, const float* weight, const float* bias, std::siz
 /// y += x. [size] each.
 template <class Batch = DefaultBatch>
 void add(const float* x, std::size_t size, float* y) noexcept {
+  if (detail::on_avx2([&](auto ops) { ops.add(x, size, y); })) return;
   detail::for_each_batch<Batch>(
       size, [&](std::size_t i) { (Batch::load_unaligned(y + i) + Batch::load_unaligned(x + i)).store_unaligned(y + i); },
       [&](std::size_t i) { y[i] += x[i]; });
@@ -75,6 +93,7 @@ void add(const float* x, std::size_t size, float* y) noexcept {
 /// y = gate * sigmoid(gate) * up ("SwiGLU", Shazeer 2020). [size] each; y may be gate.
 template <class Batch = DefaultBatch>
 void silu_times(const float* gate, const float* up, std::size_t size, float* y) noexcept {
+  if (detail::on_avx2([&](auto ops) { ops.silu_times(gate, up, size, y); })) return;
   detail::for_each_batch<Batch>(
       size,
       [&](std::size_t i) {
@@ -88,6 +107,7 @@ void silu_times(const float* gate, const float* up, std::size_t size, float* y) 
 /// Computed as x / (1 + exp(-2u)), which is the same function.
 template <class Batch = DefaultBatch>
 void gelu_new(float* x, std::size_t size) noexcept {
+  if (detail::on_avx2([&](auto ops) { ops.gelu_new(x, size); })) return;
   constexpr float twice_root = 1.5957691216057308f;  // 2 sqrt(2 / pi)
   detail::for_each_batch<Batch>(
       size,
@@ -110,8 +130,12 @@ enum class RotaryPairing {
 /// Rotates the first 2 * pairs elements of one head by the angles whose cosines and sines are given ([pairs] each).
 /// Su et al., "RoFormer", 2021, eq. 34.
 inline void rotate(float* head, const float* cosines, const float* sines, std::size_t pairs, RotaryPairing pairing) noexcept {
-  const std::size_t step = pairing == RotaryPairing::halves ? 1 : 2;
-  const std::size_t apart = pairing == RotaryPairing::halves ? pairs : 1;
+  const bool halves = pairing == RotaryPairing::halves;
+  const bool done = detail::on_avx2([&](auto ops) {
+    halves ? ops.rotate_halves(head, cosines, sines, pairs) : ops.rotate_interleaved(head, cosines, sines, pairs);
+  });
+  if (done) return;
+  const std::size_t step = halves ? 1 : 2, apart = halves ? pairs : 1;
   for (std::size_t j = 0; j < pairs; ++j) {
     float& first = head[j * step];
     float& second = head[j * step + apart];
@@ -119,6 +143,12 @@ inline void rotate(float* head, const float* cosines, const float* sines, std::s
     first = x * cosines[j] - y * sines[j];
     second = y * cosines[j] + x * sines[j];
   }
+}
+
+/// y = x in 16 bits (`to_half`). [size] each.
+inline void to_halves(const float* x, std::size_t size, Half* y) noexcept {
+  if (detail::on_avx2([&](auto ops) { ops.to_halves(x, size, y); })) return;
+  for (std::size_t i = 0; i < size; ++i) y[i] = to_half(x[i]);
 }
 
 }  // namespace tulle

@@ -2,19 +2,30 @@
 #include <tulle/tensor/ops.hpp>
 
 #include <algorithm>
+#include <bit>
 #include <catch2/catch_all.hpp>
 #include <cmath>
+#include <cstdint>
 #include <cstring>
 #include <limits>
 #include <numbers>
+#include <tuple>
 #include <vector>
 
 #include "unit/kernel/encoded_matrix.hpp"
+#include "unit/kernel/instruction_sets.hpp"
 
 using namespace tulle;
 using testing::random_floats;
 
 namespace {
+
+/// Those whose loops differ.
+#if defined(TULLE_X86)
+using Sets = std::tuple<isa::Scalar, isa::Avx2>;
+#else
+using Sets = testing::InstructionSets;
+#endif
 
 const std::vector<std::size_t> sizes{1, 3, 4, 7, 8, 15, 16, 17, 31, 64, 100, 576};
 
@@ -33,7 +44,9 @@ double gelu(double x) {
 
 }  // namespace
 
-TEST_CASE("the RMS norm is that of doubles", "[tensor][ops]") {
+TEMPLATE_LIST_TEST_CASE("the RMS norm is that of doubles", "[tensor][ops]", Sets) {
+  testing::require_native_machine<TestType>();
+  const testing::ActiveSet active(TestType::value);
   for (const std::size_t size : sizes) {
     const auto x = random_floats(size, 1), weight = random_floats(size, 2);
     double squares = 0;
@@ -47,7 +60,9 @@ TEST_CASE("the RMS norm is that of doubles", "[tensor][ops]") {
   }
 }
 
-TEST_CASE("the layer norm is that of doubles, also far from zero", "[tensor][ops]") {
+TEMPLATE_LIST_TEST_CASE("the layer norm is that of doubles, also far from zero", "[tensor][ops]", Sets) {
+  testing::require_native_machine<TestType>();
+  const testing::ActiveSet active(TestType::value);
   for (const float offset : {0.0f, 500.0f}) {
     for (const std::size_t size : sizes) {
       const auto x = random_floats(size, 3, offset - 2, offset + 2), weight = random_floats(size, 4), bias = random_floats(size, 5);
@@ -65,7 +80,9 @@ TEST_CASE("the layer norm is that of doubles, also far from zero", "[tensor][ops
   }
 }
 
-TEST_CASE("a row of zeros has norms without infinities", "[tensor][ops]") {
+TEMPLATE_LIST_TEST_CASE("a row of zeros has norms without infinities", "[tensor][ops]", Sets) {
+  testing::require_native_machine<TestType>();
+  const testing::ActiveSet active(TestType::value);
   const std::vector<float> zeros(20), ones(20, 1.0f);
   std::vector<float> y(20, 7.0f);
   rms_norm(zeros.data(), ones.data(), y.size(), 1e-6f, y.data());
@@ -74,7 +91,9 @@ TEST_CASE("a row of zeros has norms without infinities", "[tensor][ops]") {
   CHECK(y == ones);
 }
 
-TEST_CASE("rows are added element by element", "[tensor][ops]") {
+TEMPLATE_LIST_TEST_CASE("rows are added element by element", "[tensor][ops]", Sets) {
+  testing::require_native_machine<TestType>();
+  const testing::ActiveSet active(TestType::value);
   for (const std::size_t size : sizes) {
     const auto x = random_floats(size, 6), before = random_floats(size, 7);
     auto y = before;
@@ -83,7 +102,9 @@ TEST_CASE("rows are added element by element", "[tensor][ops]") {
   }
 }
 
-TEST_CASE("the gated activation is that of doubles, also in place", "[tensor][ops]") {
+TEMPLATE_LIST_TEST_CASE("the gated activation is that of doubles, also in place", "[tensor][ops]", Sets) {
+  testing::require_native_machine<TestType>();
+  const testing::ActiveSet active(TestType::value);
   for (const std::size_t size : sizes) {
     auto gate = random_floats(size, 8, -12, 12);
     const auto up = random_floats(size, 9);
@@ -94,7 +115,9 @@ TEST_CASE("the gated activation is that of doubles, also in place", "[tensor][op
   }
 }
 
-TEST_CASE("gelu_new is that of doubles", "[tensor][ops]") {
+TEMPLATE_LIST_TEST_CASE("gelu_new is that of doubles", "[tensor][ops]", Sets) {
+  testing::require_native_machine<TestType>();
+  const testing::ActiveSet active(TestType::value);
   for (const std::size_t size : sizes) {
     auto x = random_floats(size, 10, -6, 6);
     std::vector<double> wanted(size);
@@ -104,7 +127,9 @@ TEST_CASE("gelu_new is that of doubles", "[tensor][ops]") {
   }
 }
 
-TEST_CASE("activations of huge values are the value or zero, and a NaN stays one", "[tensor][ops]") {
+TEMPLATE_LIST_TEST_CASE("activations of huge values are the value or zero, and a NaN stays one", "[tensor][ops]", Sets) {
+  testing::require_native_machine<TestType>();
+  const testing::ActiveSet active(TestType::value);
   // 20 elements: whole batches and a tail on every machine.
   const float nan = std::numeric_limits<float>::quiet_NaN();
   for (const float huge : {90.0f, 1000.0f, 1e12f}) {
@@ -126,7 +151,9 @@ TEST_CASE("activations of huge values are the value or zero, and a NaN stays one
   for (const float value : broken) CHECK(std::isnan(value));
 }
 
-TEST_CASE("a rotation turns pairs by their angle and leaves the rest of the head alone", "[tensor][ops]") {
+TEMPLATE_LIST_TEST_CASE("a rotation turns pairs by their angle and leaves the rest of the head alone", "[tensor][ops]", Sets) {
+  testing::require_native_machine<TestType>();
+  const testing::ActiveSet active(TestType::value);
   constexpr std::size_t head_dim = 12, pairs = 4;
   const auto x = random_floats(head_dim, 11);
   std::vector<float> cosines(pairs), sines(pairs);
@@ -148,7 +175,9 @@ TEST_CASE("a rotation turns pairs by their angle and leaves the rest of the head
   }
 }
 
-TEST_CASE("the bits of a row do not depend on where it lies", "[tensor][ops]") {
+TEMPLATE_LIST_TEST_CASE("the bits of a row do not depend on where it lies", "[tensor][ops]", Sets) {
+  testing::require_native_machine<TestType>();
+  const testing::ActiveSet active(TestType::value);
   constexpr std::size_t size = 77;
   const auto x = random_floats(size, 12), weight = random_floats(size, 13), bias = random_floats(size, 14);
   std::vector<float> first(3 * size);
@@ -161,4 +190,47 @@ TEST_CASE("the bits of a row do not depend on where it lies", "[tensor][ops]") {
     if (shift == 0) first = out;
     CHECK(std::memcmp(out.data(), first.data(), out.size() * sizeof(float)) == 0);
   }
+}
+
+TEMPLATE_LIST_TEST_CASE("an activation has the same bits when a row is cut at a multiple of 16", "[tensor][ops]", Sets) {
+  testing::require_native_machine<TestType>();
+  const testing::ActiveSet active(TestType::value);
+  constexpr std::size_t size = 77;
+  const auto x = random_floats(size, 15, -6, 6);
+  auto whole = x;
+  gelu_new(whole.data(), size);
+  for (const std::size_t cut : {16, 48, 64}) {
+    auto parts = x;
+    gelu_new(parts.data(), cut);
+    gelu_new(parts.data() + cut, size - cut);
+    CHECK(std::memcmp(parts.data(), whole.data(), size * sizeof(float)) == 0);
+  }
+}
+
+TEMPLATE_LIST_TEST_CASE("activations follow the exponential over its whole range", "[tensor][ops]", Sets) {
+  testing::require_native_machine<TestType>();
+  const testing::ActiveSet active(TestType::value);
+  std::vector<float> gate, one;
+  for (float x = -95; x <= 95; x += 0.37f) gate.push_back(x);
+  one.assign(gate.size(), 1.0f);
+  auto y = gate;
+  silu_times(gate.data(), one.data(), gate.size(), y.data());
+  for (std::size_t i = 0; i < gate.size(); ++i) {
+    const double wanted = silu(gate[i]);
+    CAPTURE(gate[i]);
+    CHECK(std::fabs(y[i] - wanted) <= 5e-7 * std::fabs(wanted) + 1e-36);  // an exponential of 88.4 may be infinite already
+  }
+}
+
+TEMPLATE_LIST_TEST_CASE("halves are those of to_half, for numbers of every kind", "[tensor][ops]", Sets) {
+  testing::require_native_machine<TestType>();
+  const testing::ActiveSet active(TestType::value);
+  std::vector<float> x;
+  for (std::uint32_t i = 0; i < 100003; ++i) x.push_back(std::bit_cast<float>(i * 42943u));  // over all 2^32 patterns
+  for (const float special : {0.0f, -0.0f, 65504.0f, 65519.9f, 65520.0f, 0x1p-14f, 0x1p-24f, 0x1p-25f, 0x1.8p-25f, 2049.0f}) x.push_back(special);
+  std::vector<Half> y(x.size());
+  to_halves(x.data(), x.size(), y.data());
+  std::size_t wrong = 0;
+  for (std::size_t i = 0; i < x.size(); ++i) wrong += y[i].bits != to_half(x[i]).bits;
+  CHECK(wrong == 0);
 }

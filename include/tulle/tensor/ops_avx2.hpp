@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file The loops of ops.hpp on AVX2: a program that is compiled for older processors has them, too (L1).
+#pragma once
+
+#include <cmath>
+#include <cstddef>
+#include <cstring>
+
+#include <tulle/core/half.hpp>
+#include <tulle/tensor/x86.hpp>
+
+#if defined(TULLE_X86)
+
+namespace tulle::detail {
+
+/// exp(x): 2^n * p(r), n = round(x / ln 2), r = x - n ln 2 in two steps (Cody, Waite), p of degree 6 from the Taylor series
+/// on |r| <= 0.35: relative error below 4e-8. 0 below -87, infinity above 88.3; a NaN stays one.
+TULLE_INLINE_AVX2 __m256 exponential(__m256 x) noexcept {
+  const __m256 top = _mm256_min_ps(_mm256_set1_ps(89.0f), x);  // n = 128 makes an infinity; a NaN of x is taken
+  const __m256 n = _mm256_round_ps(_mm256_mul_ps(top, _mm256_set1_ps(1.44269504f)), _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+  __m256 r = _mm256_fnmadd_ps(n, _mm256_set1_ps(0.693359375f), top);
+  r = _mm256_fnmadd_ps(n, _mm256_set1_ps(-2.12194440e-4f), r);
+  __m256 p = _mm256_set1_ps(1.0f / 720);
+  p = _mm256_fmadd_ps(p, r, _mm256_set1_ps(1.0f / 120));
+  p = _mm256_fmadd_ps(p, r, _mm256_set1_ps(1.0f / 24));
+  p = _mm256_fmadd_ps(p, r, _mm256_set1_ps(1.0f / 6));
+  p = _mm256_fmadd_ps(p, r, _mm256_set1_ps(0.5f));
+  p = _mm256_fmadd_ps(p, r, _mm256_set1_ps(1.0f));
+  p = _mm256_fmadd_ps(p, r, _mm256_set1_ps(1.0f));
+  const __m256i exponent = _mm256_slli_epi32(_mm256_add_epi32(_mm256_cvtps_epi32(n), _mm256_set1_epi32(127)), 23);
+  const __m256 result = _mm256_mul_ps(p, _mm256_castsi256_ps(exponent));
+  const __m256 vanishes = _mm256_cmp_ps(x, _mm256_set1_ps(-87.0f), _CMP_LT_OQ);
+  return _mm256_blendv_ps(_mm256_andnot_ps(vanishes, result), x, _mm256_cmp_ps(x, x, _CMP_UNORD_Q));
+}
+
+TULLE_INLINE_AVX2 float sum_of_lanes(__m256 x) noexcept {
+  const __m128 half = _mm_add_ps(_mm256_castps256_ps128(x), _mm256_extractf128_ps(x, 1));
+  const __m128 quarter = _mm_add_ps(half, _mm_movehl_ps(half, half));
+  return _mm_cvtss_f32(_mm_add_ss(quarter, _mm_movehdup_ps(quarter)));
+}
+
+/// The functions of ops.hpp of the same names.
+struct Avx2Ops {
+  TULLE_TARGET_AVX2 static void rms_norm(const float* x, const float* weight, std::size_t size, float epsilon,
+                                         float* y) noexcept {
+    const float inverse = 1.0f / std::sqrt(sum<Squares>(x, size, 0) / static_cast<float>(size) + epsilon);
+    std::size_t i = 0;
+    for (; i + 8 <= size; i += 8) {
+      const __m256 scaled = _mm256_mul_ps(load8(x + i), _mm256_set1_ps(inverse));
+      _mm256_storeu_ps(y + i, _mm256_mul_ps(scaled, load8(weight + i)));
+    }
+    for (; i < size; ++i) y[i] = x[i] * inverse * weight[i];
+  }
+
+  TULLE_TARGET_AVX2 static void layer_norm(const float* x, const float* weight, const float* bias, std::size_t size,
+                                           float epsilon, float* y) noexcept {
+    const float mean = sum<Values>(x, size, 0) / static_cast<float>(size);
+    const float inverse = 1.0f / std::sqrt(sum<Squares>(x, size, mean) / static_cast<float>(size) + epsilon);
+    std::size_t i = 0;
+    for (; i + 8 <= size; i += 8) {
+      const __m256 scaled = _mm256_mul_ps(_mm256_sub_ps(load8(x + i), _mm256_set1_ps(mean)), _mm256_set1_ps(inverse));
+      _mm256_storeu_ps(y + i, _mm256_fmadd_ps(scaled, load8(weight + i), load8(bias + i)));
+    }
+    for (; i < size; ++i) y[i] = std::fma((x[i] - mean) * inverse, weight[i], bias[i]);
+  }
+
+  TULLE_TARGET_AVX2 static void add(const float* x, std::size_t size, float* y) noexcept { each<Sum>(x, y, size, y); }
+  TULLE_TARGET_AVX2 static void silu_times(const float* gate, const float* up, std::size_t size, float* y) noexcept {
+    each<SiluTimes>(gate, up, size, y);
+  }
+  TULLE_TARGET_AVX2 static void gelu_new(float* x, std::size_t size) noexcept { each<GeluNew>(x, x, size, x); }
+
+  /// Pairs (x[j], x[j + pairs]).
+  TULLE_TARGET_AVX2 static void rotate_halves(float* head, const float* cosines, const float* sines, std::size_t pairs) noexcept {
+    std::size_t j = 0;
+    for (; j + 8 <= pairs; j += 8) {
+      const __m256 x = load8(head + j), y = load8(head + pairs + j), cosine = load8(cosines + j), sine = load8(sines + j);
+      _mm256_storeu_ps(head + j, _mm256_fmsub_ps(x, cosine, _mm256_mul_ps(y, sine)));
+      _mm256_storeu_ps(head + pairs + j, _mm256_fmadd_ps(y, cosine, _mm256_mul_ps(x, sine)));
+    }
+    for (; j < pairs; ++j) rotate_pair(head[j], head[pairs + j], cosines[j], sines[j]);
+  }
+
+  /// Pairs (x[2j], x[2j + 1]).
+  TULLE_TARGET_AVX2 static void rotate_interleaved(float* head, const float* cosines, const float* sines,
+                                                   std::size_t pairs) noexcept {
+    const __m256i twice = _mm256_setr_epi32(0, 0, 1, 1, 2, 2, 3, 3);
+    std::size_t j = 0;
+    for (; j + 4 <= pairs; j += 4) {
+      const __m256 x = load8(head + 2 * j), swapped = _mm256_permute_ps(x, 0xB1);
+      const __m256 cosine = _mm256_permutevar8x32_ps(_mm256_castps128_ps256(_mm_loadu_ps(cosines + j)), twice);
+      const __m256 sine = _mm256_permutevar8x32_ps(_mm256_castps128_ps256(_mm_loadu_ps(sines + j)), twice);
+      _mm256_storeu_ps(head + 2 * j, _mm256_fmaddsub_ps(x, cosine, _mm256_mul_ps(swapped, sine)));
+    }
+    for (; j < pairs; ++j) rotate_pair(head[2 * j], head[2 * j + 1], cosines[j], sines[j]);
+  }
+
+  TULLE_TARGET_AVX2 static void to_halves(const float* x, std::size_t size, Half* y) noexcept {
+    std::size_t i = 0;
+    for (; i + 8 <= size; i += 8) {
+      _mm_storeu_si128(reinterpret_cast<__m128i*>(y + i), _mm256_cvtps_ph(load8(x + i), _MM_FROUND_TO_NEAREST_INT));
+    }
+    for (; i < size; ++i) y[i] = to_half(x[i]);
+  }
+
+ private:
+  struct Values {
+    TULLE_INLINE_AVX2 static __m256 of(__m256 sum, __m256 centred) noexcept { return _mm256_add_ps(sum, centred); }
+  };
+  struct Squares {
+    TULLE_INLINE_AVX2 static __m256 of(__m256 sum, __m256 centred) noexcept { return _mm256_fmadd_ps(centred, centred, sum); }
+  };
+  struct Sum {
+    TULLE_INLINE_AVX2 static __m256 of(__m256 x, __m256 y) noexcept { return _mm256_add_ps(x, y); }
+  };
+  struct SiluTimes {
+    TULLE_INLINE_AVX2 static __m256 of(__m256 gate, __m256 up) noexcept {
+      const __m256 one = _mm256_set1_ps(1);
+      const __m256 power = exponential(_mm256_sub_ps(_mm256_setzero_ps(), gate));
+      return _mm256_mul_ps(_mm256_div_ps(gate, _mm256_add_ps(one, power)), up);
+    }
+  };
+  struct GeluNew {
+    TULLE_INLINE_AVX2 static __m256 of(__m256 x, __m256) noexcept {
+      constexpr float twice_root = 1.5957691216057308f;  // 2 sqrt(2 / pi)
+      const __m256 root = _mm256_set1_ps(-twice_root), square = _mm256_mul_ps(x, x);
+      const __m256 slope = _mm256_fmadd_ps(square, _mm256_set1_ps(-twice_root * 0.044715f), root);
+      return _mm256_div_ps(x, _mm256_add_ps(_mm256_set1_ps(1), exponential(_mm256_mul_ps(x, slope))));
+    }
+  };
+
+  /// Sums of x - mean, or of their squares, in four vectors so that none waits for itself, then across them.
+  template <class Term>
+  TULLE_TARGET_AVX2 static float sum(const float* x, std::size_t size, float mean) noexcept {
+    const __m256 centre = _mm256_set1_ps(mean);
+    __m256 sums[4] = {_mm256_setzero_ps(), _mm256_setzero_ps(), _mm256_setzero_ps(), _mm256_setzero_ps()};
+    std::size_t i = 0;
+    for (; i + 32 <= size; i += 32) {
+#pragma GCC unroll 4
+      for (std::size_t k = 0; k < 4; ++k) sums[k] = Term::of(sums[k], _mm256_sub_ps(load8(x + i + 8 * k), centre));
+    }
+    for (; i < size; i += 8) {
+      const __m256i index = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+      const __m256i inside = _mm256_cmpgt_epi32(_mm256_set1_epi32(static_cast<int>(size - i)), index);
+      const __m256 centred = _mm256_sub_ps(_mm256_maskload_ps(x + i, inside), centre);
+      sums[0] = Term::of(sums[0], _mm256_and_ps(centred, _mm256_castsi256_ps(inside)));
+    }
+    const __m256 all = _mm256_add_ps(_mm256_add_ps(sums[0], sums[1]), _mm256_add_ps(sums[2], sums[3]));
+    return sum_of_lanes(all);
+  }
+
+  /// y[i] = Function(a[i], b[i]), the last ones in a vector as well: the bits do not depend on where an element lies.
+  template <class Function>
+  TULLE_TARGET_AVX2 static void each(const float* a, const float* b, std::size_t size, float* y) noexcept {
+    std::size_t i = 0;
+    for (; i + 8 <= size; i += 8) _mm256_storeu_ps(y + i, Function::of(load8(a + i), load8(b + i)));
+    if (i == size) return;
+    float last[2][8] = {};
+    std::memcpy(last[0], a + i, sizeof(float) * (size - i));
+    std::memcpy(last[1], b + i, sizeof(float) * (size - i));
+    _mm256_storeu_ps(last[0], Function::of(load8(last[0]), load8(last[1])));
+    std::memcpy(y + i, last[0], sizeof(float) * (size - i));
+  }
+
+  TULLE_INLINE_AVX2 static void rotate_pair(float& x, float& y, float cosine, float sine) noexcept {
+    const float first = std::fma(x, cosine, -(y * sine));
+    y = std::fma(y, cosine, x * sine);
+    x = first;
+  }
+};
+
+}  // namespace tulle::detail
+
+#endif
