@@ -42,9 +42,9 @@ double value_read(const Weights&, const QuantizedInput& input, std::size_t index
 
 template <class Weights>
 double value_read(const Weights&, const WideInput& input, std::size_t index, std::size_t column) {
-  constexpr std::size_t tile = WideInput::tile;
-  const int code = input.many() ? input.codes(index / tile * tile)[column * tile + index % tile]
-                                : 128 * (input.high(index)[column] - WideInput::offset) + input.low(index)[column] - WideInput::offset;
+  const std::size_t tile = input.tile();
+  const int code = tile > 0 ? input.codes(index / tile * tile)[column * tile + index % tile]
+                            : 128 * (input.high(index)[column] - WideInput::offset) + input.low(index)[column] - WideInput::offset;
   return double{input.scale(index)} * code;
 }
 
@@ -147,7 +147,7 @@ class LinearKernelSuite {
     for (const std::size_t rows : {1, 15, 16, 17, 100}) check_shape(rows, legal(96), {1, 2, 4, 6, 9});
     check_shape(16, 1024, {1, 7});
     check_shape(40, legal(1100), {17, 20});  // more inputs than two tiles, more columns than one part
-    check_shape(19, legal(2100), {63, 67});  // from 64 inputs on and from 2048 columns on, a kernel may go another way
+    check_shape(19, legal(2100), {31, 67, 131});  // from 32 or 128 inputs on and from 2048 columns on, a kernel may go another way
     std::vector<std::size_t> all;
     for (std::size_t inputs = 1; inputs <= most_inputs; ++inputs) all.push_back(inputs);
     check_shape(65, legal(70), all);              // 5 panels: a group of four and one left over, or two of two

@@ -74,7 +74,7 @@ class WellWeights {
       with_form([&]<class Layout>(Layout) {
         const detail::WellLoop<Layout, Tag> loop{bytes_.data(), advances_.data(), bundles_.data(), window_, columns_, spans(),
                                                  sums_.data(),  scales_.data(),   input,           y,       range};
-        if constexpr (std::is_base_of_v<isa::Avx2, Tag>) {
+        if constexpr (WideInput::tile_of<Tag> > 0) {
           if (input.many()) return loop.run_many();
         }
         const std::size_t end = round_up(range.end, panel_rows) / panel_rows;

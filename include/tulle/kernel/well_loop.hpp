@@ -65,19 +65,26 @@ struct WellLoop {
 #if defined(TULLE_X86)
   /// All panels with many inputs.
   void run_many() const noexcept {
-    WellPairs pairs;
-    for (std::size_t panel = rows.begin / panel_rows; panel * panel_rows < rows.end; ++panel) {
+    using Pairs = WellPairs<isa::WithoutDots<Isa>>;
+    const std::size_t begin = rows.begin / panel_rows * panel_rows, end = round_up(rows.end, panel_rows);
+    std::size_t most_bundles = 0;
+    for (std::size_t index = begin / panel_rows * spans; index < end / panel_rows * spans; ++index) {
+      most_bundles = std::max(most_bundles, piece(index).bundles);
+    }
+    Pairs pairs(most_bundles * Form::steps);
+    for (std::size_t row = begin, next; row < end; row = next) {
+      next = std::min(row + pairs.rows_at_once(), end);
       for (std::size_t span = 0; span < spans; ++span) {
-        const WellPiece of = piece(panel * spans + span);
-        const std::size_t at_once = WellPairs::rows_at_once(of.bundles * Form::steps);
-        for (std::size_t begin = 0; begin < panel_rows; begin += at_once) {
-          pairs.read<Form>(of.bytes, of.bundles, begin, at_once);
-          const std::size_t row = panel * panel_rows + begin;
-          for (std::size_t first = 0; first < input.inputs(); first += WellPairs::inputs) {
-            alignas(32) WellPairs::Dots dots;
-            pairs.multiply(at_once, input.codes(first) + span * span_columns * WellPairs::inputs, dots);
-            add_dots(dots, span, {row, row + at_once}, first);
+        for (std::size_t eight = row; eight < next; eight += 8) {
+          pairs.template read<Form>(piece(eight / panel_rows * spans + span), eight % panel_rows, eight - row);
+        }
+        pairs.end_lists(next - row);
+        for (std::size_t first = 0; first < input.inputs(); first += Pairs::inputs) {
+          for (std::size_t to = row; to < next; to += panel_rows) {
+            prefetch_outputs(y, to / panel_rows, first, std::min(first + Pairs::inputs, input.inputs()));
           }
+          pairs.multiply(next - row, input.codes(first) + span * span_columns * Pairs::inputs);
+          add_products(Isa{}, pairs, span, {row, next}, first);
         }
       }
     }
@@ -147,24 +154,51 @@ struct WellLoop {
     add_sums_avx512(dots, of_rows, values);
   }
 
-  /// y holds the sums of the spans before. Rows by eights.
-  TULLE_TARGET_AVX2 void add_dots(const WellPairs::Dots& dots, std::size_t span, RowRange of, std::size_t first) const noexcept {
-    const std::size_t end = std::min(first + WellPairs::inputs, input.inputs());
-    for (std::size_t at = first; at < end; ++at) {
-      const __m256 scale = _mm256_set1_ps(input.scale(at));
-      for (std::size_t row = of.begin; row < std::min(of.end, rows.end); row += 8) {
-        const std::size_t real = std::min<std::size_t>(rows.end - row, 8);
-        float* out = y[at] + row;
-        float values[8] = {};
-        if (span > 0) std::memcpy(values, out, real * sizeof(float));
-        const __m256i dot = _mm256_load_si256(reinterpret_cast<const __m256i*>(dots[at - first] + (row - of.begin)));
-        __m256 sum = _mm256_add_ps(_mm256_loadu_ps(values), _mm256_cvtepi32_ps(dot));
-        if (span + 1 == spans) sum = _mm256_mul_ps(sum, _mm256_mul_ps(scale, _mm256_loadu_ps(scales + row)));
-        if (real == 8) {
-          _mm256_storeu_ps(out, sum);
-        } else {
-          _mm256_storeu_ps(values, sum);
-          std::memcpy(out, values, real * sizeof(float));
+  /// y holds the sums of the spans before.
+  template <class Pairs>
+  TULLE_TARGET_AVX2 void add_products(isa::Avx2, const Pairs& pairs, std::size_t span, RowRange of, std::size_t first) const noexcept {
+    const std::size_t tile_end = std::min(first + Pairs::inputs, input.inputs()), end = std::min(of.end, rows.end);
+    for (std::size_t row = of.begin; row < end; row += 8) {
+      const std::size_t real = std::min<std::size_t>(end - row, 8);
+      const __m256 row_scales = _mm256_loadu_ps(scales + row);
+      for (std::size_t four = first; four < tile_end; four += 4) {
+        __m256i products[4];
+        pairs.load_sums(row - of.begin, four - first, products);
+#pragma GCC unroll 4
+        for (std::size_t i = 0; i < 4; ++i) {
+          if (four + i >= tile_end) break;
+          float* const out = y[four + i] + row;
+          float values[8] = {};
+          if (span > 0) std::memcpy(values, out, real * sizeof(float));
+          __m256 sum = _mm256_add_ps(_mm256_loadu_ps(values), _mm256_cvtepi32_ps(products[i]));
+          if (span + 1 == spans) sum = _mm256_mul_ps(sum, _mm256_mul_ps(_mm256_set1_ps(input.scale(four + i)), row_scales));
+          if (real == 8) {
+            _mm256_storeu_ps(out, sum);
+          } else {
+            _mm256_storeu_ps(values, sum);
+            std::memcpy(out, values, real * sizeof(float));
+          }
+        }
+      }
+    }
+  }
+  template <class Pairs>
+  TULLE_TARGET_AVX512 void add_products(isa::Avx512, const Pairs& pairs, std::size_t span, RowRange of, std::size_t first) const noexcept {
+    const std::size_t tile_end = std::min(first + Pairs::inputs, input.inputs()), end = std::min(of.end, rows.end);
+    for (std::size_t row = of.begin; row < end; row += 16) {
+      const auto real = static_cast<__mmask16>(end - row < 16 ? (1u << (end - row)) - 1 : 0xFFFF);
+      const __m512 row_scales = _mm512_maskz_loadu_ps(real, scales + row);
+      for (std::size_t four = first; four < tile_end; four += 4) {
+        __m512i products[4];
+        pairs.load_sums(row - of.begin, four - first, products);
+#pragma GCC unroll 4
+        for (std::size_t i = 0; i < 4; ++i) {
+          if (four + i >= tile_end) break;
+          float* const out = y[four + i] + row;
+          __m512 sum = _mm512_cvtepi32_ps(products[i]);
+          sum = _mm512_add_ps(span > 0 ? _mm512_maskz_loadu_ps(real, out) : _mm512_setzero_ps(), sum);
+          if (span + 1 == spans) sum = _mm512_mul_ps(sum, _mm512_mul_ps(_mm512_set1_ps(input.scale(four + i)), row_scales));
+          _mm512_mask_storeu_ps(out, real, sum);
         }
       }
     }

@@ -20,35 +20,40 @@ namespace tulle {
 ///
 /// For a few inputs a code is 128 high + low, both in [-64, 63], as bytes that hold them plus 64: an int8 weight multiplies
 /// each in one unsigned by signed product that cannot saturate. Per input high [stride], low [stride]; every column can be
-/// followed by 64 bytes that may be read. For many inputs on AVX2, codes are int16: per tile of 16 inputs [columns][16].
+/// followed by 64 bytes that may be read. For many inputs on AVX2 and AVX-512, codes are int16: per tile of 16 or 32 inputs
+/// [columns][tile].
 class WideInput {
  public:
   static constexpr int offset = 64;            ///< what is added to high and low
   static constexpr int offset_of_both = 129 * offset;  ///< and so to 128 high + low
   static constexpr std::size_t readable = 64;  ///< bytes that may be read from any column on
-  static constexpr std::size_t many_inputs = 64;  ///< from there on lists of the weights are worth making on AVX2
-  static constexpr std::size_t tile = 16;         ///< inputs whose codes of a column lie side by side then
+  /// Of many inputs, those whose codes of a column lie side by side: an instruction set's register of them. 0: there is none.
+  template <class Isa>
+  static constexpr std::size_t tile_of = std::is_base_of_v<isa::Avx2, Isa> ? 16 : std::is_same_v<isa::Avx512, Isa> ? 32 : 0;
+  /// From there on lists of the weights (`WellPairs`) are worth making (bench/README).
+  template <class Isa>
+  static constexpr std::size_t many_inputs = std::is_same_v<isa::Avx512, Isa> ? 128 : 32;
 
   /// Room for `most_inputs` rows of at most `most_columns` columns. Errors: memory.
   WideInput(std::size_t most_inputs, std::size_t most_columns)
-      : codes_(round_up(most_inputs, tile) * 2 * stride_of(most_columns)), scales_(most_inputs) {}
+      : codes_(round_up(most_inputs, tile_of<isa::Avx512>) * 2 * stride_of(most_columns)), scales_(most_inputs),
+        inverses_(most_inputs) {}
 
   /// Says how many inputs follow, of how many columns.
   template <class Isa>
   void start(std::size_t inputs, std::size_t columns) noexcept {
     inputs_ = inputs;
     columns_ = columns;
-    many_ = inputs >= many_inputs && with_instruction_set<Isa>([]<class Tag>(Tag) {
-              return std::is_same_v<isa::WithoutDots<Tag>, isa::Avx2>;
-            });
+    tile_ = with_instruction_set<Isa>([&]<class Tag>(Tag) { return inputs < many_inputs<Tag> ? 0 : tile_of<Tag>; });
   }
 
   std::size_t inputs() const noexcept { return inputs_; }
-  bool many() const noexcept { return many_; }  ///< codes are int16
+  std::size_t tile() const noexcept { return tile_; }  ///< 0: few inputs
+  bool many() const noexcept { return tile_ > 0; }     ///< codes are int16
   std::size_t stride() const noexcept { return stride_of(columns_); }
   const std::uint8_t* high(std::size_t input) const noexcept { return codes_.data() + input * 2 * stride(); }
   const std::uint8_t* low(std::size_t input) const noexcept { return high(input) + stride(); }
-  /// Of the tile that begins at `input`, [columns][16]; lanes without an input hold anything.
+  /// Of the tile that begins at `input`, [columns][tile]; lanes without an input hold anything.
   const std::int16_t* codes(std::size_t input) const noexcept {
     return reinterpret_cast<const std::int16_t*>(codes_.data()) + input * columns_;
   }
@@ -58,22 +63,39 @@ class WideInput {
   template <class Isa>
   void quantize(MatrixView<const float> x, RowRange range) noexcept {
     with_instruction_set<Isa>([&](auto tag) {
-      for (std::size_t input = range.begin; input < range.end; ++input) {
-        const float maximum = magnitude(tag, x[input]);
-        const bool finite = maximum <= std::numeric_limits<float>::max();
-        scales_[input] = finite ? maximum / largest : std::numeric_limits<float>::quiet_NaN();
-        // The smallest subnormals have no finite inverse; they count as zero.
-        encode(tag, x[input], finite && maximum > 1e-34f ? largest / maximum : 0.0f, out_of(input));
-      }
+      for (std::size_t input = range.begin; input < range.end;) input += quantize_from(tag, x, {input, range.end});
     });
   }
 
  private:
   static constexpr float largest = 8127;
 
+  /// Quantizes the first input of `range`, or the first 8 of a tile while the second cache holds them; says how many.
+  template <class Tag>
+  std::size_t quantize_from(Tag tag, MatrixView<const float> x, RowRange range) noexcept {
+    const std::size_t first = range.begin;
+    if constexpr (tile_of<Tag> > 0) {
+      if (many() && first % 8 == 0 && first + 8 <= range.end) {
+        for (std::size_t input = first; input < first + 8; ++input) set_scale(input, magnitude(tag, x[input]));
+        encode_eight(x, first);
+        return 8;
+      }
+    }
+    set_scale(first, magnitude(tag, x[first]));
+    encode(tag, x[first], inverses_[first], out_of(first));
+    return 1;
+  }
+
+  void set_scale(std::size_t input, float maximum) noexcept {
+    const bool finite = maximum <= std::numeric_limits<float>::max();
+    scales_[input] = finite ? maximum / largest : std::numeric_limits<float>::quiet_NaN();
+    // The smallest subnormals have no finite inverse; they count as zero.
+    inverses_[input] = finite && maximum > 1e-34f ? largest / maximum : 0.0f;
+  }
+
   std::uint8_t* out_of(std::size_t input) noexcept {
     if (!many()) return codes_.data() + input * 2 * stride();
-    return codes_.data() + (input / tile * tile * columns_ + input % tile) * sizeof(std::int16_t);
+    return codes_.data() + (input / tile_ * tile_ * columns_ + input % tile_) * sizeof(std::int16_t);
   }
 
   /// Odd in lines of 64 bytes, so that the same column of many inputs does not fall into one set of a cache.
@@ -93,7 +115,7 @@ class WideInput {
     for (std::size_t column = begin; column < columns_; ++column) {
       const auto code = static_cast<int>(inverse == 0.0f ? 0.0f : std::nearbyint(x[column] * inverse));
       if (many()) {
-        reinterpret_cast<std::int16_t*>(out)[column * tile] = static_cast<std::int16_t>(code);
+        reinterpret_cast<std::int16_t*>(out)[column * tile_] = static_cast<std::int16_t>(code);
       } else {
         const int high = (code + offset) >> 7;
         out[column] = static_cast<std::uint8_t>(high + offset);
@@ -128,16 +150,8 @@ class WideInput {
     const __m256 factor = _mm256_set1_ps(inverse);
     const __m256i half = _mm256_set1_epi16(offset);
     std::size_t column = 0;
-    for (; column + 16 <= columns_ && inverse != 0.0f; column += 16) {
-      const __m256i a = _mm256_cvtps_epi32(_mm256_mul_ps(_mm256_loadu_ps(x + column), factor));
-      const __m256i b = _mm256_cvtps_epi32(_mm256_mul_ps(_mm256_loadu_ps(x + column + 8), factor));
-      const __m256i codes = _mm256_permute4x64_epi64(_mm256_packs_epi32(a, b), 0xD8);
-      if (many()) {
-        alignas(32) std::int16_t of_columns[16];
-        _mm256_store_si256(reinterpret_cast<__m256i*>(of_columns), codes);
-        for (std::size_t i = 0; i < 16; ++i) reinterpret_cast<std::int16_t*>(out)[(column + i) * tile] = of_columns[i];
-        continue;
-      }
+    for (; column + 16 <= columns_ && inverse != 0.0f && !many(); column += 16) {
+      const __m256i codes = _mm256_permute4x64_epi64(codes16(x + column, factor), 0xD8);
       const __m256i high = _mm256_srai_epi16(_mm256_add_epi16(codes, half), 7);
       const __m256i low = _mm256_sub_epi16(codes, _mm256_slli_epi16(high, 7));
       // [8 high, 8 low] of either half of the columns, then both highs and both lows
@@ -151,12 +165,57 @@ class WideInput {
   void encode(isa::Avx512, const float* x, float inverse, std::uint8_t* out) const noexcept {
     encode(isa::Avx2{}, x, inverse, out);
   }
+
+  /// Codes of 16 columns: 0 to 3, 8 to 11, 4 to 7, 12 to 15.
+  TULLE_INLINE_AVX2 static __m256i codes16(const float* x, __m256 factor) noexcept {
+    return _mm256_packs_epi32(_mm256_cvtps_epi32(_mm256_mul_ps(_mm256_loadu_ps(x), factor)),
+                              _mm256_cvtps_epi32(_mm256_mul_ps(_mm256_loadu_ps(x + 8), factor)));
+  }
+
+  /// 8 inputs of a tile at a time, so that their codes of a column are written at once.
+  TULLE_TARGET_AVX2 void encode_eight(MatrixView<const float> x, std::size_t first) noexcept {
+    auto* const out = reinterpret_cast<std::int16_t*>(out_of(first));
+    std::size_t column = 0;
+    for (; column + 16 <= columns_; column += 16) {
+      __m256i rows[8], pairs[8], fours[8];
+#pragma GCC unroll 8
+      for (std::size_t i = 0; i < 8; ++i) {
+        const float inverse = inverses_[first + i];
+        const __m256i codes = codes16(x[first + i] + column, _mm256_set1_ps(inverse));
+        rows[i] = inverse == 0.0f ? _mm256_setzero_si256() : codes;  // of an infinity or a NaN
+      }
+#pragma GCC unroll 4
+      for (std::size_t i = 0; i < 4; ++i) {
+        pairs[i] = _mm256_unpacklo_epi16(rows[2 * i], rows[2 * i + 1]);
+        pairs[i + 4] = _mm256_unpackhi_epi16(rows[2 * i], rows[2 * i + 1]);
+      }
+#pragma GCC unroll 4
+      for (std::size_t i = 0; i < 4; ++i) {
+        fours[2 * i] = _mm256_unpacklo_epi32(pairs[2 * i], pairs[2 * i + 1]);
+        fours[2 * i + 1] = _mm256_unpackhi_epi32(pairs[2 * i], pairs[2 * i + 1]);
+      }
+#pragma GCC unroll 4
+      for (std::size_t i = 0; i < 4; ++i) {
+        // Of inputs 0 to 3 and of 4 to 7, the codes of two columns each: i % 2 * 2 and the next, or 8 columns after them.
+        const std::size_t of = i / 2 * 4 + i % 2, at = column + i / 2 * 8 + i % 2 * 2;
+        const __m256i even = _mm256_unpacklo_epi64(fours[of], fours[of + 2]), odd = _mm256_unpackhi_epi64(fours[of], fours[of + 2]);
+        store_column(out, at, _mm256_castsi256_si128(even));
+        store_column(out, at + 1, _mm256_castsi256_si128(odd));
+        store_column(out, at + 4, _mm256_extracti128_si256(even, 1));
+        store_column(out, at + 5, _mm256_extracti128_si256(odd, 1));
+      }
+    }
+    for (std::size_t i = 0; i < 8; ++i) encode(isa::Scalar{}, x[first + i], inverses_[first + i], out_of(first + i), column);
+  }
+  TULLE_INLINE_AVX2 void store_column(std::int16_t* out, std::size_t column, __m128i codes) const noexcept {
+    _mm_store_si128(reinterpret_cast<__m128i*>(out + column * tile_), codes);
+  }
 #endif
 
   AlignedBuffer<std::uint8_t> codes_;
-  AlignedBuffer<float> scales_;
+  AlignedBuffer<float> scales_, inverses_;
   std::size_t inputs_ = 0, columns_ = 0;
-  bool many_ = false;
+  std::size_t tile_ = 0;
 };
 
 }  // namespace tulle

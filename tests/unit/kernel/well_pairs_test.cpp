@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tulle/kernel/well_pairs.hpp>
 
+#include <algorithm>
+#include <cstring>
 #include <memory>
 #include <vector>
 
@@ -18,36 +20,74 @@ using namespace tulle::detail;
 
 namespace {
 
-/// A panel of one span, and a tile of random or of the largest codes.
-template <class Form>
-void check_dots(std::size_t columns, std::size_t zeros_of_100, bool extreme) {
+/// The products, in registers of 8 rows or of 16, as [inputs][rows].
+template <class Isa>
+struct Products {
+  static constexpr std::size_t inputs = WellPairs<Isa>::inputs;
+  std::int32_t values[inputs][panel_rows];
+
+  TULLE_TARGET_AVX2 void load(isa::Avx2, const WellPairs<Isa>& pairs, std::size_t row) {
+    for (std::size_t input = 0; input < inputs; input += 4) {
+      for (std::size_t at = 0; at < panel_rows; at += 8) {
+        __m256i sums[4];
+        pairs.load_sums(row + at, input, sums);
+        for (std::size_t i = 0; i < 4; ++i) std::memcpy(values[input + i] + at, &sums[i], sizeof sums[i]);
+      }
+    }
+  }
+  TULLE_TARGET_AVX512 void load(isa::Avx512, const WellPairs<Isa>& pairs, std::size_t row) {
+    for (std::size_t input = 0; input < inputs; input += 4) {
+      __m512i sums[4];
+      pairs.load_sums(row, input, sums);
+      for (std::size_t i = 0; i < 4; ++i) std::memcpy(values[input + i], &sums[i], sizeof sums[i]);
+    }
+  }
+};
+
+/// Panels of one span, as many as fit at once, and a tile of random or of the largest codes.
+template <class Isa, class Form>
+void check_products(std::size_t columns, std::size_t zeros_of_100, bool extreme) {
+  constexpr std::size_t inputs = WellPairs<Isa>::inputs;
+  constexpr std::size_t most_panels = WellPairs<Isa>::most_rows / panel_rows;
   testing::Numbers numbers(static_cast<std::uint32_t>(columns + zeros_of_100));
-  std::vector<std::int8_t> codes(panel_rows * columns);
+  std::vector<std::int8_t> codes(most_panels * panel_rows * columns);
   const int least = Form::nibbles ? -7 : -128, range = Form::nibbles ? 15 : 256;
   for (std::int8_t& code : codes) {
     if (numbers.below(100) < zeros_of_100) continue;
     code = static_cast<std::int8_t>(extreme ? least : least + static_cast<int>(numbers.below(static_cast<std::size_t>(range))));
   }
-  AlignedBuffer<std::int16_t> x(columns * WellPairs::inputs);
+  std::fill_n(codes.data() + 5 * columns, columns, std::int8_t{0});  // a row of another length
+  AlignedBuffer<std::int16_t> x(columns * inputs);
   for (std::size_t i = 0; i < x.size(); ++i) {
     x[i] = static_cast<std::int16_t>(extreme ? -8127 : static_cast<int>(numbers.below(16255)) - 8127);
   }
-  const WellPanel panel = WellEncoder().encode<Form>(codes.data(), columns, columns, Form::window);
-  const std::size_t bundles = panel.bytes.size() / Form::bundle_bytes;
-  const auto pairs = std::make_unique<WellPairs>();
-  const std::size_t at_once = WellPairs::rows_at_once(bundles * Form::steps);
-  for (std::size_t begin = 0; begin < panel_rows; begin += at_once) {
-    pairs->read<Form>(panel.bytes.data(), bundles, begin, at_once);
-    alignas(32) WellPairs::Dots dots;
-    pairs->multiply(at_once, x.data(), dots);
-    for (std::size_t row = 0; row < at_once; ++row) {
-      for (std::size_t i = 0; i < WellPairs::inputs; ++i) {
+  std::vector<WellPanel> panels;
+  std::size_t most_bundles = 0;
+  for (std::size_t panel = 0; panel < most_panels; ++panel) {
+    panels.push_back(WellEncoder().encode<Form>(codes.data() + panel * panel_rows * columns, columns, columns, Form::window));
+    most_bundles = std::max(most_bundles, panels[panel].bytes.size() / Form::bundle_bytes);
+  }
+  const auto pairs = std::make_unique<WellPairs<Isa>>(most_bundles * Form::steps);
+  const std::size_t rows = pairs->rows_at_once();
+  REQUIRE((rows >= 8 && rows % 8 == 0 && rows <= most_panels * panel_rows));
+  for (std::size_t row = 0; row < rows; row += 8) {
+    const WellPanel& panel = panels[row / panel_rows];
+    const WellPiece piece{panel.bytes.data(), panel.advances.data(), panel.bytes.size() / Form::bundle_bytes};
+    pairs->template read<Form>(piece, row % panel_rows, row);
+  }
+  pairs->end_lists(rows);
+  pairs->multiply(rows, x.data());
+  for (std::size_t first = 0; first < rows; first += panel_rows) {
+    Products<Isa> products;
+    products.load(Isa{}, *pairs, first);
+    for (std::size_t row = first; row < std::min(first + panel_rows, rows); ++row) {
+      for (std::size_t i = 0; i < inputs; ++i) {
         std::int64_t expected = 0;
         for (std::size_t column = 0; column < columns; ++column) {
-          const int code = codes[(begin + row) * columns + column] * (Form::nibbles ? 16 : 1);
-          expected += std::int64_t{code} * x[column * WellPairs::inputs + i];
+          const int code = codes[row * columns + column] * (Form::nibbles ? 16 : 1);
+          expected += std::int64_t{code} * x[column * inputs + i];
         }
-        REQUIRE(dots[i][row] == expected);
+        REQUIRE(products.values[i][row - first] == expected);
       }
     }
   }
@@ -55,14 +95,14 @@ void check_dots(std::size_t columns, std::size_t zeros_of_100, bool extreme) {
 
 }  // namespace
 
-TEST_CASE("lists of weights give the exact products with a tile", "[kernel][well_pairs]") {
-  testing::require_machine<isa::Avx2>();
+TEMPLATE_TEST_CASE("lists of weights give the exact products with a tile", "[kernel][well_pairs]", isa::Avx2, isa::Avx512) {
+  testing::require_machine<TestType>();
   for (const std::size_t columns : {1, 31, 200, 2048}) {
     for (const std::size_t zeros_of_100 : {0, 50, 90, 100}) {
       for (const bool extreme : {false, true}) {
-        check_dots<WellNarrow>(columns, zeros_of_100, extreme);
-        check_dots<WellWide>(columns, zeros_of_100, extreme);
-        check_dots<WellNibbles>(columns, zeros_of_100, extreme);
+        check_products<TestType, WellNarrow>(columns, zeros_of_100, extreme);
+        check_products<TestType, WellWide>(columns, zeros_of_100, extreme);
+        check_products<TestType, WellNibbles>(columns, zeros_of_100, extreme);
       }
     }
   }

@@ -16,8 +16,7 @@ using namespace tulle;
 namespace {
 
 int code_of(const WideInput& input, std::size_t index, std::size_t column) {
-  constexpr std::size_t tile = WideInput::tile;
-  if (input.many()) return input.codes(index / tile * tile)[column * tile + index % tile];
+  if (const std::size_t tile = input.tile(); tile > 0) return input.codes(index / tile * tile)[column * tile + index % tile];
   return 128 * (input.high(index)[column] - WideInput::offset) + input.low(index)[column] - WideInput::offset;
 }
 
@@ -34,11 +33,12 @@ WideInput quantized(const testing::InputRows& x, std::size_t inputs, std::size_t
 TEMPLATE_LIST_TEST_CASE("codes are the nearest of 14 bits, in either form", "[kernel][wide_input]",
                         testing::InstructionSets) {
   testing::require_machine<TestType>();
-  for (const std::size_t inputs : {1, 3, 64}) {
+  constexpr bool avx2 = std::is_base_of_v<isa::Avx2, TestType>, avx512 = std::is_same_v<TestType, isa::Avx512>;
+  for (const std::size_t inputs : {1, 3, 43, 133}) {
     for (const std::size_t columns : {1, 7, 16, 130}) {
       const testing::InputRows x(inputs, columns, testing::random_floats(inputs * columns, 5));
       const WideInput input = quantized<TestType>(x, inputs, columns);
-      CHECK(input.many() == (inputs == 64 && std::is_same_v<isa::WithoutDots<TestType>, isa::Avx2>));
+      CHECK(input.tile() == (avx2 && inputs >= 43 ? 16 : avx512 && inputs == 133 ? 32 : 0));
       for (std::size_t index = 0; index < inputs; ++index) {
         const float* row = x.first(inputs)[index];
         float largest = 0;
@@ -56,15 +56,17 @@ TEMPLATE_LIST_TEST_CASE("what is not finite spoils its input alone, wherever it 
                         testing::InstructionSets) {
   testing::require_machine<TestType>();
   constexpr std::size_t columns = 21;
-  for (const float odd : {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity(), -INFINITY}) {
-    for (std::size_t place = 0; place < columns; ++place) {
-      std::vector<float> values(2 * columns, 1.5f);
-      values[place] = odd;
-      const WideInput input = quantized<TestType>(testing::InputRows(2, columns, values), 2, columns);
-      REQUIRE(std::isnan(input.scale(0)));
-      REQUIRE(code_of(input, 0, place) == 0);
-      REQUIRE(input.scale(1) == 1.5f / 8127);
-      REQUIRE(code_of(input, 1, place) == 8127);
+  for (const std::size_t inputs : {2, 130}) {
+    for (const float odd : {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity(), -INFINITY}) {
+      for (std::size_t place = 0; place < columns; ++place) {
+        std::vector<float> values(inputs * columns, 1.5f);
+        values[place] = odd;
+        const WideInput input = quantized<TestType>(testing::InputRows(inputs, columns, values), inputs, columns);
+        REQUIRE(std::isnan(input.scale(0)));
+        for (std::size_t column = 0; column < columns; ++column) REQUIRE(code_of(input, 0, column) == 0);
+        REQUIRE(input.scale(1) == 1.5f / 8127);
+        REQUIRE(code_of(input, 1, place) == 8127);
+      }
     }
   }
 }
