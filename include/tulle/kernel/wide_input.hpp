@@ -74,6 +74,7 @@ class WideInput {
   template <class Tag>
   std::size_t quantize_from(Tag tag, MatrixView<const float> x, RowRange range) noexcept {
     const std::size_t first = range.begin;
+#if defined(TULLE_X86)
     if constexpr (tile_of<Tag> > 0) {
       if (many() && first % 8 == 0 && first + 8 <= range.end) {
         for (std::size_t input = first; input < first + 8; ++input) set_scale(input, magnitude(tag, x[input]));
@@ -81,6 +82,7 @@ class WideInput {
         return 8;
       }
     }
+#endif
     set_scale(first, magnitude(tag, x[first]));
     encode(tag, x[first], inverses_[first], out_of(first));
     return 1;
