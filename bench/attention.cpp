@@ -30,10 +30,10 @@ class Attention {
 template <class Element>
 class AttentionOver final : public Attention {
  public:
-  AttentionOver(tulle::ThreadPool& pool, std::size_t longest, std::size_t most_rows)
+  AttentionOver(tulle::ThreadPool& pool, std::size_t longest, std::size_t max_rows)
       : pool_(pool),
         cache_(shape, 1, static_cast<tulle::Position>(longest)),
-        queries_(most_rows * shape.row_elements()),
+        queries_(max_rows * shape.row_elements()),
         out_(queries_.size()) {
     std::mt19937 random(1);
     std::normal_distribution<float> normal;

@@ -15,7 +15,7 @@
 
 #include <tulle/core/thread_pool.hpp>
 #include <tulle/kernel/any_kernel.hpp>
-#include <tulle/kernel/row_share.hpp>
+#include <tulle/kernel/schedule/work_partition.hpp>
 
 #include "measure.hpp"
 
@@ -38,12 +38,14 @@ struct Form {
 };
 
 const std::vector<Form> forms{
-    {"", "dense_f32"},      {"", "dense_f16"},       {"", "dense_i8"},        {"", "dense_i4"},       {"2:4", "2:4_i8"},
-    {"8:16", "8:16_i8"},    {"8:16", "8:16_any_i8"}, {"8:16", "bitmask_i8"},  {"4:16", "4:16_i8"},    {"4:16", "bitmask_i8"},
-    {"2:4", "2:4_i4"},      {"8:16", "8:16_i4"},     {"4:16", "4:16_i4"},     {"30 %", "bitmask_i8"}, {"50 %", "bitmask_i8"},
-    {"60 %", "bitmask_i8"}, {"70 %", "bitmask_i8"},  {"80 %", "bitmask_i8"},  {"90 %", "bitmask_i8"}, {"95 %", "bitmask_i8"},
-    {"50 %", "well_i8"},    {"60 %", "well_i8"},     {"70 %", "well_i8"},     {"80 %", "well_i8"},    {"90 %", "well_i8"},
-    {"95 %", "well_i8"},    {"70 %", "well_i4"},     {"80 %", "well_i4"},     {"90 %", "well_i4"}};
+    {"", "dense_f32"},      {"", "dense_f16"},        {"", "dense_i8"},       {"", "dense_i4"},
+    {"2:4", "2:4_i8"},      {"8:16", "8:16_gap4_i8"}, {"8:16", "8:16_i8"},    {"8:16", "bitmask_i8"},
+    {"4:16", "4:16_i8"},    {"4:16", "bitmask_i8"},   {"2:4", "2:4_i4"},      {"8:16", "8:16_gap4_i4"},
+    {"4:16", "4:16_i4"},    {"30 %", "bitmask_i8"},   {"50 %", "bitmask_i8"}, {"60 %", "bitmask_i8"},
+    {"70 %", "bitmask_i8"}, {"80 %", "bitmask_i8"},   {"90 %", "bitmask_i8"}, {"95 %", "bitmask_i8"},
+    {"50 %", "ell_i8"},     {"60 %", "ell_i8"},       {"70 %", "ell_i8"},     {"80 %", "ell_i8"},
+    {"90 %", "ell_i8"},     {"95 %", "ell_i8"},       {"70 %", "ell_i4"},     {"80 %", "ell_i4"},
+    {"90 %", "ell_i4"}};
 
 class Random {
  public:
@@ -98,7 +100,7 @@ class Model {
   Model(const std::vector<Shape>& shapes, const Form& form, std::size_t layers, std::size_t inputs) {
     Random random;
     const std::vector<std::uint16_t> masks = masks_of(form.zeros, random);
-    std::size_t most_columns = 0, most_rows = 0;
+    std::size_t max_columns = 0, max_rows = 0;
     for (const Shape& shape : shapes) {
       std::vector<std::byte> codes(shape.rows * shape.columns);
       for (std::size_t at = 0; at < codes.size(); at += 16) {
@@ -120,13 +122,13 @@ class Model {
         elements_ += shape.rows * shape.columns;
         bytes_ += matrices_.back().size_bytes();
       }
-      most_columns = std::max(most_columns, shape.columns);
-      most_rows = std::max(most_rows, shape.rows);
+      max_columns = std::max(max_columns, shape.columns);
+      max_rows = std::max(max_rows, shape.rows);
     }
-    x_.resize(inputs * most_columns);
+    x_.resize(inputs * max_columns);
     for (float& value : x_) value = static_cast<float>(random() >> 40) * 0x1p-24f - 0.5f;
-    y_.resize(inputs * most_rows);
-    input_ = std::make_unique<tulle::AnyKernel::Input>(inputs, most_columns);
+    y_.resize(inputs * max_rows);
+    input_ = std::make_unique<tulle::AnyKernel::Input>(inputs, max_columns);
     inputs_ = inputs;
   }
 
@@ -201,7 +203,8 @@ int main(int argc, char** argv) {
   std::printf("%s, %s; %s, %.1f M weights, %zu input(s), %zu thread(s), %zu runs; read bandwidth %.1f GB/s\n\n",
               bench::processor_name().c_str(), std::string(set).c_str(), shape.c_str(),
               static_cast<double>(built.front()->elements()) / 1e6, inputs, threads, repeats, bandwidth / 1e9);
-  std::puts("| kernel | zeros | bytes/weight | ms (least - most) | GMAC/s | share of bandwidth | x dense_i8 | x dense_f32 |");
+  std::puts(
+      "| kernel | zeros | bytes/weight | ms (least - most) | GMAC/s | share of bandwidth | x dense_i8 | x dense_f32 |");
   std::puts("|---|---|---|---|---|---|---|---|");
   for (std::size_t i = 0; i < chosen.size(); ++i) {
     const Model& model = *built[i];
@@ -211,8 +214,9 @@ int main(int argc, char** argv) {
     };
     std::printf("| %s | %s | %.3f | %.2f (%.2f - %.2f) | %.1f | %.2f | %s | %s |\n", chosen[i].kernel.c_str(),
                 chosen[i].zeros.c_str(), static_cast<double>(model.bytes()) / static_cast<double>(model.elements()),
-                median * 1e3, times[i + 1].least() * 1e3, times[i + 1].most() * 1e3,
+                median * 1e3, times[i + 1].min() * 1e3, times[i + 1].max() * 1e3,
                 static_cast<double>(model.elements() * inputs) / median / 1e9,
-                static_cast<double>(model.bytes()) / median / bandwidth, ratio(int8_at).c_str(), ratio(float_at).c_str());
+                static_cast<double>(model.bytes()) / median / bandwidth, ratio(int8_at).c_str(),
+                ratio(float_at).c_str());
   }
 }

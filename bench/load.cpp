@@ -48,7 +48,7 @@ int main(int argc, char** argv) try {
   app.add_option("--kernels", kernels, "What to pack it for")->capture_default_str();
   app.add_option("--threads", threads, "Threads that pack")->capture_default_str();
   app.add_option("--repeats", repeats, "Loads of each")->capture_default_str();
-  app.footer("The file should be in the system's cache. Example: bench_load model.gguf --kernels dense_i8 well_i8");
+  app.footer("The file should be in the system's cache. Example: bench_load model.gguf --kernels dense_i8 ell_i8");
   CLI11_PARSE(app, argc, argv);
 
   std::vector<Contestant> contestants;
@@ -64,7 +64,7 @@ int main(int argc, char** argv) try {
   for (std::size_t i = 0; i < contestants.size(); ++i) {
     const Contestant& each = contestants[i];
     std::printf("| %s | %zu | %.2f (%.2f-%.2f) | %.2f | %.2f |\n", each.kernel.c_str(), each.threads, times[i].median(),
-                times[i].least(), times[i].most(), each.weights * 1e-9 / times[i].median(), each.bytes_per_weight);
+                times[i].min(), times[i].max(), each.weights * 1e-9 / times[i].median(), each.bytes_per_weight);
   }
   return 0;
 } catch (const std::exception& error) {

@@ -15,7 +15,7 @@
 
 #include <tulle/core/aligned_buffer.hpp>
 #include <tulle/core/thread_pool.hpp>
-#include <tulle/kernel/prefetch.hpp>
+#include <tulle/kernel/schedule/prefetch.hpp>
 
 namespace bench {
 
@@ -42,8 +42,8 @@ struct Times {
   std::vector<double> seconds;
 
   double median() const { return bench::median(seconds); }
-  double least() const { return *std::min_element(seconds.begin(), seconds.end()); }
-  double most() const { return *std::max_element(seconds.begin(), seconds.end()); }
+  double min() const { return *std::min_element(seconds.begin(), seconds.end()); }
+  double max() const { return *std::max_element(seconds.begin(), seconds.end()); }
 };
 
 /// Runs every task `repeats` times, one after the other, so that a slow minute of the machine meets all of them alike.
@@ -68,7 +68,8 @@ class BandwidthProbe {
   static constexpr std::size_t bytes = std::size_t{512} << 20;
 
   void operator()() noexcept {
-    pool_.run([this](std::size_t worker) noexcept { tulle::detail::reads_one_stream ? read<1>(worker) : read<4>(worker); });
+    pool_.run(
+        [this](std::size_t worker) noexcept { tulle::detail::reads_one_stream ? read<1>(worker) : read<4>(worker); });
   }
 
  private:

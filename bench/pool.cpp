@@ -91,7 +91,7 @@ void measure(const std::vector<Contestant>& contestants, const Work& work, std::
     const double fair = static_cast<double>(token_regions * (neighbours + 1)) * token_part;
     std::printf("| %s | %zu | %.2f | %.1f | %.2f (%.2f - %.2f) | %.2f |\n", contestants[i].name.c_str(), neighbours,
                 1e6 * times[3 * i].median() / empty_regions, 1e6 * times[3 * i + 1].median() / short_regions,
-                1e3 * token.median(), 1e3 * token.least(), 1e3 * token.most(), token.median() / fair);
+                1e3 * token.median(), 1e3 * token.min(), 1e3 * token.max(), token.median() / fair);
   }
 }
 

@@ -204,7 +204,7 @@ int main(int argc, char** argv) {
   tulle::EngineOptions options;
   options.threads = threads;
   options.sequence_length = kv_tokens + 2;
-  options.sequences = 1;
+  options.max_sequences = 1;
   Steps steps(model, options, kv_tokens + 1);
   tulle::ThreadPool pool(threads);
   Parts parts(*model, pool, static_cast<tulle::Position>(kv_tokens));
@@ -238,8 +238,8 @@ int main(int argc, char** argv) {
   for (std::size_t i = 0; i < named.size(); ++i) {
     const double median = times[i].median();
     if (i >= first_part && i < parts_end) sum += median;
-    std::printf("| %s | %.1f (%.1f - %.1f) | %.1f %% |\n", named[i].name, 1e6 * median, 1e6 * times[i].least(),
-                1e6 * times[i].most(), 100 * median / token);
+    std::printf("| %s | %.1f (%.1f - %.1f) | %.1f %% |\n", named[i].name, 1e6 * median, 1e6 * times[i].min(),
+                1e6 * times[i].max(), 100 * median / token);
     if (i + 1 == parts_end) std::printf("| these five together | %.1f | %.1f %% |\n", 1e6 * sum, 100 * sum / token);
   }
 }

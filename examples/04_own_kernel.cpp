@@ -44,7 +44,7 @@ struct RowMajorBf16 {
 
   // Activations are copied as they are. A quantized kernel quantizes them here, once for all matrices that read them.
   struct Input {
-    Input(std::size_t most_inputs, std::size_t most_columns) : values(most_inputs * most_columns) {}
+    Input(std::size_t max_inputs, std::size_t max_columns) : values(max_inputs * max_columns) {}
     std::vector<float> values;
   };
   static void start(const Weights&, std::size_t, Input&) noexcept {}

@@ -112,13 +112,13 @@ def size_of(rows, columns):
 
 def keepers(zeros):
     """For a pattern N:M-gapG, every way to keep N of M neighbours: [ways][M] of 0 and 1."""
-    pattern, _, most_gap = zeros.partition("-gap")
+    pattern, _, max_gap = zeros.partition("-gap")
     kept, group = map(int, pattern.split(":"))
-    most_gap = int(most_gap or group)
+    max_gap = int(max_gap or group)
     ways = [
         way
         for way in itertools.combinations(range(group), kept)
-        if all(after - before <= most_gap for before, after in zip((-1, *way), way))
+        if all(after - before <= max_gap for before, after in zip((-1, *way), way))
     ]
     table = numpy.zeros((len(ways), group), numpy.int8)
     table[numpy.arange(len(ways))[:, None], ways] = 1

@@ -21,7 +21,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 /// `generate` makes all tokens; the first is left out by starting the clock when it is there.
-double least_microseconds(std::size_t tokens, const std::function<void(Clock::time_point& first)>& generate) {
+double min_microseconds(std::size_t tokens, const std::function<void(Clock::time_point& first)>& generate) {
   double least = std::numeric_limits<double>::max();
   for (int run = 0; run < 5; ++run) {
     Clock::time_point first;
@@ -35,14 +35,14 @@ double least_microseconds(std::size_t tokens, const std::function<void(Clock::ti
 double through_cpp(const std::string& path, std::size_t tokens) {
   tulle::EngineOptions engine;
   engine.threads = 1;
-  engine.sequences = 1;
+  engine.max_sequences = 1;
   tulle::TextGenerationOptions options;
   options.engine = engine;
   tulle::TextGeneration pipeline(path, options);
   tulle::GenerationOptions generation;
   generation.max_new_tokens = tokens;
   generation.force_max_tokens = true;
-  return least_microseconds(tokens, [&](Clock::time_point& first) {
+  return min_microseconds(tokens, [&](Clock::time_point& first) {
     tulle::Session session = pipeline.session();
     const auto run = session.start(session.encode("Once upon a time"), generation);
     (void)run->next();
@@ -69,7 +69,7 @@ double through_c(const std::string& path, std::size_t tokens) {
   };
   check(tulle_model_load(path.data(), path.size(), nullptr, &model, &error));
   check(tulle_session_new(model, &options, &session, &error));
-  const double least = least_microseconds(tokens, [&](Clock::time_point& first) {
+  const double least = min_microseconds(tokens, [&](Clock::time_point& first) {
     check(tulle_session_truncate(session, 0, &error));
     check(tulle_session_generate(session, "Once upon a time", 16, &generation, &error));
     check(tulle_session_next(session, &token, &error));

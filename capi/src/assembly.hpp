@@ -9,7 +9,7 @@
 #include <string_view>
 
 #include <tulle/generate/engine.hpp>
-#include <tulle/sampling/options.hpp>
+#include <tulle/sampling/sampling_options.hpp>
 
 namespace tulle::capi {
 

@@ -21,8 +21,8 @@ using namespace tulle::capi;
 namespace {
 
 const EngineOptions engine_defaults;
-const tulle_session_options session_defaults{sizeof(tulle_session_options),          0, {nullptr, 0},         0,
-                                             engine_defaults.prompt_sequence_length, 0, engine_defaults.sinks};
+const tulle_session_options session_defaults{sizeof(tulle_session_options), 0, {nullptr, 0},         0,
+                                             engine_defaults.prefill_chunk, 0, engine_defaults.sinks};
 
 constexpr std::uint32_t generate_flags = TULLE_IGNORE_EOS | TULLE_NO_SPECIAL_TOKENS | TULLE_SHOW_SPECIAL_TOKENS |
                                          TULLE_LOG_PROBABILITIES | TULLE_KEEP_LOGITS;
@@ -49,19 +49,18 @@ tulle_generate_options generate_defaults() {
 
 /// Errors: invalid_argument for more threads than any machine has.
 EngineOptions engine_options(const tulle_session_options* given, const LoadedModel& model) {
-  constexpr std::uint32_t most_threads = 1024;
+  constexpr std::uint32_t max_threads = 1024;
   const tulle_session_options read = read_struct(given, session_defaults, "tulle_session_options");
-  if (read.threads > most_threads)
-    fail(ErrorCode::invalid_argument, "a session has at most ", most_threads, " threads");
+  if (read.threads > max_threads) fail(ErrorCode::invalid_argument, "a session has at most ", max_threads, " threads");
   EngineOptions options;
   const std::string_view cache = read_text(read.cache, "the cache");
   choose_cache(cache.empty() ? std::string_view(model.assembly.cache) : cache, options);
   options.threads = read.threads;
   options.sequence_length = size_of_u64(read.sequence_length);
-  options.prompt_sequence_length = size_of_u64(read.prompt_sequence_length);
+  options.prefill_chunk = size_of_u64(read.prompt_sequence_length);
   options.window = size_of_u64(read.window);
   options.sinks = size_of_u64(read.sinks);
-  options.sequences = 1;
+  options.max_sequences = 1;
   return options;
 }
 

@@ -182,10 +182,15 @@ static tulle_file lend(memory_file* file, const char* name) {
 
 /* The golden models whose files are lent: read in pieces, they say what the mapped ones say. */
 static void lent_models(const char* folder) {
-  static const char* const names[] = {"config.json", "generation_config.json", "model.safetensors",
-                                      "model.safetensors.index.json", "model-00001-of-00002.safetensors",
-                                      "model-00002-of-00002.safetensors", "q8_0-00001-of-00003.gguf",
-                                      "q8_0-00002-of-00003.gguf", "q8_0-00003-of-00003.gguf"};
+  static const char* const names[] = {"config.json",
+                                      "generation_config.json",
+                                      "model.safetensors",
+                                      "model.safetensors.index.json",
+                                      "model-00001-of-00002.safetensors",
+                                      "model-00002-of-00002.safetensors",
+                                      "q8_0-00001-of-00003.gguf",
+                                      "q8_0-00002-of-00003.gguf",
+                                      "q8_0-00003-of-00003.gguf"};
   enum { most = sizeof names / sizeof *names };
   golden facts;
   int line = 0;

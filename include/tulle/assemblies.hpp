@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// \file Named policy sets: the combinations of kernel, cache and sampler that are worth a name (L5).
+/// \file Named policy sets: the combinations of kernel, cache and sampler that are worth a name (L6).
 #pragma once
 
 #include <tulle/cache/contiguous.hpp>

@@ -199,16 +199,16 @@ class BenchmarkTest(CommandTest):
     def test_zeros_reach_the_sparse_kernels(self):
         # By instruction set: bitmasks want AVX-512, and windowed ELL of half the weights a processor that Intel did not make.
         machine = self.benchmark(Q8_0, "--no-baselines")["machine"]
-        well = "dense_i8" if "Intel" in machine["processor"] else "well_i8"
+        well = "dense_i8" if "Intel" in machine["processor"] else "ell_i8"
         half = {"avx512": "bitmask_i8", "avx_vnni": well, "avx2": well}.get(machine["instruction_set"])
         for model in [MODELS / "llama-tiny-tied", MODELS / "codegen-tiny", MODELS / "llama-tiny-int8", Q8_0]:
             for flags, kernel, sparsity in [
                 (["--structure", "2:4"], "2:4_i8", 0.5),
                 (["--structure", "4:16"], "4:16_i8", 0.75),
                 (["--structure", "1:4", "--sparsity", 0.75], "4:16_i8", 0.75),
-                (["--structure", "8:16-gap4", "--sparsity", 0.5], "8:16_i8", 0.5),
+                (["--structure", "8:16-gap4", "--sparsity", 0.5], "8:16_gap4_i8", 0.5),
                 (["--sparsity", 0.5], half, 0.5),
-                (["--sparsity", 0.9, "--structure", "unstructured"], "well_i8", 0.9),
+                (["--sparsity", 0.9, "--structure", "unstructured"], "ell_i8", 0.9),
             ]:
                 report = self.benchmark(model, *flags, "--baselines", "dense_i8")
                 result, dense = report["results"]
@@ -231,7 +231,7 @@ class BenchmarkTest(CommandTest):
         self.assertEqual(self.model(MODELS / "llama-tiny-gqa", "--values", "i8")["kernel"], "dense_i8")
         self.assertEqual(self.model(MODELS / "llama-tiny-gqa", "--values", "i4")["values"], "i4")
         few = self.model(MODELS / "llama-tiny-gqa", "--values", "i4", "--sparsity", 0.8)
-        self.assertEqual((few["kernel"], few["values"], few["sparsity"]), ("well_i4", "i4", 0.8))
+        self.assertEqual((few["kernel"], few["values"], few["sparsity"]), ("ell_i4", "i4", 0.8))
         forced = self.model(MODELS / "llama-tiny-gqa", "--sparsity", 0.5, "--kernel", "bitmask_i8", "--isa", "scalar")
         self.assertEqual((forced["kernel"], forced["isa"]), ("bitmask_i8", "scalar"))
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // concept: LinearKernel
 // A kernel whose multiply may throw is none: the token loop calls it.
-#include <tulle/kernel/dense_i8.hpp>
+#include <tulle/kernel/int8/dense_i8.hpp>
 
 struct Own : tulle::DenseI8 {
 #ifdef TULLE_BAD

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // concept: Sampler
 // A sampler that cannot hand out its distribution does not go into a chain.
-#include <tulle/sampling/chain.hpp>
+#include <tulle/sampling/static_chain.hpp>
 
 struct First {
   tulle::Token sample(std::span<float>, const tulle::SamplingContext&) const noexcept { return 0; }

@@ -27,13 +27,13 @@ using testing::same_value;
 
 /// Value `column` of a prepared input as `multiply` reads it. A kernel with an input of its own adds an overload.
 template <class Weights>
-double value_read(const Weights&, const FloatInput& input, std::size_t index, std::size_t column) {
+double value_read(const Weights&, const ActivationsF32& input, std::size_t index, std::size_t column) {
   const InputTile tile = input_tile(index / tile_inputs * tile_inputs, input.inputs());
   return double{input.values(tile)[column * tile.width + index - tile.first]};
 }
 
 template <class Weights>
-double value_read(const Weights&, const QuantizedInput& input, std::size_t index, std::size_t column) {
+double value_read(const Weights&, const ActivationsI8& input, std::size_t index, std::size_t column) {
   const InputTile tile = input_tile(index / tile_inputs * tile_inputs, input.inputs());
   const std::size_t lane = index - tile.first;
   return double{input.scales(tile)[column / group_columns * tile.width + lane]} *
@@ -41,10 +41,11 @@ double value_read(const Weights&, const QuantizedInput& input, std::size_t index
 }
 
 template <class Weights>
-double value_read(const Weights&, const WideInput& input, std::size_t index, std::size_t column) {
+double value_read(const Weights&, const ActivationsI14& input, std::size_t index, std::size_t column) {
   const std::size_t tile = input.tile();
   const int code = tile > 0 ? input.codes(index / tile * tile)[column * tile + index % tile]
-                            : 128 * (input.high(index)[column] - WideInput::offset) + input.low(index)[column] - WideInput::offset;
+                            : 128 * (input.high(index)[column] - ActivationsI14::offset) + input.low(index)[column] -
+                                  ActivationsI14::offset;
   return double{input.scale(index)} * code;
 }
 
@@ -95,7 +96,7 @@ class LinearKernelSuite {
   }
 
  private:
-  static constexpr std::size_t most_inputs = 20;
+  static constexpr std::size_t max_inputs = 20;
 
   /// One matrix, its inputs, and the outputs they must have.
   struct Problem {
@@ -147,9 +148,10 @@ class LinearKernelSuite {
     for (const std::size_t rows : {1, 15, 16, 17, 100}) check_shape(rows, legal(96), {1, 2, 4, 6, 9});
     check_shape(16, 1024, {1, 7});
     check_shape(40, legal(1100), {17, 20});  // more inputs than two tiles, more columns than one part
-    check_shape(19, legal(2100), {31, 67, 131});  // from 32 or 128 inputs on and from 2048 columns on, a kernel may go another way
+    check_shape(19, legal(2100),
+                {31, 67, 131});  // from 32 or 128 inputs on and from 2048 columns on, a kernel may go another way
     std::vector<std::size_t> all;
-    for (std::size_t inputs = 1; inputs <= most_inputs; ++inputs) all.push_back(inputs);
+    for (std::size_t inputs = 1; inputs <= max_inputs; ++inputs) all.push_back(inputs);
     check_shape(65, legal(70), all);              // 5 panels: a group of four and one left over, or two of two
     check_shape(113, legal(130), {1, 2, 8, 17});  // 8 panels: two groups of four, or four of two
   }
@@ -212,7 +214,7 @@ class LinearKernelSuite {
   /// Q4_1 weight is a sum whose parts may cancel, so it counts with the size of its parts.
   void check_close(const Problem& problem, const typename Kernel::Input& input, std::size_t inputs) const {
     const std::size_t rows = problem.rows(), columns = problem.columns();
-    constexpr bool is_float = std::is_same_v<typename Kernel::Input, FloatInput>;
+    constexpr bool is_float = std::is_same_v<typename Kernel::Input, ActivationsF32>;
     const double roundings = is_float ? static_cast<double>(columns) : static_cast<double>(columns) / 8;
     std::vector<float> weights(columns);
     std::vector<double> x(inputs * columns);

@@ -9,13 +9,13 @@
 #include <catch2/catch_all.hpp>
 
 #include <tulle/kernel/any_kernel.hpp>
-#include <tulle/kernel/balanced_i4.hpp>
-#include <tulle/kernel/balanced_i8.hpp>
-#include <tulle/kernel/bitmask_i8.hpp>
-#include <tulle/kernel/dense_float.hpp>
-#include <tulle/kernel/dense_i4.hpp>
-#include <tulle/kernel/dense_i8.hpp>
-#include <tulle/kernel/well.hpp>
+#include <tulle/kernel/dense/dense_float.hpp>
+#include <tulle/kernel/dense/dense_i4.hpp>
+#include <tulle/kernel/ell/ell.hpp>
+#include <tulle/kernel/int8/balanced_i4.hpp>
+#include <tulle/kernel/int8/balanced_i8.hpp>
+#include <tulle/kernel/int8/bitmask_i8.hpp>
+#include <tulle/kernel/int8/dense_i8.hpp>
 
 #include "unit/kernel/instruction_sets.hpp"
 
@@ -56,12 +56,14 @@ TEMPLATE_LIST_TEST_CASE("the bits of a product are those of every compiler and m
   CHECK(hash_of_product<BasicDenseF16<TestType>>(DType::f16) == either(0x347DFAB6B945685Eu, 0x3DAC14A760F52BAAu));
   CHECK(hash_of_product<BasicDenseF16<TestType>>(DType::bf16) == either(0x36B9BFAB4A5E30F8u, 0xF5AED5C204B0FFAFu));
   CHECK(hash_of_product<BasicDenseI8<TestType>>(DType::f32) == either(0x5E830B7CBB86A5F0u, 0xF4C6CB1993CBC581u));
-  CHECK(hash_of_product<BasicDenseI8<TestType>>(DType::i8, {.scale_per_input = true}) == either(0x76C3F840800021FEu, 0x9111FAAC4FF834C2u));
+  CHECK(hash_of_product<BasicDenseI8<TestType>>(DType::i8, {.scale_per_input = true}) ==
+        either(0x76C3F840800021FEu, 0x9111FAAC4FF834C2u));
   CHECK(hash_of_product<BasicDenseI8<TestType>>(DType::q8_0) == either(0x387089D79BB6FF06u, 0x9BEE41C08E1EDEF2u));
   CHECK(hash_of_product<BasicDenseI8<TestType>>(DType::q6_k) == either(0x5F4FCC6ACEC3D056u, 0x0526084279BB7462u));
-  CHECK(hash_of_product<BasicWellI8<TestType>>(DType::i8) == 0xAE76E831EEECFD96u);
-  CHECK(hash_of_product<BasicWellI4<TestType>>(DType::f32) == 0x4E7E42D0BBDC8C60u);
-  CHECK(hash_of_product<BasicDenseI4<TestType>>(DType::f32, {.int4_group = 128}) == either(0xD6D829A7473E3C6Du, 0x68AA38B9BFC50BFCu));
+  CHECK(hash_of_product<BasicEllI8<TestType>>(DType::i8) == 0xAE76E831EEECFD96u);
+  CHECK(hash_of_product<BasicEllI4<TestType>>(DType::f32) == 0x4E7E42D0BBDC8C60u);
+  CHECK(hash_of_product<BasicDenseI4<TestType>>(DType::f32, {.int4_group = 128}) ==
+        either(0xD6D829A7473E3C6Du, 0x68AA38B9BFC50BFCu));
   CHECK(hash_of_product<BasicDenseI4<TestType>>(DType::q4_0) == either(0x637D83058C723651u, 0x775ACA8D4F41CFB0u));
   CHECK(hash_of_product<BasicDenseI4<TestType>>(DType::q4_1) == either(0x87E823591B5C11C4u, 0xCD7A3C38B3176C5Fu));
 }
@@ -124,35 +126,38 @@ TEMPLATE_LIST_TEST_CASE("balanced int8 keeps the laws of linear kernels and give
   Suite4of16(DType::i8, {}, {4, 16}).check_all();
   Suite4of16(DType::q8_0, {}, {1, 4}).check_all();
   Suite4of16(DType::f32, {}, {2, 16}).check_all();
-  using Suite8of16 = LinearKernelSuite<BasicEightOfSixteenI8<TestType>, BasicDenseI8<ReferenceSet<TestType>>>;
+  using Suite8of16 = LinearKernelSuite<BasicEightOfSixteenGap4I8<TestType>, BasicDenseI8<ReferenceSet<TestType>>>;
   Suite8of16(DType::i8, {}, {8, 16, 4}).check_all();
   Suite8of16(DType::i8, {}, {2, 16}).check_all();
   Suite8of16(DType::q8_0, {}, {1, 4}).check_all();
-  using SuiteAny8of16 = LinearKernelSuite<BasicAnyEightOfSixteenI8<TestType>, BasicDenseI8<ReferenceSet<TestType>>>;
+  using SuiteAny8of16 = LinearKernelSuite<BasicEightOfSixteenI8<TestType>, BasicDenseI8<ReferenceSet<TestType>>>;
   SuiteAny8of16(DType::i8, {}, {8, 16}).check_all();
   SuiteAny8of16(DType::q8_0, {}, {4, 8}).check_all();
 }
 
-TEMPLATE_LIST_TEST_CASE("balanced int4 keeps the laws of linear kernels and gives the bits of dense int8 with its codes",
-                        "[conformance][linear_kernel]", InstructionSets) {
+TEMPLATE_LIST_TEST_CASE(
+    "balanced int4 keeps the laws of linear kernels and gives the bits of dense int8 with its codes",
+    "[conformance][linear_kernel]", InstructionSets) {
   require_native_machine<TestType>();
   using Dense = BasicDenseI8<ReferenceSet<TestType>>;
   LinearKernelSuite<BasicTwoOfFourI4<TestType>, Dense>(DType::q4_0, {}, {2, 4}).check_all();
   LinearKernelSuite<BasicFourOfSixteenI4<TestType>, Dense>(DType::q4_0, {}, {4, 16}).check_all();
-  LinearKernelSuite<BasicEightOfSixteenI4<TestType>, Dense>(DType::q4_0, {.scale_per_input = true}, {8, 16, 4}).check_all();
+  LinearKernelSuite<BasicEightOfSixteenGap4I4<TestType>, Dense>(DType::q4_0, {.scale_per_input = true}, {8, 16, 4})
+      .check_all();
   using Quantizing = LinearKernelSuite<BasicFourOfSixteenI4<TestType>, BasicFourOfSixteenI4<ReferenceSet<TestType>>>;
   Quantizing(DType::f32, {}, {1, 4}).check_all();
 }
 
-TEMPLATE_LIST_TEST_CASE("windowed ELL keeps the laws of linear kernels", "[conformance][linear_kernel]", InstructionSets) {
+TEMPLATE_LIST_TEST_CASE("windowed ELL keeps the laws of linear kernels", "[conformance][linear_kernel]",
+                        InstructionSets) {
   require_native_machine<TestType>();
-  using Suite8 = LinearKernelSuite<BasicWellI8<TestType>, BasicWellI8<ReferenceSet<TestType>>>;
+  using Suite8 = LinearKernelSuite<BasicEllI8<TestType>, BasicEllI8<ReferenceSet<TestType>>>;
   for (const std::size_t kept : {1, 4, 10}) Suite8(DType::i8, {}, {kept, 16}).check_all();
   Suite8(DType::i8).check_all();  // no zeros at all
   Suite8(DType::i8, {}, {1, 64, 64}).check_all();
   Suite8(DType::q8_0, {}, {3, 10}).check_all();
   Suite8(DType::f32, {}, {3, 10}).check_all();
-  using Suite4 = LinearKernelSuite<BasicWellI4<TestType>, BasicWellI4<ReferenceSet<TestType>>>;
+  using Suite4 = LinearKernelSuite<BasicEllI4<TestType>, BasicEllI4<ReferenceSet<TestType>>>;
   Suite4(DType::i8, {}, {3, 16}).check_all();
   Suite4(DType::f32, {}, {1, 2}).check_all();
 }

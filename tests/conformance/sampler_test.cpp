@@ -3,11 +3,11 @@
 
 #include <catch2/catch_all.hpp>
 
-#include <tulle/sampling/chain.hpp>
 #include <tulle/sampling/greedy.hpp>
 #include <tulle/sampling/min_p.hpp>
 #include <tulle/sampling/multinomial.hpp>
 #include <tulle/sampling/sampler_chain.hpp>
+#include <tulle/sampling/static_chain.hpp>
 #include <tulle/sampling/top_k.hpp>
 #include <tulle/sampling/top_p.hpp>
 #include <tulle/sampling/typical.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The README's first program, as somebody who installed Tulle compiles it.
-#include <tulle/tulle.hpp>
 #include <iostream>
+#include <tulle/tulle.hpp>
 
 int main(int, char** arguments) {
   tulle::TextGeneration pipeline(arguments[1]);  // a Hugging Face directory or a GGUF file

@@ -39,8 +39,8 @@ EngineOptions short_texts(const std::string& cache_dtype = "auto") {
   EngineOptions options;
   options.cache_dtype = cache_dtype;
   options.sequence_length = 512;
-  options.prompt_sequence_length = 128;
-  options.sequences = 5;
+  options.prefill_chunk = 128;
+  options.max_sequences = 5;
   return options;
 }
 
@@ -66,11 +66,13 @@ Scored score(Engine& engine, const std::vector<Token>& tokens) {
   for (std::size_t begin = 0; begin + window <= tokens.size(); begin += window) {
     const std::span<const Token> part = std::span(tokens).subspan(begin, window);
     const SequenceId id = engine.start(part, SamplerChain(), options);
-    while (testing::step(engine, [](const Emission&) {}, [&](SequenceId, Position position, std::span<const float> logits) {
-      if (position + 1 >= window) return;
-      result.nll -= log_probability(logits, part[position + 1]);
-      ++result.tokens;
-    })) {
+    while (testing::step(
+        engine, [](const Emission&) {},
+        [&](SequenceId, Position position, std::span<const float> logits) {
+          if (position + 1 >= window) return;
+          result.nll -= log_probability(logits, part[position + 1]);
+          ++result.tokens;
+        })) {
     }
     engine.remove(id);
   }
@@ -156,8 +158,9 @@ TEST_CASE("the perplexity of the real model is that of transformers, and its int
   };
   const double reference = wanted["perplexity"].get<double>();
   const double f32 = perplexity("dense_f32"), i8 = perplexity("dense_i8"), automatic = perplexity("auto");
-  WARN(std::setprecision(7) << "perplexity: transformers " << reference << ", dense_f32 " << f32 << ", dense_i8 " << i8 << " (" << 100 * (i8 / f32 - 1)
-                                   << " %), auto " << automatic << " (" << 100 * (automatic / f32 - 1) << " %)");
+  WARN(std::setprecision(7) << "perplexity: transformers " << reference << ", dense_f32 " << f32 << ", dense_i8 " << i8
+                            << " (" << 100 * (i8 / f32 - 1) << " %), auto " << automatic << " ("
+                            << 100 * (automatic / f32 - 1) << " %)");
   CHECK(std::fabs(f32 / reference - 1) < 0.01);
   CHECK(i8 / f32 - 1 < 0.007);
   CHECK(automatic / f32 - 1 < 0.01);
@@ -174,10 +177,11 @@ TEST_CASE("loading the real model takes little more memory than its packed weigh
     if (!reset || memory_status("VmHWM") == 0) SKIP("this system does not measure the peak of a process's memory");
     const std::size_t before = memory_status("VmRSS");
     const auto model = Model<AnyKernel>::load(path, packed_for(kernel));
-    const std::size_t peak = memory_status("VmHWM"), after = memory_status("VmRSS"), packed = model->weights().size_bytes();
+    const std::size_t peak = memory_status("VmHWM"), after = memory_status("VmRSS"),
+                      packed = model->weights().size_bytes();
     const auto share = [&](std::size_t bytes) { return static_cast<double>(bytes) / static_cast<double>(packed); };
-    WARN(kernel << ": packed " << packed << " bytes; peak " << share(peak - before) << ", afterwards " << share(after - before)
-                << " of them");
+    WARN(kernel << ": packed " << packed << " bytes; peak " << share(peak - before) << ", afterwards "
+                << share(after - before) << " of them");
     CHECK(share(peak - before) <= 1.3);
   }
 }

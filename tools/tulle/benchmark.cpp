@@ -74,7 +74,7 @@ std::string wanted_kernel(const BenchmarkFlags& flags, const Pruning& pruning) {
     if (!flags.values.empty()) throw UsageError("--values excludes --kernel");
     return flags.model.kernel;
   }
-  if (flags.values == "i4") return pruning.structure == "unstructured" ? "well_i4" : "i4";
+  if (flags.values == "i4") return pruning.structure == "unstructured" ? "ell_i4" : "i4";
   const bool quantizes = !flags.values.empty() || !flags.shape.empty() || pruning.prunes();
   return quantizes ? "i8" : "auto";
 }
@@ -100,8 +100,8 @@ void check(const BenchmarkFlags& flags) {
   }
 }
 
-std::vector<Contestant> contestants(const BenchmarkFlags& flags, tulle::EngineOptions engine, const BenchmarkSubject& subject,
-                                    const std::string& kernel) {
+std::vector<Contestant> contestants(const BenchmarkFlags& flags, tulle::EngineOptions engine,
+                                    const BenchmarkSubject& subject, const std::string& kernel) {
   if (engine.sequence_length == 0) engine.sequence_length = flags.plan.sequence_length();
   std::vector<Contestant> all;
   all.emplace_back("model", subject.load(kernel), engine, flags.plan);

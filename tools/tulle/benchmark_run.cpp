@@ -56,8 +56,8 @@ Contestant::Contestant(std::string name, std::shared_ptr<const tulle::Model<tull
   const tulle::Architecture& architecture = model_->architecture();
   if (options.cache_dtype == "auto") options.cache_dtype = is_float(*model_) ? "f32" : "f16";
   kv_row_bytes_ = kv_row_bytes(options.cache_dtype, architecture.head_dim);
-  options.sequences = plan.batch + 1;
-  options.prompt_sequence_length = std::max({options.prompt_sequence_length, plan.step_tokens(), plan.verify_rows});
+  options.max_sequences = plan.batch + 1;
+  options.prefill_chunk = std::max({options.prefill_chunk, plan.step_tokens(), plan.verify_rows});
   engine_ = assemble_engine(model_, options);
 
   tulle::SequenceOptions fill;
@@ -159,8 +159,8 @@ void run_in_turns(std::vector<Contestant>& contestants, const BenchmarkPlan& pla
   probe();
   for (Contestant& contestant : contestants) contestant.warm_up();
 
-  constexpr double least_rounds = 3, most_rounds = 40, seconds_of_round = 0.25;
-  const auto rounds = static_cast<std::size_t>(std::clamp(plan.seconds / seconds_of_round, least_rounds, most_rounds));
+  constexpr double min_rounds = 3, max_rounds = 40, seconds_of_round = 0.25;
+  const auto rounds = static_cast<std::size_t>(std::clamp(plan.seconds / seconds_of_round, min_rounds, max_rounds));
   Budget prefills(plan.seconds), verifications(plan.seconds);
   for (std::size_t round = 0; round < rounds; ++round) {
     prefills.spend(contestants, &Contestant::run_prefill);

@@ -153,7 +153,7 @@ int chat(const ChatFlags& flags) {
   (void)flags.generation.options();  // a wrong flag is told before a model is loaded
   require_utf8(flags.system, "--system");
   ModelFlags model = flags.model;
-  model.engine.sequences = 1;
+  model.engine.max_sequences = 1;
   const auto pipeline = load_pipeline(model);
   return Chat(flags, *pipeline).run();
 }

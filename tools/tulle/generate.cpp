@@ -99,7 +99,7 @@ int generate(const GenerateFlags& flags) {
   const std::string prompt = read_prompt(flags);
 
   ModelFlags model = flags.model;
-  model.engine.sequences = flags.sequences;
+  model.engine.max_sequences = flags.sequences;
   const auto begin = std::chrono::steady_clock::now();
   const auto pipeline = load_pipeline(model);
   const double load_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();

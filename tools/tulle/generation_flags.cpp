@@ -3,7 +3,7 @@
 
 #include <algorithm>
 #include <tulle/core/error.hpp>
-#include <tulle/sampling/options.hpp>
+#include <tulle/sampling/sampling_options.hpp>
 
 void GenerationFlags::add_to(CLI::App& flags) {
   const auto add = [&](const char* names, auto& value, const char* type, const char* what,

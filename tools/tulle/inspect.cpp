@@ -35,7 +35,7 @@ int inspect(const InspectFlags& flags) {
   const auto checkpoint = open_checkpoint(model_path(flags.model.path));
   const auto model = load_model(*checkpoint, flags.model);
   tulle::EngineOptions options = flags.model.engine;
-  options.sequences = 1;
+  options.max_sequences = 1;
   const auto engine = assemble_engine(model, options);
   tulle::SequenceOptions one_token;
   one_token.max_new_tokens = 0;

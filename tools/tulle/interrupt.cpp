@@ -16,7 +16,7 @@ extern "C" void on_interrupt(int) {
 }  // namespace
 
 void end_on_interrupt() {
-  struct sigaction action {};
+  struct sigaction action{};
   action.sa_handler = on_interrupt;
   sigemptyset(&action.sa_mask);
   (void)::sigaction(SIGINT, &action, nullptr);

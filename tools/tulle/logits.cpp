@@ -76,7 +76,7 @@ int logits(const LogitsFlags& flags) {
   const auto model = load_model(*checkpoint, flags.model);
 
   tulle::EngineOptions options = flags.model.engine;
-  options.sequences = 1;
+  options.max_sequences = 1;
   if (options.sequence_length == 0) {
     options.sequence_length = std::min(std::max<std::size_t>(tokens.size(), 1), model->architecture().context_length);
   }

@@ -8,6 +8,10 @@ std::shared_ptr<const tulle::Checkpoint> open_checkpoint(const std::string& path
   return tulle::Checkpoint::open(path);
 }
 
-std::shared_ptr<const tulle::Tokenizer> open_tokenizer(const std::string& path) { return tulle::load_tokenizer(path); }
+std::shared_ptr<const tulle::Tokenizer> open_tokenizer(const std::string& path) {
+  return tulle::load_tokenizer(path);
+}
 
-std::string open_chat_template(const std::string& path) { return tulle::load_chat_template(path); }
+std::string open_chat_template(const std::string& path) {
+  return tulle::load_chat_template(path);
+}

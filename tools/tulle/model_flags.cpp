@@ -43,7 +43,7 @@ void ModelFlags::add_to(CLI::App& flags) {
   flags.add_flag("--pin", engine.pin_threads, "Bind worker threads to cores of their own; the first one stays free")
       ->group("Model");
   const auto positive = CLI::Range(std::size_t{1}, std::size_t{1} << 20).description("");
-  add("--prompt-sequence-length,--prompt-processing-sequence-length", engine.prompt_sequence_length,
+  add("--prompt-sequence-length,--prompt-processing-sequence-length", engine.prefill_chunk,
       "Prompt tokens in one forward pass")
       ->check(positive)
       ->type_name("N");

@@ -2,7 +2,7 @@
 #include "pruned_tensors.hpp"
 
 #include <algorithm>
-#include <tulle/kernel/i8_rows.hpp>
+#include <tulle/kernel/int8/row_quantizer.hpp>
 #include <tulle/tensor/weight_rows.hpp>
 
 PrunedTensors::PrunedTensors(const tulle::TensorSource& source, const tulle::Architecture& model,
@@ -73,7 +73,7 @@ bool PrunedTensors::make(Matrix& matrix) const {
   std::vector<float> values(matrix.columns);
   tulle::WeightRows decoded(matrix.columns);
   decoded.append(reinterpret_cast<const std::byte*>(values.data()), tulle::DType::f32);
-  tulle::I8Rows quantized(decoded);  // a scale per row, whatever groups the file has
+  tulle::RowQuantizer quantized(decoded);  // a scale per row, whatever groups the file has
   matrix.values = {matrix.rows, matrix.columns, std::vector<std::int8_t>(matrix.rows * matrix.columns),
                    std::vector<float>(matrix.rows)};
   for (std::size_t row = 0; row < matrix.rows; ++row) {

@@ -14,15 +14,15 @@ namespace {
 
 constexpr std::size_t widest_group = 16;
 
-/// Leaves the `kept` codes of the largest sum of magnitudes among those whose gaps are at most `most_gap`.
-void prune_group_by_gaps(std::span<std::int8_t> codes, std::size_t kept, std::size_t most_gap) {
+/// Leaves the `kept` codes of the largest sum of magnitudes among those whose gaps are at most `max_gap`.
+void prune_group_by_gaps(std::span<std::int8_t> codes, std::size_t kept, std::size_t max_gap) {
   // best[n][end]: the largest sum of n codes of which the last is codes[end - 1]; -1 where there is none.
   std::array<std::array<int, widest_group + 1>, widest_group + 1> best, before;
   for (auto& row : best) row.fill(-1);
   best[0][0] = 0;
   for (std::size_t n = 1; n <= kept; ++n) {
     for (std::size_t end = n; end <= codes.size(); ++end) {
-      for (std::size_t last = end - std::min(end, most_gap); last < end; ++last) {
+      for (std::size_t last = end - std::min(end, max_gap); last < end; ++last) {
         if (best[n - 1][last] < 0) continue;
         const int sum = best[n - 1][last] + std::abs(codes[end - 1]);
         if (sum <= best[n][end]) continue;
@@ -47,8 +47,8 @@ void prune_groups(I8Matrix& matrix, const Pruning& pruning) {
       std::int8_t* codes = matrix.codes.data() + row * matrix.columns + begin;
       const std::size_t count = std::min(pruning.group, matrix.columns - begin);
       const std::size_t kept = pruning.kept * count / pruning.group;
-      if (pruning.most_gap != 0) {
-        prune_group_by_gaps({codes, count}, kept, pruning.most_gap);
+      if (pruning.max_gap != 0) {
+        prune_group_by_gaps({codes, count}, kept, pruning.max_gap);
         continue;
       }
       std::iota(order.begin(), order.end(), std::size_t{0});

@@ -19,7 +19,7 @@ struct Pruning {
   double sparsity = 0;
   std::string_view structure = "dense";
   std::size_t kept = 0, group = 0;  ///< 0: unstructured
-  std::size_t most_gap = 0;         ///< from one kept column to the next, and from before a group to its first; 0: any
+  std::size_t max_gap = 0;          ///< from one kept column to the next, and from before a group to its first; 0: any
 
   bool prunes() const noexcept { return sparsity > 0; }
 };

@@ -37,7 +37,7 @@ class SyntheticTensors final : public tulle::TensorSource {
   void add_vector(const std::string& name, std::size_t size, float value);
   void add_norm(const std::string& name, const tulle::Architecture& model);
 
-  std::map<std::pair<std::size_t, std::size_t>, I8Matrix> matrices_;       // by rows and columns
+  std::map<std::pair<std::size_t, std::size_t>, I8Matrix> matrices_;     // by rows and columns
   std::map<std::pair<std::size_t, float>, std::vector<float>> vectors_;  // by size and value
   std::vector<tulle::Half> embedding_;
   std::map<std::string, tulle::EncodedTensor, std::less<>> tensors_;

@@ -14,12 +14,10 @@
 #include "tulle_experimental.h"
 
 // Addresses and sizes are 32 bits, and arrive in JavaScript as signed numbers.
-EM_JS(std::int32_t, host_read, (std::uintptr_t file, double offset, void* buffer, std::size_t size), {
-  return Module['hostRead'](file, offset, buffer >>> 0, size >>> 0);
-});
-EM_JS(std::int32_t, host_progress, (void* context, const char* what, std::size_t size, double fraction), {
-  return Module['hostProgress'](context, what >>> 0, size >>> 0, fraction);
-});
+EM_JS(std::int32_t, host_read, (std::uintptr_t file, double offset, void* buffer, std::size_t size),
+      { return Module['hostRead'](file, offset, buffer >>> 0, size >>> 0); });
+EM_JS(std::int32_t, host_progress, (void* context, const char* what, std::size_t size, double fraction),
+      { return Module['hostProgress'](context, what >>> 0, size >>> 0, fraction); });
 
 namespace {
 
@@ -42,8 +40,8 @@ EMSCRIPTEN_KEEPALIVE std::int32_t tulle_host_load(const tulle_string* names, con
                                                   tulle_error* error) {
   std::vector<tulle_file> files;
   for (std::size_t i = 0; i < count; ++i) {
-    files.push_back({sizeof(tulle_file), 0, names[i], static_cast<std::uint64_t>(sizes[i]), read_part,
-                     reinterpret_cast<void*>(i)});
+    files.push_back(
+        {sizeof(tulle_file), 0, names[i], static_cast<std::uint64_t>(sizes[i]), read_part, reinterpret_cast<void*>(i)});
   }
   tulle_load_options options;
   (void)tulle_load_options_init(&options, sizeof options);

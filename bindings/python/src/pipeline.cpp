@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file Pipelines. Python's side (pipeline.py) hands arguments over as JSON, in DeepSparse's names, which
-/// generate/deepsparse_names.hpp reads.
+/// compat/deepsparse/names.hpp reads.
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/unique_ptr.h>
@@ -12,8 +12,8 @@
 #include <utility>
 #include <vector>
 
+#include <tulle/compat/deepsparse/names.hpp>
 #include <tulle/core/json.hpp>
-#include <tulle/generate/deepsparse_names.hpp>
 #include <tulle/generate/text_generation.hpp>
 
 #include "bindings.hpp"

@@ -55,7 +55,8 @@ class AnyCache {
   bool extend(SequenceId sequence, Position end) {
     return visit([&](auto& cache) { return cache.extend(sequence, end); });
   }
-  void append(std::size_t layer, SequenceId sequence, Position position, const float* key, const float* value) noexcept {
+  void append(std::size_t layer, SequenceId sequence, Position position, const float* key,
+              const float* value) noexcept {
     visit([&](auto& cache) { cache.append(layer, sequence, position, key, value); });
   }
   template <class Visit>
@@ -80,7 +81,8 @@ class AnyCache {
 
  private:
   std::variant<ContiguousCache<float>, ContiguousCache<Half>, ContiguousCache<std::int8_t>, SlidingCache<float>,
-               SlidingCache<Half>, SlidingCache<std::int8_t>, PagedCache<float>, PagedCache<Half>, PagedCache<std::int8_t>>
+               SlidingCache<Half>, SlidingCache<std::int8_t>, PagedCache<float>, PagedCache<Half>,
+               PagedCache<std::int8_t>>
       held_;
 };
 

@@ -74,22 +74,22 @@ struct SpanVisitor {
 /// Errors: extend, fork and restore throw `Error` memory when the system refuses an allocation.
 /// Threads: one thread changes a cache; `append` to different rows and all const members may run concurrently.
 template <class C>
-concept CacheLayout = requires(C& cache, const C& view, std::size_t layer, SequenceId sequence, Position position,
-                               const float* row, std::vector<std::byte>& saved, std::span<const std::byte> bytes,
-                               const detail::SpanVisitor& visit) {
-  { view.shape() } noexcept -> std::convertible_to<CacheShape>;
-  { view.sequences() } noexcept -> std::convertible_to<std::size_t>;
-  { view.capacity() } noexcept -> std::same_as<Position>;  // positions that one sequence can reach at most
-  { view.length(sequence) } noexcept -> std::same_as<Position>;
-  { view.size_bytes() } noexcept -> std::convertible_to<std::size_t>;
-  { cache.extend(sequence, position) } -> std::same_as<bool>;
-  { cache.append(layer, sequence, position, row, row) } noexcept -> std::same_as<void>;
-  { view.for_each_span(layer, sequence, position, visit) } noexcept -> std::same_as<void>;
-  { cache.truncate(sequence, position) } noexcept -> std::same_as<bool>;
-  { cache.fork(sequence, sequence) } -> std::same_as<bool>;
-  { cache.release(sequence) } noexcept -> std::same_as<void>;
-  { view.save(sequence, saved) } -> std::same_as<void>;
-  { cache.restore(sequence, bytes) } -> std::same_as<bool>;
-};
+concept CacheLayout =
+    requires(C& cache, const C& view, std::size_t layer, SequenceId sequence, Position position, const float* row,
+             std::vector<std::byte>& saved, std::span<const std::byte> bytes, const detail::SpanVisitor& visit) {
+      { view.shape() } noexcept -> std::convertible_to<CacheShape>;
+      { view.sequences() } noexcept -> std::convertible_to<std::size_t>;
+      { view.capacity() } noexcept -> std::same_as<Position>;  // positions that one sequence can reach at most
+      { view.length(sequence) } noexcept -> std::same_as<Position>;
+      { view.size_bytes() } noexcept -> std::convertible_to<std::size_t>;
+      { cache.extend(sequence, position) } -> std::same_as<bool>;
+      { cache.append(layer, sequence, position, row, row) } noexcept -> std::same_as<void>;
+      { view.for_each_span(layer, sequence, position, visit) } noexcept -> std::same_as<void>;
+      { cache.truncate(sequence, position) } noexcept -> std::same_as<bool>;
+      { cache.fork(sequence, sequence) } -> std::same_as<bool>;
+      { cache.release(sequence) } noexcept -> std::same_as<void>;
+      { view.save(sequence, saved) } -> std::same_as<void>;
+      { cache.restore(sequence, bytes) } -> std::same_as<bool>;
+    };
 
 }  // namespace tulle

@@ -42,9 +42,10 @@ class AlignedBuffer {
   AlignedBuffer(std::size_t size, Uninitialized, Pages pages = Pages::own) : size_(size) {
     if (size == 0) return;
     const std::size_t bytes = checked_add(checked_multiply(size, sizeof(T), "a buffer"), slack_bytes, "a buffer");
-    shares_ = HugePages::are_offered && pages == Pages::shared && bytes <= HugePages::most_bytes;
+    shares_ = HugePages::are_offered && pages == Pages::shared && bytes <= HugePages::max_bytes;
     data_ = static_cast<T*>(HugePages::are_offered && shares_ ? HugePages::allocate(bytes) : own_pages(bytes));
-    if (data_ == nullptr) fail(ErrorCode::memory, "could not allocate ", bytes, " bytes; use a smaller model or context");
+    if (data_ == nullptr)
+      fail(ErrorCode::memory, "could not allocate ", bytes, " bytes; use a smaller model or context");
   }
 
   AlignedBuffer(AlignedBuffer&& other) noexcept
@@ -80,7 +81,8 @@ class AlignedBuffer {
 
  private:
   static void* own_pages(std::size_t bytes) noexcept {
-    const std::size_t boundary = HugePages::are_offered && bytes >= HugePages::page_bytes ? HugePages::page_bytes : alignment;
+    const std::size_t boundary =
+        HugePages::are_offered && bytes >= HugePages::page_bytes ? HugePages::page_bytes : alignment;
     bytes = round_up(bytes, boundary);
     void* data = std::aligned_alloc(boundary, bytes);
     if (data != nullptr && boundary == HugePages::page_bytes) HugePages::advise(data, bytes);

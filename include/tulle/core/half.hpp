@@ -34,7 +34,9 @@ constexpr float to_float(BFloat16 value) noexcept {
   return std::bit_cast<float>(std::uint32_t{value.bits} << 16);
 }
 
-constexpr float to_float(float value) noexcept { return value; }
+constexpr float to_float(float value) noexcept {
+  return value;
+}
 
 /// Round to nearest, ties to even; too large becomes infinity; NaN stays a quiet NaN.
 constexpr Half to_half(float value) noexcept {
@@ -45,7 +47,7 @@ constexpr Half to_half(float value) noexcept {
     return {static_cast<std::uint16_t>(sign | 0x7E00u | ((magnitude >> 13) & 0x3FFu))};
   }
   if (magnitude >= 0x477FF000u) return {static_cast<std::uint16_t>(sign | 0x7C00u)};  // rounds to 65536 or more
-  if (magnitude < 0x38800000u) {                                                       // below 2^-14: subnormal or zero
+  if (magnitude < 0x38800000u) {                                                      // below 2^-14: subnormal or zero
     // Adding 0.5 places the unit of the sum at 2^-24, so the addition itself rounds to even.
     const float rounded = std::bit_cast<float>(magnitude) + 0.5f;
     return {static_cast<std::uint16_t>(sign | (std::bit_cast<std::uint32_t>(rounded) - 0x3F000000u))};

@@ -30,7 +30,7 @@ class HugePages {
 #endif
   static constexpr std::size_t page_bytes = std::size_t{2} << 20;
   static constexpr std::size_t region_bytes = 8 * page_bytes;
-  static constexpr std::size_t most_bytes = region_bytes / 2;  ///< of one array; a larger one has pages of its own
+  static constexpr std::size_t max_bytes = region_bytes / 2;  ///< of one array; a larger one has pages of its own
 
   /// Asks for huge pages where a block of memory has whole ones.
   static void advise([[maybe_unused]] void* data, [[maybe_unused]] std::size_t bytes) noexcept {
@@ -39,7 +39,7 @@ class HugePages {
 #endif
   }
 
-  /// At most `most_bytes`, at a multiple of 64. Null when the system refuses.
+  /// At most `max_bytes`, at a multiple of 64. Null when the system refuses.
   static void* allocate(std::size_t bytes) noexcept {
     const std::lock_guard lock(mutex_);
     if (last_ == nullptr || last_->used + bytes > region_bytes) {

@@ -74,8 +74,8 @@ class InputFile {
   void release(std::span<const std::byte> bytes) const noexcept {
     const std::byte* end = bytes_.data() + bytes_.size();
     if (in_memory()) {
-      const bool inside = std::less_equal<>()(bytes_.data(), bytes.data()) &&
-                          std::less_equal<>()(bytes.data() + bytes.size(), end);
+      const bool inside =
+          std::less_equal<>()(bytes_.data(), bytes.data()) && std::less_equal<>()(bytes.data() + bytes.size(), end);
       if (inside) mapped_.release(bytes);
       return;
     }

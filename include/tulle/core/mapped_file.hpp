@@ -33,7 +33,9 @@ class MappedFile {
   explicit MappedFile(const std::string& path);
 
   MappedFile(MappedFile&& other) noexcept
-      : bytes_(std::exchange(other.bytes_, {})), owned_(std::move(other.owned_)), mapped_(std::exchange(other.mapped_, false)) {}
+      : bytes_(std::exchange(other.bytes_, {})),
+        owned_(std::move(other.owned_)),
+        mapped_(std::exchange(other.mapped_, false)) {}
   MappedFile& operator=(MappedFile&& other) noexcept {
     std::swap(bytes_, other.bytes_);
     std::swap(owned_, other.owned_);
@@ -61,7 +63,7 @@ inline MappedFile::MappedFile(const std::string& path) {
   if (file < 0) {
     fail(errno == ENOENT ? ErrorCode::not_found : ErrorCode::io, "cannot open ", path, ": ", std::strerror(errno));
   }
-  struct stat status {};
+  struct stat status{};
   if (::fstat(file, &status) != 0 || !S_ISREG(status.st_mode)) {
     ::close(file);
     fail(ErrorCode::io, path, " is not a regular file");

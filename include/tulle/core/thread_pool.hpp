@@ -81,7 +81,9 @@ class ThreadPool {
       return;
     }
     context_ = const_cast<void*>(static_cast<const void*>(&work));
-    call_ = [](void* context, std::size_t part) noexcept { (*static_cast<std::remove_reference_t<Work>*>(context))(part); };
+    call_ = [](void* context, std::size_t part) noexcept {
+      (*static_cast<std::remove_reference_t<Work>*>(context))(part);
+    };
     unfinished_.store(parts_, std::memory_order_relaxed);
     const std::uint32_t region = region_.load(std::memory_order_relaxed) + 1;
     ticket_.store(std::uint64_t{region} << 32 | 1, std::memory_order_release);  // part 0 is the caller's

@@ -27,15 +27,15 @@ inline constexpr std::array<std::string_view, 4> cache_dtype_names{"auto", "f32"
 
 /// What an engine is made of.
 struct EngineOptions {
-  std::string cache = "contiguous";        ///< one of `cache_names`
-  std::string cache_dtype = "auto";        ///< f32 for models whose matrices run in float, f16 for quantized ones
-  std::size_t sequence_length = 0;         ///< positions a sequence can reach; 0: the model's own, at most 4096
-  std::size_t prompt_sequence_length = 256;  ///< prompt tokens in one forward pass
-  std::size_t sequences = 16;              ///< at most so many at once; unused ones cost nothing
-  std::size_t window = 0;                  ///< of the sliding cache; 0: sequence_length
-  std::size_t sinks = 4;                   ///< first positions that the sliding cache keeps
-  std::size_t threads = 0;                 ///< 0: one per core that the process may use
-  bool pin_threads = false;                ///< helper threads each keep to a core of their own; the caller's stays free
+  std::string cache = "contiguous";  ///< one of `cache_names`
+  std::string cache_dtype = "auto";  ///< f32 for models whose matrices run in float, f16 for quantized ones
+  std::size_t sequence_length = 0;   ///< positions a sequence can reach; 0: the model's own, at most 4096
+  std::size_t prefill_chunk = 256;   ///< prompt tokens in one forward pass
+  std::size_t max_sequences = 16;    ///< at most so many at once; unused ones cost nothing
+  std::size_t window = 0;            ///< of the sliding cache; 0: sequence_length
+  std::size_t sinks = 4;             ///< first positions that the sliding cache keeps
+  std::size_t threads = 0;           ///< 0: one per core that the process may use
+  bool pin_threads = false;          ///< helper threads each keep to a core of their own; the caller's stays free
 };
 
 /// A `Generator` whose kernel, cache and sampler were chosen when it was made, with its own threads. The functions are
@@ -112,22 +112,23 @@ std::unique_ptr<Engine> engine_with(std::shared_ptr<const Model<AnyKernel>> mode
   const Architecture& architecture = model->architecture();
   const CacheShape shape{architecture.layers, architecture.kv_heads, architecture.head_dim};
   const auto length = static_cast<Position>(options.sequence_length);
-  const std::size_t chunk = std::min(options.prompt_sequence_length, options.sequence_length);
+  const std::size_t chunk = std::min(options.prefill_chunk, options.sequence_length);
   const ThreadPlacement placement = options.pin_threads ? ThreadPlacement::own_cores : ThreadPlacement::anywhere;
   const auto make = [&](AnyCache cache) {
     return std::make_unique<Engine>(std::move(model), options.threads, placement, std::move(cache), chunk, vocabulary);
   };
   if (options.cache == "paged") {
     // As many blocks as all sequences could need; memory is taken when a block is first written.
-    const std::size_t blocks = (options.sequence_length + attention_tile - 1) / attention_tile * options.sequences;
-    return make(PagedCache<Element>(shape, options.sequences, blocks, attention_tile, length));
+    const std::size_t blocks = (options.sequence_length + attention_tile - 1) / attention_tile * options.max_sequences;
+    return make(PagedCache<Element>(shape, options.max_sequences, blocks, attention_tile, length));
   }
   if (options.cache == "sliding") {
     const std::size_t window = options.window == 0 ? options.sequence_length : options.window;
-    return make(SlidingCache<Element>(shape, options.sequences, static_cast<Position>(window),
-                                      static_cast<Position>(options.sinks), static_cast<Position>(std::max<std::size_t>(chunk, 1))));
+    return make(SlidingCache<Element>(shape, options.max_sequences, static_cast<Position>(window),
+                                      static_cast<Position>(options.sinks),
+                                      static_cast<Position>(std::max<std::size_t>(chunk, 1))));
   }
-  return make(ContiguousCache<Element>(shape, options.sequences, length));
+  return make(ContiguousCache<Element>(shape, options.max_sequences, length));
 }
 
 }  // namespace detail
@@ -139,13 +140,14 @@ inline std::unique_ptr<Engine> make_engine(std::shared_ptr<const Model<AnyKernel
   detail::require_name(cache_names, options.cache, "cache");
   detail::require_name(cache_dtype_names, options.cache_dtype, "cache dtype");
   constexpr std::size_t most = std::size_t{1} << 30;
-  constexpr std::size_t default_most = 4096;
-  if (options.sequence_length == 0) options.sequence_length = std::min(model->architecture().context_length, default_most);
+  constexpr std::size_t default_max = 4096;
+  if (options.sequence_length == 0)
+    options.sequence_length = std::min(model->architecture().context_length, default_max);
   if (options.sequence_length > most || options.window > most || options.sinks > most) {
     fail(ErrorCode::invalid_argument, "sequence length, window and sinks must be at most ", most);
   }
-  if (options.prompt_sequence_length == 0) fail(ErrorCode::invalid_argument, "the prompt sequence length must be at least 1");
-  if (options.sequences == 0) fail(ErrorCode::invalid_argument, "at least one sequence is needed");
+  if (options.prefill_chunk == 0) fail(ErrorCode::invalid_argument, "the prompt sequence length must be at least 1");
+  if (options.max_sequences == 0) fail(ErrorCode::invalid_argument, "at least one sequence is needed");
   if (options.cache_dtype == "auto") options.cache_dtype = detail::runs_quantized(*model) ? "f16" : "f32";
   if (options.cache_dtype == "f16") return detail::engine_with<Half>(std::move(model), options, vocabulary);
   if (options.cache_dtype == "i8") return detail::engine_with<std::int8_t>(std::move(model), options, vocabulary);

@@ -12,7 +12,7 @@
 
 #include <tulle/core/types.hpp>
 #include <tulle/generate/generator.hpp>
-#include <tulle/sampling/options.hpp>
+#include <tulle/sampling/sampling_options.hpp>
 #include <tulle/tensor/xtensor.hpp>
 
 namespace tulle {
@@ -29,21 +29,21 @@ struct TextPiece {
 
 struct GenerationOptions {
   std::size_t max_new_tokens = 100;
-  SamplingOptions sampling = {};          ///< greedy unless `do_sample`
+  SamplingOptions sampling = {};  ///< greedy unless `do_sample`
   std::uint64_t seed = 0;
-  std::vector<std::string> stop = {};     ///< the text ends before the first of these
-  bool force_max_tokens = false;          ///< eos tokens do not end the text
-  std::size_t num_return_sequences = 1;   ///< continuations of every prompt; they share its prefill
-  bool add_special_tokens = true;         ///< what the tokenizer's template puts around a prompt (<s> and the like)
-  bool skip_special_tokens = true;        ///< leave special tokens out of the text
-  bool log_probabilities = false;         ///< of every chosen token, under the raw logits
-  bool return_logits = false;             ///< keep the raw logits of every position
-  bool include_prompt_logits = true;      ///< with `return_logits`: also of the prompt, not of what was generated alone
+  std::vector<std::string> stop = {};    ///< the text ends before the first of these
+  bool force_max_tokens = false;         ///< eos tokens do not end the text
+  std::size_t num_return_sequences = 1;  ///< continuations of every prompt; they share its prefill
+  bool add_special_tokens = true;        ///< what the tokenizer's template puts around a prompt (<s> and the like)
+  bool skip_special_tokens = true;       ///< leave special tokens out of the text
+  bool log_probabilities = false;        ///< of every chosen token, under the raw logits
+  bool return_logits = false;            ///< keep the raw logits of every position
+  bool include_prompt_logits = true;     ///< with `return_logits`: also of the prompt, not of what was generated alone
   std::function<bool(const TextPiece&)> callback = {};  ///< sees every piece; false ends its generation
   /// Sees the raw logits [vocabulary] that follow the token at a position, of the last token of a prompt and of every
   /// generated one: observe_logits(generation, position, logits).
   std::function<void(std::size_t, Position, std::span<const float>)> observe_logits = {};
-  const std::atomic<bool>* cancel = nullptr;       ///< set from any thread, ends everything
+  const std::atomic<bool>* cancel = nullptr;  ///< set from any thread, ends everything
 };
 
 struct GeneratedText {
@@ -51,7 +51,7 @@ struct GeneratedText {
   std::vector<Token> tokens;             ///< what was generated, an eos included
   std::vector<float> log_probabilities;  ///< [tokens], where asked for
   FinishReason finish_reason = FinishReason::none;
-  FloatMatrix logits;                    ///< [prompt + tokens - 1, vocabulary], or [tokens, vocabulary] without the prompt
+  FloatMatrix logits;  ///< [prompt + tokens - 1, vocabulary], or [tokens, vocabulary] without the prompt
   std::size_t prompt_tokens = 0;
 };
 

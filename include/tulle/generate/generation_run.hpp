@@ -25,9 +25,11 @@ namespace tulle {
 class GenerationRun {
  public:
   /// Errors: invalid_argument for options that make no sense; capacity for prompts that do not fit.
-  GenerationRun(Engine& engine, const Tokenizer& tokenizer, std::vector<std::vector<Token>> prompts, GenerationOptions options)
+  GenerationRun(Engine& engine, const Tokenizer& tokenizer, std::vector<std::vector<Token>> prompts,
+                GenerationOptions options)
       : engine_(&engine), tokenizer_(&tokenizer), prompts_(std::move(prompts)), options_(std::move(options)) {
-    if (options_.num_return_sequences == 0) fail(ErrorCode::invalid_argument, "num_return_sequences must be at least 1");
+    if (options_.num_return_sequences == 0)
+      fail(ErrorCode::invalid_argument, "num_return_sequences must be at least 1");
     if (options_.num_return_sequences > engine.sequences()) {
       fail(ErrorCode::capacity, "num_return_sequences is ", options_.num_return_sequences, " and the engine holds ",
            engine.sequences(), " sequences; ask for fewer or for a larger engine");
@@ -38,8 +40,8 @@ class GenerationRun {
     for (const auto& prompt : prompts_) {
       for (std::size_t i = 0; i < options_.num_return_sequences; ++i) add_generation(prompt.size());
       if (prompt.size() > engine.capacity()) {
-        fail(ErrorCode::capacity, "the prompt has ", prompt.size(), " tokens and the sequence length is ", engine.capacity(),
-             "; shorten the prompt or ask for a larger sequence length");
+        fail(ErrorCode::capacity, "the prompt has ", prompt.size(), " tokens and the sequence length is ",
+             engine.capacity(), "; shorten the prompt or ask for a larger sequence length");
       }
       if (prompt.empty()) fail(ErrorCode::invalid_argument, "the prompt is empty; give at least one token");
     }
@@ -47,7 +49,8 @@ class GenerationRun {
   }
 
   /// Continues sequence `session`, which stays in the engine afterwards, with more tokens (perhaps none).
-  GenerationRun(Engine& engine, const Tokenizer& tokenizer, SequenceId session, std::vector<Token> tokens, GenerationOptions options)
+  GenerationRun(Engine& engine, const Tokenizer& tokenizer, SequenceId session, std::vector<Token> tokens,
+                GenerationOptions options)
       : GenerationRun(engine, tokenizer, {}, std::move(options)) {
     if (options_.num_return_sequences != 1) fail(ErrorCode::invalid_argument, "a session has one continuation");
     session_ = session;
@@ -116,7 +119,8 @@ class GenerationRun {
   };
 
   void add_generation(std::size_t prompt_tokens) {
-    generations_.push_back({TokenStream(*tokenizer_, options_.skip_special_tokens), StopStrings(options_.stop), {}, {}});
+    generations_.push_back(
+        {TokenStream(*tokenizer_, options_.skip_special_tokens), StopStrings(options_.stop), {}, {}});
     generations_.back().result.prompt_tokens = prompt_tokens;
   }
 
@@ -146,7 +150,7 @@ class GenerationRun {
           if (position != generation.first_position + generation.logits.size()) return;
           generation.logits.emplace_back(logits.begin(), logits.end());
         })
-                               : LogitsObserver();
+                 : LogitsObserver();
     engine_->step([&](const Emission& emission) { emissions.push_back(emission); }, options_.cancel, observer);
     for (const Emission& emission : emissions) {
       if (emission.sequence < sequence_of_.size() && sequence_of_[emission.sequence]) handle(emission);
@@ -171,10 +175,12 @@ class GenerationRun {
   /// Errors: capacity when there is none and nothing runs that could make room (sessions hold their sequences).
   bool has_room() const {
     if (session_ || engine_->free_sequences() >= options_.num_return_sequences + promised_) return true;
-    const bool waits = std::any_of(sequence_of_.begin(), sequence_of_.end(), [](const auto& number) { return number.has_value(); });
+    const bool waits =
+        std::any_of(sequence_of_.begin(), sequence_of_.end(), [](const auto& number) { return number.has_value(); });
     if (waits) return false;
-    fail(ErrorCode::capacity, engine_->free_sequences(), " of the engine's ", engine_->sequences(), " sequences are free and ",
-         options_.num_return_sequences, " are needed; end a session or ask for a larger engine");
+    fail(ErrorCode::capacity, engine_->free_sequences(), " of the engine's ", engine_->sequences(),
+         " sequences are free and ", options_.num_return_sequences,
+         " are needed; end a session or ask for a larger engine");
   }
 
   SequenceOptions sequence_options(std::size_t number) const {

@@ -40,7 +40,7 @@ class Generator {
         decoder_(architecture, weights, pool, std::max(chunk, cache_.sequences())),
         logits_(cache_.sequences() * architecture.vocabulary) {
     if (chunk == 0) fail(ErrorCode::invalid_argument, "the prefill chunk must be at least 1 token");
-    rows_.reserve(decoder_.most_rows());
+    rows_.reserve(decoder_.max_rows());
     for (Sequence& sequence : sequences_) sequence.history.reserve(256);
   }
 
@@ -68,29 +68,31 @@ class Generator {
 
   /// Appends tokens to a sequence that is not running and lets it generate again. Without tokens it goes on after its last
   /// one. Errors: as `start`, state when it is running.
-  [[gnu::noinline]] void resume(SequenceId id, std::span<const Token> tokens, Sampling sampling, SequenceOptions options) {
+  [[gnu::noinline]] void resume(SequenceId id, std::span<const Token> tokens, Sampling sampling,
+                                SequenceOptions options) {
     Sequence& sequence = used(id);
     if (sequence.running) fail(ErrorCode::state, "sequence ", id, " is still generating");
     if (sequence.history.empty() && tokens.empty()) {
       fail(ErrorCode::invalid_argument, "the prompt is empty; give at least one token");
     }
     if (const Token* token = first_outside(tokens, architecture().vocabulary)) {
-      fail(ErrorCode::invalid_argument, "token ", *token, " is outside the model's vocabulary of ", architecture().vocabulary);
+      fail(ErrorCode::invalid_argument, "token ", *token, " is outside the model's vocabulary of ",
+           architecture().vocabulary);
     }
     const std::size_t length = sequence.history.size() + tokens.size();
     if (length > cache_.capacity()) {
       fail(ErrorCode::capacity, "the prompt has ", length, " tokens and the sequence length is ", cache_.capacity(),
            "; shorten the prompt or ask for a larger sequence length");
     }
-    constexpr std::size_t most_ahead = 65536;  // a text without end grows its history as it goes
-    sequence.history.reserve(
-        std::min<std::size_t>(length + std::min(options.max_new_tokens, most_ahead), std::size_t{cache_.capacity()} + 1));
+    constexpr std::size_t max_ahead = 65536;  // a text without end grows its history as it goes
+    sequence.history.reserve(std::min<std::size_t>(length + std::min(options.max_new_tokens, max_ahead),
+                                                   std::size_t{cache_.capacity()} + 1));
     sequence.history.insert(sequence.history.end(), tokens.begin(), tokens.end());
     sequence.prompt_length = sequence.history.size();
     // The last token's logits are needed, so it has to go through the model (again).
     if (cache_.length(id) >= length) roll_back(id, length - 1);
-    if (options.prompt_logits && logits_.size() < decoder_.most_rows() * architecture().vocabulary) {
-      logits_ = AlignedBuffer<float>(decoder_.most_rows() * architecture().vocabulary);
+    if (options.prompt_logits && logits_.size() < decoder_.max_rows() * architecture().vocabulary) {
+      logits_ = AlignedBuffer<float>(decoder_.max_rows() * architecture().vocabulary);
     }
     sequence.sampling.emplace(std::move(sampling));
     sequence.options = std::move(options);
@@ -171,11 +173,13 @@ class Generator {
   /// a token (capacity, cancelled, max_new_tokens 0) is emitted with token -1. `emit` may stop sequences.
   /// Returns `running()`. Allocates and throws nothing unless `emit` or `observe` do.
   template <class Emit>
-  [[gnu::noinline]] bool step(Emit&& emit, const std::atomic<bool>* cancel = nullptr, const LogitsObserver& observe = {}) {
+  [[gnu::noinline]] bool step(Emit&& emit, const std::atomic<bool>* cancel = nullptr,
+                              const LogitsObserver& observe = {}) {
     if (cancel != nullptr && cancel->load(std::memory_order_relaxed)) return finish_all(FinishReason::cancelled, emit);
     gather(emit, static_cast<bool>(observe));
     if (rows_.empty()) return running();
-    const MatrixView<float> logits(logits_.data(), logits_.size() / architecture().vocabulary, architecture().vocabulary);
+    const MatrixView<float> logits(logits_.data(), logits_.size() / architecture().vocabulary,
+                                   architecture().vocabulary);
     if (!decoder_.forward(rows_, cache_, logits, cancel)) {
       // Rows that did not get through every layer are worthless: forget them.
       for (std::size_t row = rows_.size(); row-- > 0;) (void)cache_.truncate(rows_[row].sequence, rows_[row].position);
@@ -233,14 +237,16 @@ class Generator {
       if (!sequence.running) continue;
       --waiting;
       const std::size_t begin = cache_.length(id);
-      const std::size_t room = decoder_.most_rows() - rows_.size() - std::min(waiting, decoder_.most_rows() - rows_.size());
+      const std::size_t room =
+          decoder_.max_rows() - rows_.size() - std::min(waiting, decoder_.max_rows() - rows_.size());
       const std::size_t count = std::min({sequence.history.size() - begin, chunk_, std::max<std::size_t>(room, 1)});
       if (!cache_.extend(id, static_cast<Position>(begin + count))) {
         finish(id, FinishReason::capacity, emit);
         continue;
       }
       for (std::size_t position = begin; position < begin + count; ++position) {
-        const bool last = position + 1 == sequence.history.size(), wanted = sequence.options.max_new_tokens > 0 || observed;
+        const bool last = position + 1 == sequence.history.size(),
+                   wanted = sequence.options.max_new_tokens > 0 || observed;
         rows_.push_back({id, static_cast<Position>(position), sequence.history[position],
                          (last && wanted) || sequence.options.prompt_logits});
       }
@@ -251,8 +257,9 @@ class Generator {
   void sample(SequenceId id, std::span<float> logits, Emit& emit) {
     Sequence& sequence = sequences_[id];
     if (sequence.options.max_new_tokens == 0) return finish(id, FinishReason::length, emit);
-    const SamplingContext context{sequence.history, sequence.prompt_length, static_cast<Position>(sequence.history.size()),
-                                  sequence.options.seed, sequence.options.stream};
+    const SamplingContext context{sequence.history, sequence.prompt_length,
+                                  static_cast<Position>(sequence.history.size()), sequence.options.seed,
+                                  sequence.options.stream};
     const auto candidates = logits.first(vocabulary_);
     // A sampler may overwrite its logits: what is reported are the raw ones.
     if (sequence.options.log_probabilities) raw_.assign(logits.begin(), logits.end());

@@ -42,7 +42,7 @@ class Model {
 
   /// Packs the weights that `architecture` describes out of any source. Errors: those of `load_weights`.
   [[gnu::noinline]] static std::shared_ptr<const Model> load(const TensorSource& source, Architecture architecture,
-                                           const LoadOptions& options = {}) {
+                                                             const LoadOptions& options = {}) {
     std::shared_ptr<Model> model(new Model);
     model->architecture_ = std::move(architecture);
     model->weights_ = load_weights<Kernel>(source, model->architecture_, options);

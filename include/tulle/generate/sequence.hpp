@@ -48,12 +48,12 @@ inline const Token* first_outside(std::span<const Token> tokens, std::size_t voc
 /// How one sequence is generated, apart from how its tokens are picked.
 struct SequenceOptions {
   std::size_t max_new_tokens = 100;  ///< 0: only put the prompt into the cache
-  std::vector<Token> eos;         ///< any of them ends the sequence and is part of it
-  bool ignore_eos = false;        ///< go on to max_new_tokens whatever comes
+  std::vector<Token> eos;            ///< any of them ends the sequence and is part of it
+  bool ignore_eos = false;           ///< go on to max_new_tokens whatever comes
   std::uint64_t seed = 0;
-  std::uint64_t stream = 0;       ///< tells sequences of one seed apart
-  bool log_probabilities = false; ///< report log softmax of the raw logits at the chosen token
-  bool prompt_logits = false;     ///< show the logits of every prompt row, not of its last alone
+  std::uint64_t stream = 0;        ///< tells sequences of one seed apart
+  bool log_probabilities = false;  ///< report log softmax of the raw logits at the chosen token
+  bool prompt_logits = false;      ///< show the logits of every prompt row, not of its last alone
 };
 
 /// One new token of one sequence.

@@ -27,7 +27,7 @@ namespace tulle {
 struct TextGenerationOptions {
   std::string kernel = "auto";  ///< a name of `kernel_choices`
   EngineOptions engine = {};
-  Progress progress = {};       ///< reports loading
+  Progress progress = {};  ///< reports loading
 };
 
 /// A range of pieces that are generated as they are read:

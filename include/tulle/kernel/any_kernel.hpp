@@ -9,16 +9,16 @@
 #include <utility>
 #include <variant>
 
-#include <tulle/kernel/balanced_i4.hpp>
-#include <tulle/kernel/balanced_i8.hpp>
-#include <tulle/kernel/bitmask_i8.hpp>
-#include <tulle/kernel/dense_float.hpp>
-#include <tulle/kernel/dense_i4.hpp>
-#include <tulle/kernel/dense_i8.hpp>
-#include <tulle/kernel/i8_choice.hpp>
+#include <tulle/kernel/dense/dense_float.hpp>
+#include <tulle/kernel/dense/dense_i4.hpp>
+#include <tulle/kernel/ell/ell.hpp>
+#include <tulle/kernel/fastest_layout.hpp>
+#include <tulle/kernel/int8/balanced_i4.hpp>
+#include <tulle/kernel/int8/balanced_i8.hpp>
+#include <tulle/kernel/int8/bitmask_i8.hpp>
+#include <tulle/kernel/int8/dense_i8.hpp>
 #include <tulle/kernel/linear_kernel.hpp>
-#include <tulle/kernel/row_share.hpp>
-#include <tulle/kernel/well.hpp>
+#include <tulle/kernel/schedule/work_partition.hpp>
 
 namespace tulle {
 
@@ -33,13 +33,13 @@ inline constexpr std::array<std::pair<std::string_view, KernelChoice>, 17> kerne
      {BitmaskI8::name, KernelChoice::bitmask_i8},
      {TwoOfFourI8::name, KernelChoice::two_of_four_i8},
      {FourOfSixteenI8::name, KernelChoice::four_of_sixteen_i8},
+     {EightOfSixteenGap4I8::name, KernelChoice::eight_of_sixteen_gap4_i8},
      {EightOfSixteenI8::name, KernelChoice::eight_of_sixteen_i8},
-     {AnyEightOfSixteenI8::name, KernelChoice::any_eight_of_sixteen_i8},
      {TwoOfFourI4::name, KernelChoice::two_of_four_i4},
      {FourOfSixteenI4::name, KernelChoice::four_of_sixteen_i4},
-     {EightOfSixteenI4::name, KernelChoice::eight_of_sixteen_i4},
-     {WellI8::name, KernelChoice::well_i8},
-     {WellI4::name, KernelChoice::well_i4}}};
+     {EightOfSixteenGap4I4::name, KernelChoice::eight_of_sixteen_gap4_i4},
+     {EllI8::name, KernelChoice::ell_i8},
+     {EllI4::name, KernelChoice::ell_i4}}};
 
 /// The choice of that name. Errors: invalid_argument, with the names that exist.
 inline KernelChoice kernel_choice(std::string_view name) {
@@ -113,26 +113,26 @@ struct AnyKernel {
     explicit Weights(Of<Kernel> form) : form_(std::move(form)) {}
 
     using Form = std::variant<Of<DenseF32>, Of<DenseF16>, Of<DenseI8>, Of<DenseI4>, Of<BitmaskI8>, Of<TwoOfFourI8>,
-                 Of<FourOfSixteenI8>, Of<EightOfSixteenI8>, Of<AnyEightOfSixteenI8>, Of<TwoOfFourI4>,
-                 Of<FourOfSixteenI4>, Of<EightOfSixteenI4>, Of<WellI8>, Of<WellI4>>;
+                              Of<FourOfSixteenI8>, Of<EightOfSixteenGap4I8>, Of<EightOfSixteenI8>, Of<TwoOfFourI4>,
+                              Of<FourOfSixteenI4>, Of<EightOfSixteenGap4I4>, Of<EllI8>, Of<EllI4>>;
     Form form_;
   };
 
   /// All forms of activations; only the one that the matrix reads is made.
   struct Input {
-    Input(std::size_t most_inputs, std::size_t most_columns)
-        : floats(most_inputs, most_columns), quantized(most_inputs, most_columns), wide(most_inputs, most_columns) {}
-    FloatInput floats;
-    QuantizedInput quantized;
-    WideInput wide;
+    Input(std::size_t max_inputs, std::size_t max_columns)
+        : floats(max_inputs, max_columns), quantized(max_inputs, max_columns), wide(max_inputs, max_columns) {}
+    ActivationsF32 floats;
+    ActivationsI8 quantized;
+    ActivationsI14 wide;
   };
 
  private:
   template <class Kernel, class Forms>
   static auto& form_of(Kernel, Forms& input) noexcept {
-    if constexpr (std::is_same_v<typename Kernel::Input, FloatInput>) {
+    if constexpr (std::is_same_v<typename Kernel::Input, ActivationsF32>) {
       return input.floats;
-    } else if constexpr (std::is_same_v<typename Kernel::Input, WideInput>) {
+    } else if constexpr (std::is_same_v<typename Kernel::Input, ActivationsI14>) {
       return input.wide;
     } else {
       return input.quantized;
@@ -149,9 +149,9 @@ struct AnyKernel {
       case KernelChoice::i4:
       case KernelChoice::two_of_four_i4:
       case KernelChoice::four_of_sixteen_i4:
-      case KernelChoice::eight_of_sixteen_i4: return TwoOfFourI4::keeps_values(dtype, options);
-      case KernelChoice::well_i8: return WellI8::keeps_values(dtype, options);
-      case KernelChoice::well_i4: return WellI4::keeps_values(dtype, options);
+      case KernelChoice::eight_of_sixteen_gap4_i4: return TwoOfFourI4::keeps_values(dtype, options);
+      case KernelChoice::ell_i8: return EllI8::keeps_values(dtype, options);
+      case KernelChoice::ell_i4: return EllI4::keeps_values(dtype, options);
       default: return DenseI8::keeps_values(dtype, options);
     }
   }
@@ -162,7 +162,8 @@ struct AnyKernel {
     if (choice == KernelChoice::automatic) {
       choice = source.uniform(dtype) ? lossless_kernel(dtype) : KernelChoice::dense_f32;
     }
-    if (choice == KernelChoice::i8) choice = fastest_i8(measure_i8(source, options.pool), active_instruction_set(), made_by_intel());
+    if (choice == KernelChoice::i8)
+      choice = fastest_i8(measure_i8(source, options.pool), active_instruction_set(), made_by_intel());
     if (choice == KernelChoice::i4) choice = fastest_i4(measure_i4(source, options.pool), active_instruction_set());
     switch (choice) {
       case KernelChoice::dense_f16: return packed<DenseF16>(source, options);
@@ -171,13 +172,13 @@ struct AnyKernel {
       case KernelChoice::bitmask_i8: return packed<BitmaskI8>(source, options);
       case KernelChoice::two_of_four_i8: return packed<TwoOfFourI8>(source, options);
       case KernelChoice::four_of_sixteen_i8: return packed<FourOfSixteenI8>(source, options);
+      case KernelChoice::eight_of_sixteen_gap4_i8: return packed<EightOfSixteenGap4I8>(source, options);
       case KernelChoice::eight_of_sixteen_i8: return packed<EightOfSixteenI8>(source, options);
-      case KernelChoice::any_eight_of_sixteen_i8: return packed<AnyEightOfSixteenI8>(source, options);
       case KernelChoice::two_of_four_i4: return packed<TwoOfFourI4>(source, options);
       case KernelChoice::four_of_sixteen_i4: return packed<FourOfSixteenI4>(source, options);
-      case KernelChoice::eight_of_sixteen_i4: return packed<EightOfSixteenI4>(source, options);
-      case KernelChoice::well_i8: return packed<WellI8>(source, options);
-      case KernelChoice::well_i4: return packed<WellI4>(source, options);
+      case KernelChoice::eight_of_sixteen_gap4_i4: return packed<EightOfSixteenGap4I4>(source, options);
+      case KernelChoice::ell_i8: return packed<EllI8>(source, options);
+      case KernelChoice::ell_i4: return packed<EllI4>(source, options);
       default: return packed<DenseF32>(source, options);
     }
   }
@@ -209,10 +210,10 @@ struct AnyKernel {
   static InputForm input_form(const Weights& weights) noexcept {
     return weights.visit([](auto kernel, const auto& form) {
       using Of = typename decltype(kernel)::Input;
-      if constexpr (std::is_same_v<Of, QuantizedInput>) {
+      if constexpr (std::is_same_v<Of, ActivationsI8>) {
         return form.scale_per_input() ? InputForm::groups_of_one_scale : InputForm::groups;
       } else {
-        return (void)form, std::is_same_v<Of, WideInput> ? InputForm::wide : InputForm::floats;
+        return (void)form, std::is_same_v<Of, ActivationsI14> ? InputForm::wide : InputForm::floats;
       }
     });
   }

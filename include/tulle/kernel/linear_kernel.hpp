@@ -30,13 +30,13 @@ enum class KernelChoice {
   bitmask_i8,
   two_of_four_i8,
   four_of_sixteen_i8,
+  eight_of_sixteen_gap4_i8,
   eight_of_sixteen_i8,
-  any_eight_of_sixteen_i8,
   two_of_four_i4,
   four_of_sixteen_i4,
-  eight_of_sixteen_i4,
-  well_i8,
-  well_i4
+  eight_of_sixteen_gap4_i4,
+  ell_i8,
+  ell_i4
 };
 
 /// What packing may be asked for; a kernel ignores what does not concern it.
@@ -52,7 +52,7 @@ struct PackOptions {
 /// - `pack(source, options)` makes `Weights` from encoded rows, panel by panel, never through an f32 copy of the whole.
 ///   No work of the pool in `options` is under way.
 /// - `Input` holds activations X [inputs, columns] made ready once and used by every matrix that reads the same X. Its
-///   constructor allocates for `most_inputs` x `most_columns`; nothing after it does.
+///   constructor allocates for `max_inputs` x `max_columns`; nothing after it does.
 /// - `start(weights, inputs, input)` says how many inputs follow; then `prepare(weights, x, input, range)` makes ready the
 ///   inputs of a range (any thread, any split into ranges that begin at multiples of 8). `shares_input(a, b)` says whether
 ///   an input prepared for a also serves b.
@@ -63,22 +63,23 @@ struct PackOptions {
 ///
 /// Threads: const objects may be used by many threads; `prepare` and `multiply` on disjoint ranges may run concurrently.
 template <class K>
-concept LinearKernel = requires(const typename K::Weights& weights, typename K::Input& input, const typename K::Input& ready,
-                                const WeightRows& source, const PackOptions& options, MatrixView<const float> x,
-                                MatrixView<float> y, RowRange range, std::size_t count, float* row) {
-  { K::name } -> std::convertible_to<std::string_view>;
-  { weights.rows() } noexcept -> std::same_as<std::size_t>;
-  { weights.columns() } noexcept -> std::same_as<std::size_t>;
-  { weights.size_bytes() } noexcept -> std::same_as<std::size_t>;  // read by one multiply with one input
-  { K::pack(source, options) } -> std::same_as<typename K::Weights>;
-  { K::keeps_values(DType{}, options) } noexcept -> std::same_as<bool>;
-  typename K::Input;
-  requires std::constructible_from<typename K::Input, std::size_t, std::size_t>;
-  { K::start(weights, count, input) } noexcept -> std::same_as<void>;
-  { K::prepare(weights, x, input, range) } noexcept -> std::same_as<void>;
-  { K::shares_input(weights, weights) } noexcept -> std::same_as<bool>;
-  { K::multiply(weights, ready, y, range) } noexcept -> std::same_as<void>;
-  { K::unpack_row(weights, count, row) } noexcept -> std::same_as<void>;
-};
+concept LinearKernel =
+    requires(const typename K::Weights& weights, typename K::Input& input, const typename K::Input& ready,
+             const WeightRows& source, const PackOptions& options, MatrixView<const float> x, MatrixView<float> y,
+             RowRange range, std::size_t count, float* row) {
+      { K::name } -> std::convertible_to<std::string_view>;
+      { weights.rows() } noexcept -> std::same_as<std::size_t>;
+      { weights.columns() } noexcept -> std::same_as<std::size_t>;
+      { weights.size_bytes() } noexcept -> std::same_as<std::size_t>;  // read by one multiply with one input
+      { K::pack(source, options) } -> std::same_as<typename K::Weights>;
+      { K::keeps_values(DType{}, options) } noexcept -> std::same_as<bool>;
+      typename K::Input;
+      requires std::constructible_from<typename K::Input, std::size_t, std::size_t>;
+      { K::start(weights, count, input) } noexcept -> std::same_as<void>;
+      { K::prepare(weights, x, input, range) } noexcept -> std::same_as<void>;
+      { K::shares_input(weights, weights) } noexcept -> std::same_as<bool>;
+      { K::multiply(weights, ready, y, range) } noexcept -> std::same_as<void>;
+      { K::unpack_row(weights, count, row) } noexcept -> std::same_as<void>;
+    };
 
 }  // namespace tulle

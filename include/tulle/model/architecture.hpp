@@ -14,7 +14,7 @@
 
 namespace tulle {
 
-enum class NormKind { rms, layer };     ///< layer norms have a bias
+enum class NormKind { rms, layer };       ///< layer norms have a bias
 enum class MlpKind { gated_silu, gelu };  ///< down(silu(gate(x)) * up(x)), or down(gelu_new(up(x)))
 
 /// Angle of pair j at position p: p * inverse_frequencies[j].
@@ -80,7 +80,8 @@ struct Architecture {
     require(head_dim > 0 && head_dim <= 4096, "the head dimension must be 1 to 4096");
     require(query_rows() <= most, "heads times head dimension must be at most 1048576");
     require(intermediate > 0 && intermediate <= most, "the intermediate size must be 1 to 1048576");
-    require(context_length > 0 && context_length <= (std::size_t{1} << 30), "the context length must be 1 to 1073741824");
+    require(context_length > 0 && context_length <= (std::size_t{1} << 30),
+            "the context length must be 1 to 1073741824");
     require(std::isfinite(norm_epsilon) && norm_epsilon > 0, "the norm's epsilon must be positive");
     require(rotary.dimensions() <= head_dim, "the rotary dimension must be at most the head dimension");
     for (const float frequency : rotary.inverse_frequencies) {

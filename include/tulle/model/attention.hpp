@@ -112,7 +112,7 @@ struct alignas(64) PieceWeights : std::array<float, attention_tile + 8> {};
 /// Rows of a piece as floats, for those who read them many times.
 class FloatRows {
  public:
-  static constexpr std::size_t most_head_dim = 128;
+  static constexpr std::size_t max_head_dim = 128;
 
   /// `count` elements; what was asked for before is lost.
   const float* of(const float* from, std::size_t) noexcept { return from; }
@@ -123,7 +123,7 @@ class FloatRows {
   }
 
  private:
-  alignas(64) std::array<float, attention_tile * most_head_dim> floats_;
+  alignas(64) std::array<float, attention_tile * max_head_dim> floats_;
 };
 
 /// Keys and values of one head at up to `attention_tile` consecutive positions.
@@ -149,8 +149,7 @@ void for_each_piece(const Cache& cache, std::size_t layer, SequenceId sequence, 
       const std::size_t count = std::min(to_boundary, span.count - first), scale = kv_head * span.scale_stride + first;
       visit(AttentionPiece<std::remove_cvref_t<decltype(*keys)>>{
           static_cast<Position>(span.begin + first), count, span.count - first - count, keys + first * head_dim,
-          values + first * head_dim,
-          span.key_scales == nullptr ? nullptr : span.key_scales + scale,
+          values + first * head_dim, span.key_scales == nullptr ? nullptr : span.key_scales + scale,
           span.value_scales == nullptr ? nullptr : span.value_scales + scale});
       first += count;
     }
@@ -197,7 +196,7 @@ void attend_rows(const Cache& cache, std::size_t layer, SequenceId sequence, Pos
                  std::size_t out_stride) noexcept {
   const std::size_t head_dim = cache.shape().head_dim, queries = rows * group;
   const Position last = first + static_cast<Position>(rows) - 1;
-  if (queries == 1 || queries > attention_block || head_dim > detail::FloatRows::most_head_dim ||
+  if (queries == 1 || queries > attention_block || head_dim > detail::FloatRows::max_head_dim ||
       !detail::sees_everything(cache, layer, sequence, last)) {
     for (std::size_t row = 0; row < rows; ++row) {
       attend(cache, layer, sequence, first + static_cast<Position>(row), kv_head, query + row * query_stride, group,

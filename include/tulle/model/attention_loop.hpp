@@ -18,8 +18,8 @@ namespace tulle::detail {
 #if defined(TULLE_X86)
 
 template <class Element>
-TULLE_TARGET_AVX2 void score_keys(isa::Avx2, const float* query, const Element* keys, std::size_t count, std::size_t size,
-                                  float* scores) noexcept {
+TULLE_TARGET_AVX2 void score_keys(isa::Avx2, const float* query, const Element* keys, std::size_t count,
+                                  std::size_t size, float* scores) noexcept {
   const std::size_t whole = size / 8 * 8;
   for (std::size_t i = 0; i < count; i += 4) {
     // Four rows at a time share the horizontal additions; a last group repeats its final row.
@@ -65,8 +65,8 @@ TULLE_TARGET_AVX2 void add_columns(const float* weights, const Element* values, 
 }
 
 template <class Element>
-TULLE_TARGET_AVX2 void add_values(isa::Avx2, const float* weights, const Element* values, std::size_t count, std::size_t size,
-                                  float* out) noexcept {
+TULLE_TARGET_AVX2 void add_values(isa::Avx2, const float* weights, const Element* values, std::size_t count,
+                                  std::size_t size, float* out) noexcept {
   std::size_t d = 0;
   for (; d + 64 <= size; d += 64) add_columns<8>(weights, values + d, count, size, out + d);
   for (; d + 32 <= size; d += 32) add_columns<4>(weights, values + d, count, size, out + d);
@@ -83,7 +83,7 @@ TULLE_TARGET_AVX2 void add_values(isa::Avx2, const float* weights, const Element
 }
 
 TULLE_TARGET_AVX2 inline float scale_scores(isa::Avx2, float* scores, std::size_t count, float scale,
-                                             const float* scales) noexcept {
+                                            const float* scales) noexcept {
   const __m256 common = _mm256_set1_ps(scale);
   __m256 most = _mm256_set1_ps(-std::numeric_limits<float>::infinity());
   std::size_t i = 0;
@@ -112,7 +112,8 @@ TULLE_TARGET_AVX2 inline float exponentials(isa::Avx2, float* scores, std::size_
   const __m256 top = _mm256_set1_ps(maximum);
   __m256 sums = _mm256_setzero_ps();
   for (std::size_t i = 0; i < count; i += 8) {
-    const __m256i index = _mm256_add_epi32(_mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7), _mm256_set1_epi32(static_cast<int>(i)));
+    const __m256i index =
+        _mm256_add_epi32(_mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7), _mm256_set1_epi32(static_cast<int>(i)));
     const __m256 inside = _mm256_castsi256_ps(_mm256_cmpgt_epi32(_mm256_set1_epi32(static_cast<int>(count)), index));
     const __m256 value = _mm256_and_ps(inside, exponential(_mm256_sub_ps(_mm256_loadu_ps(scores + i), top)));
     _mm256_storeu_ps(scores + i, value);

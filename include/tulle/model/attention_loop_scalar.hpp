@@ -13,9 +13,15 @@
 
 namespace tulle::detail {
 
-inline float element_value(float value) noexcept { return value; }
-inline float element_value(Half value) noexcept { return to_float(value); }
-inline float element_value(std::int8_t value) noexcept { return static_cast<float>(value); }
+inline float element_value(float value) noexcept {
+  return value;
+}
+inline float element_value(Half value) noexcept {
+  return to_float(value);
+}
+inline float element_value(std::int8_t value) noexcept {
+  return static_cast<float>(value);
+}
 
 /// scores[i] = sum_d query[d] * keys[i][d] for `count` rows of `size` elements. The order of each sum depends on `size`
 /// alone. `Isa` chooses the loop.

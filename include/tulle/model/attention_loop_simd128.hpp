@@ -85,8 +85,8 @@ TULLE_TARGET_SIMD128 void score_keys(isa::Simd128, const float* query, const Ele
 
 /// 4 * Vectors columns of rows that are `size` apart: sums enough that none waits for itself.
 template <std::size_t Vectors, class Element>
-TULLE_TARGET_SIMD128 void add_columns128(const float* weights, const Element* values, std::size_t count, std::size_t size,
-                                         float* out) noexcept {
+TULLE_TARGET_SIMD128 void add_columns128(const float* weights, const Element* values, std::size_t count,
+                                         std::size_t size, float* out) noexcept {
   using namespace simd128;
   F32x4 sums[Vectors];
   TULLE_UNROLL
@@ -137,7 +137,8 @@ TULLE_TARGET_SIMD128 void to_floats(isa::Simd128, const Element* from, std::size
 /// `scores` has room for a multiple of 8.
 TULLE_TARGET_SIMD128 inline float exponentials(isa::Simd128, float* scores, std::size_t count, float maximum) noexcept {
   using namespace simd128;
-  std::fill(scores + count, scores + (count + 3) / 4 * 4, -std::numeric_limits<float>::infinity());  // of which nothing is left
+  std::fill(scores + count, scores + (count + 3) / 4 * 4,
+            -std::numeric_limits<float>::infinity());  // of which nothing is left
   F32x4 sums{};
   for (std::size_t i = 0; i < count; i += 4) {
     const F32x4 value = exp_of_negative(load4(scores + i) - splat(maximum));

@@ -31,7 +31,8 @@ inline Architecture codegen_architecture(const Json& config, std::string_view wh
   model.norm_epsilon = json_value(config, "layer_norm_epsilon", 1e-5f, where);
   const auto activation = json_value(config, "activation_function", std::string("gelu_new"), where);
   if (activation != "gelu_new") {
-    fail(ErrorCode::unsupported, where, ": activation_function \"", activation, "\" is not known for codegen; known is gelu_new");
+    fail(ErrorCode::unsupported, where, ": activation_function \"", activation,
+         "\" is not known for codegen; known is gelu_new");
   }
   model.mlp = MlpKind::gelu;
   model.parallel_residual = true;

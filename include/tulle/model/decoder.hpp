@@ -15,7 +15,7 @@
 #include <tulle/core/thread_pool.hpp>
 #include <tulle/core/types.hpp>
 #include <tulle/kernel/linear_kernel.hpp>
-#include <tulle/kernel/row_share.hpp>
+#include <tulle/kernel/schedule/work_partition.hpp>
 #include <tulle/model/architecture.hpp>
 #include <tulle/model/attention.hpp>
 #include <tulle/model/weights.hpp>
@@ -33,28 +33,28 @@ namespace tulle {
 template <LinearKernel Kernel, CacheLayout Cache>
 class Decoder {
  public:
-  /// Room for `most_rows` rows a call. `architecture`, `weights` and `pool` must outlive the decoder. Errors: memory.
-  Decoder(const Architecture& architecture, const ModelWeights<Kernel>& weights, ThreadPool& pool, std::size_t most_rows)
+  /// Room for `max_rows` rows a call. `architecture`, `weights` and `pool` must outlive the decoder. Errors: memory.
+  Decoder(const Architecture& architecture, const ModelWeights<Kernel>& weights, ThreadPool& pool, std::size_t max_rows)
       : model_(architecture),
         weights_(weights),
         pool_(pool),
-        most_rows_(most_rows),
+        max_rows_(max_rows),
         widest_(std::max({model_.hidden, model_.intermediate, model_.query_rows()})),
-        hidden_(most_rows * model_.hidden),
-        normed_(most_rows * model_.hidden),
-        query_key_value_(most_rows * model_.qkv_rows()),
-        attended_(most_rows * model_.query_rows()),
-        up_(most_rows * model_.up_rows()),
-        projected_(most_rows * model_.hidden),
-        cosines_(most_rows * model_.rotary.inverse_frequencies.size()),
+        hidden_(max_rows * model_.hidden),
+        normed_(max_rows * model_.hidden),
+        query_key_value_(max_rows * model_.qkv_rows()),
+        attended_(max_rows * model_.query_rows()),
+        up_(max_rows * model_.up_rows()),
+        projected_(max_rows * model_.hidden),
+        cosines_(max_rows * model_.rotary.inverse_frequencies.size()),
         sines_(cosines_.size()),
-        input_(most_rows, widest_),
-        second_input_(model_.parallel_residual ? most_rows : 1, model_.parallel_residual ? widest_ : 1) {
-    blocks_.reserve(most_rows);
+        input_(max_rows, widest_),
+        second_input_(model_.parallel_residual ? max_rows : 1, model_.parallel_residual ? widest_ : 1) {
+    blocks_.reserve(max_rows);
   }
 
   const Architecture& architecture() const noexcept { return model_; }
-  std::size_t most_rows() const noexcept { return most_rows_; }
+  std::size_t max_rows() const noexcept { return max_rows_; }
 
   /// Bytes of the buffers between the layers.
   std::size_t workspace_bytes() const noexcept {
@@ -62,14 +62,14 @@ class Decoder {
                             projected_.size() + 2 * cosines_.size());
   }
 
-  /// Runs `rows` (at most `most_rows`) through the model and writes logits [rows that want them, vocabulary], in order.
+  /// Runs `rows` (at most `max_rows`) through the model and writes logits [rows that want them, vocabulary], in order.
   /// Requires: tokens inside the vocabulary; per sequence the rows are in order of position and continue what `cache`
   /// holds; `cache.extend` was called for them. Returns false when `cancel` was set meanwhile: the cache then holds rows
   /// that must be truncated, and the logits are not written.
   /// Never inlined, so that a program may compile it once (`extern template class Decoder<...>`).
   [[gnu::noinline]] bool forward(std::span<const Row> rows, Cache& cache, MatrixView<float> logits,
                                  const std::atomic<bool>* cancel = nullptr) noexcept {
-    assert(rows.size() <= most_rows_);
+    assert(rows.size() <= max_rows_);
     const std::size_t count = rows.size();
     find_blocks(rows);
     embed(rows);
@@ -81,7 +81,8 @@ class Decoder {
     // Only the rows whose logits are wanted go through the head.
     std::size_t wanted = 0;
     for (std::size_t row = 0; row < count; ++row) {
-      if (rows[row].wants_logits) normalize(weights_.final_norm, hidden_row(row), normed_.data() + wanted++ * model_.hidden);
+      if (rows[row].wants_logits)
+        normalize(weights_.final_norm, hidden_row(row), normed_.data() + wanted++ * model_.hidden);
     }
     if (wanted == 0) return true;
     prepare(weights_.head, view(normed_, wanted, model_.hidden), input_);
@@ -138,7 +139,9 @@ class Decoder {
     for (const auto& part : linear.parts) {
       if (&part.weights != &first && Kernel::shares_input(first, part.weights)) continue;
       Kernel::start(part.weights, x.rows, input);
-      for_rows(x.rows, [&](std::size_t begin, std::size_t end) noexcept { Kernel::prepare(part.weights, x, input, {begin, end}); });
+      for_rows(x.rows, [&](std::size_t begin, std::size_t end) noexcept {
+        Kernel::prepare(part.weights, x, input, {begin, end});
+      });
     }
   }
 
@@ -216,7 +219,8 @@ class Decoder {
 
   void normalize_rows(const NormWeights& norm, std::size_t count) noexcept {
     for_rows(count, [&](std::size_t begin, std::size_t end) noexcept {
-      for (std::size_t row = begin; row < end; ++row) normalize(norm, hidden_row(row), normed_.data() + row * model_.hidden);
+      for (std::size_t row = begin; row < end; ++row)
+        normalize(norm, hidden_row(row), normed_.data() + row * model_.hidden);
     });
   }
 
@@ -270,7 +274,7 @@ class Decoder {
   const Architecture& model_;
   const ModelWeights<Kernel>& weights_;
   ThreadPool& pool_;
-  std::size_t most_rows_, widest_;
+  std::size_t max_rows_, widest_;
   AlignedBuffer<float> hidden_, normed_, query_key_value_, attended_, up_, projected_, cosines_, sines_;
   std::vector<RowBlock> blocks_;  // of the rows that are being run
   Input input_, second_input_;

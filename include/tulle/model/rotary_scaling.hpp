@@ -17,7 +17,8 @@ namespace tulle {
 inline std::vector<float> plain_frequencies(double theta, std::size_t dimensions) {
   std::vector<float> frequencies(dimensions / 2);
   for (std::size_t j = 0; j < frequencies.size(); ++j) {
-    frequencies[j] = static_cast<float>(std::pow(theta, -2.0 * static_cast<double>(j) / static_cast<double>(dimensions)));
+    frequencies[j] =
+        static_cast<float>(std::pow(theta, -2.0 * static_cast<double>(j) / static_cast<double>(dimensions)));
   }
   return frequencies;
 }
@@ -43,7 +44,8 @@ inline std::vector<float> rotary_frequencies(const Json& config, std::size_t dim
   kind = json_value(parameters, "rope_type", kind, where);
   const auto positive = [&](const char* key) {
     const double value = json_value(parameters, key, 0.0, where);
-    if (!(value > 0) || !std::isfinite(value)) fail(ErrorCode::malformed, where, ": rope scaling \"", kind, "\" needs a positive \"", key, "\"");
+    if (!(value > 0) || !std::isfinite(value))
+      fail(ErrorCode::malformed, where, ": rope scaling \"", kind, "\" needs a positive \"", key, "\"");
     return value;
   };
   if (kind == "default") return frequencies;
@@ -75,7 +77,8 @@ inline std::vector<float> rotary_frequencies(const Json& config, std::size_t dim
     }
     return frequencies;
   }
-  fail(ErrorCode::unsupported, where, ": rope scaling \"", kind, "\" is not known; known are default, linear and llama3");
+  fail(ErrorCode::unsupported, where, ": rope scaling \"", kind,
+       "\" is not known; known are default, linear and llama3");
 }
 
 }  // namespace tulle

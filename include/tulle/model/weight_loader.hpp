@@ -14,7 +14,7 @@
 #include <tulle/core/progress.hpp>
 #include <tulle/core/thread_pool.hpp>
 #include <tulle/kernel/linear_kernel.hpp>
-#include <tulle/kernel/panel_work.hpp>
+#include <tulle/kernel/schedule/parallel_pack.hpp>
 #include <tulle/model/weights.hpp>
 #include <tulle/tensor/encoded_tensor.hpp>
 
@@ -61,8 +61,8 @@ class WeightLoader {
       layer.query_key_value = query_key_value(prefix);
       layer.output = linear({{prefix + names.output, model_.hidden}}, model_.query_rows(), model_.output_bias);
       if (model_.mlp == MlpKind::gated_silu) {
-        layer.up = linear({{prefix + names.gate, model_.intermediate}, {prefix + names.up, model_.intermediate}}, model_.hidden,
-                          model_.mlp_bias);
+        layer.up = linear({{prefix + names.gate, model_.intermediate}, {prefix + names.up, model_.intermediate}},
+                          model_.hidden, model_.mlp_bias);
       } else {
         layer.up = linear({{prefix + names.up, model_.intermediate}}, model_.hidden, model_.mlp_bias);
       }
@@ -114,7 +114,8 @@ class WeightLoader {
            " elements are needed");
     }
     if (tensor.dtype != DType::f32 && tensor.dtype != DType::f16 && tensor.dtype != DType::bf16) {
-      fail(ErrorCode::unsupported, "tensor \"", name, "\" is ", dtype_name(tensor.dtype), "; needed is F32, F16 or BF16");
+      fail(ErrorCode::unsupported, "tensor \"", name, "\" is ", dtype_name(tensor.dtype),
+           "; needed is F32, F16 or BF16");
     }
     std::vector<float> values(size);
     const std::span<const std::byte> bytes = source_.read(tensor);
@@ -135,8 +136,8 @@ class WeightLoader {
     const std::string name = wanted.name + ".weight";
     const EncodedTensor& tensor = require(name);
     if (tensor.shape != std::vector<std::size_t>{wanted.rows, columns}) {
-      fail(ErrorCode::malformed, "tensor \"", name, "\" has shape ", shape_text(tensor.shape), " where [", wanted.rows, ", ",
-           columns, "] is needed");
+      fail(ErrorCode::malformed, "tensor \"", name, "\" has shape ", shape_text(tensor.shape), " where [", wanted.rows,
+           ", ", columns, "] is needed");
     }
     if (!is_weight_dtype(tensor.dtype)) {
       fail(ErrorCode::unsupported, "tensor \"", name, "\" is ", dtype_name(tensor.dtype), ", which no kernel reads");
@@ -282,7 +283,8 @@ class WeightLoader {
 
 /// Packs the weights that `model` describes out of `source`.
 template <LinearKernel Kernel>
-ModelWeights<Kernel> load_weights(const TensorSource& source, const Architecture& model, const LoadOptions& options = {}) {
+ModelWeights<Kernel> load_weights(const TensorSource& source, const Architecture& model,
+                                  const LoadOptions& options = {}) {
   return WeightLoader<Kernel>(source, model, options).load();
 }
 

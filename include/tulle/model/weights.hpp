@@ -82,7 +82,7 @@ struct LayerWeights {
   NormWeights attention_norm, mlp_norm;  ///< mlp_norm is empty in a parallel residual block
   Linear<Kernel> query_key_value;        ///< rows: query heads, key heads, value heads
   Linear<Kernel> output;
-  Linear<Kernel> up;                     ///< rows: gate then up, or up alone
+  Linear<Kernel> up;  ///< rows: gate then up, or up alone
   Linear<Kernel> down;
 };
 

@@ -10,9 +10,9 @@
 #include <tulle/core/rng.hpp>
 #include <tulle/core/types.hpp>
 #include <tulle/sampling/logits.hpp>
+#include <tulle/sampling/probability_blocks.hpp>
 #include <tulle/sampling/row_blocks.hpp>
 #include <tulle/sampling/sampler.hpp>
-#include <tulle/sampling/weight_blocks.hpp>
 #include <tulle/tensor/simd.hpp>
 
 namespace tulle {
@@ -42,14 +42,14 @@ class Multinomial {
   Token sample(std::span<float> logits, const SamplingContext& context) const noexcept {
     const float largest = detail::largest_logit(logits);
     if (!detail::eligible(largest)) return detail::fallback_token(logits);
-    const double total = detail::WeightBlocks<>::overwrite(logits, largest);
+    const double total = detail::ProbabilityBlocks<>::overwrite(logits, largest);
     return draw(logits, total, uniform(context.seed, context.sequence, context.position));
   }
 
   void distribution(std::span<float> logits, const SamplingContext&) const noexcept {
     const float largest = detail::largest_logit(logits);
     if (!detail::eligible(largest)) return detail::write_one_hot(logits, detail::fallback_token(logits));
-    const double total = detail::WeightBlocks<>::overwrite(logits, largest);
+    const double total = detail::ProbabilityBlocks<>::overwrite(logits, largest);
     for (float& value : logits) value = static_cast<float>(value / total);
   }
 };

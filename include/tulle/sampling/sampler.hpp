@@ -23,9 +23,7 @@ struct SamplingContext {
   std::uint64_t sequence = 0;  ///< number of the random stream: with `seed` and `position` it keys the draw
 
   /// The part of the history that was generated.
-  std::span<const Token> generated() const noexcept {
-    return history.subspan(std::min(prompt_length, history.size()));
-  }
+  std::span<const Token> generated() const noexcept { return history.subspan(std::min(prompt_length, history.size())); }
 };
 
 /// Picks a token. `logits` is one row over the vocabulary, not empty, and may be overwritten by either call.

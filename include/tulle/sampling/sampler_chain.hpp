@@ -11,8 +11,8 @@
 #include <tulle/core/types.hpp>
 #include <tulle/sampling/greedy.hpp>
 #include <tulle/sampling/multinomial.hpp>
-#include <tulle/sampling/options.hpp>
 #include <tulle/sampling/sampler.hpp>
+#include <tulle/sampling/sampling_options.hpp>
 
 namespace tulle {
 

@@ -8,11 +8,11 @@
 
 #include <tulle/core/error.hpp>
 #include <tulle/sampling/logits.hpp>
+#include <tulle/sampling/probability_blocks.hpp>
+#include <tulle/sampling/probability_bucket.hpp>
 #include <tulle/sampling/row_blocks.hpp>
 #include <tulle/sampling/sampler.hpp>
 #include <tulle/sampling/selection.hpp>
-#include <tulle/sampling/weight_blocks.hpp>
-#include <tulle/sampling/weight_slice.hpp>
 
 namespace tulle {
 
@@ -33,13 +33,13 @@ class TopP {
     const float largest = detail::largest_logit(logits);
     if (neutral() || !detail::eligible(largest)) return;
     const double share = 1.0 - p_ + detail::probability_rounding;
-    const detail::WeightSlice slice = detail::find_weight_slice(logits, largest, share);
+    const detail::ProbabilityBucket slice = detail::find_weight_slice(logits, largest, share);
     const double limit = share * slice.total_mass;
 
     std::array<float, 2048> room;
     const auto few = detail::copy_few(logits, room, [&slice](auto batch) { return slice.holds(batch); });
     const double before = few.data() == room.data() ? slice.mass_before : 0;  // else `few` is the row
-    detail::WeightBlocks<> weights(few, largest);
+    detail::ProbabilityBlocks<> weights(few, largest);
     const auto found = detail::find_threshold(
         few.size(), [&](std::size_t index) { return detail::ordered_bits(few[index]); }, weights,
         [=](double sum, double) { return before + sum > limit; });
@@ -51,7 +51,7 @@ class TopP {
  private:
   /// Bans the first of the tokens whose logit is `least`, as many as have a sum of up to `limit` with those below them.
   static void ban_ties(std::span<float> logits, float least, float largest, double sum, double limit) noexcept {
-    const double weight = detail::WeightBlocks<>(std::span<const float>(&least, 1), largest)(0);
+    const double weight = detail::ProbabilityBlocks<>(std::span<const float>(&least, 1), largest)(0);
     if (sum + weight > limit) return;
     float* last = nullptr;
     for (float& logit : logits) {

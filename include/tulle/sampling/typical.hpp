@@ -10,9 +10,9 @@
 
 #include <tulle/core/error.hpp>
 #include <tulle/sampling/logits.hpp>
+#include <tulle/sampling/probability_blocks.hpp>
 #include <tulle/sampling/sampler.hpp>
 #include <tulle/sampling/selection.hpp>
-#include <tulle/sampling/weight_blocks.hpp>
 
 namespace tulle {
 
@@ -37,7 +37,7 @@ class Typical {
     // With s = logit - largest: -log p = log(total) - s and H = log(total) - mean of s. So d = |s - mean|.
     double total = 0;
     double sum = 0;
-    detail::WeightBlocks<> weights(logits, largest);
+    detail::ProbabilityBlocks<> weights(logits, largest);
     for (std::size_t token = 0; token < logits.size(); ++token) {
       const double weight = weights(token);
       if (weight > 0) {
@@ -51,8 +51,7 @@ class Typical {
     };
     const double needed = mass_ - detail::probability_rounding;
     const auto found = detail::find_threshold(
-        logits.size(), [&](std::size_t token) { return distance(logits[token]); },
-        weights,
+        logits.size(), [&](std::size_t token) { return distance(logits[token]); }, weights,
         [needed](double reached, double all) { return reached >= needed * all; });
     for (float& logit : logits) {
       if (detail::eligible(logit) && distance(logit) > found.key) logit = detail::banned;

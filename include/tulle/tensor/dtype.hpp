@@ -22,13 +22,26 @@ struct DTypeInfo {
 };
 
 constexpr DTypeInfo dtype_info(DType dtype) noexcept {
-  constexpr std::array<DTypeInfo, 14> infos{{{"F64", 1, 8}, {"F32", 1, 4}, {"F16", 1, 2}, {"BF16", 1, 2}, {"I64", 1, 8},
-                                             {"I32", 1, 4}, {"I16", 1, 2}, {"I8", 1, 1}, {"U8", 1, 1}, {"BOOL", 1, 1},
-                                             {"Q8_0", 32, 34}, {"Q4_0", 32, 18}, {"Q4_1", 32, 20}, {"Q6_K", 256, 210}}};
+  constexpr std::array<DTypeInfo, 14> infos{{{"F64", 1, 8},
+                                             {"F32", 1, 4},
+                                             {"F16", 1, 2},
+                                             {"BF16", 1, 2},
+                                             {"I64", 1, 8},
+                                             {"I32", 1, 4},
+                                             {"I16", 1, 2},
+                                             {"I8", 1, 1},
+                                             {"U8", 1, 1},
+                                             {"BOOL", 1, 1},
+                                             {"Q8_0", 32, 34},
+                                             {"Q4_0", 32, 18},
+                                             {"Q4_1", 32, 20},
+                                             {"Q6_K", 256, 210}}};
   return infos[static_cast<std::size_t>(dtype)];
 }
 
-constexpr std::string_view dtype_name(DType dtype) noexcept { return dtype_info(dtype).name; }
+constexpr std::string_view dtype_name(DType dtype) noexcept {
+  return dtype_info(dtype).name;
+}
 
 /// True for the types that `decode_elements` turns into floats.
 constexpr bool is_weight_dtype(DType dtype) noexcept {

@@ -100,10 +100,10 @@ inline bool machine_has(InstructionSet set) noexcept {
       return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c");
     case InstructionSet::avx_vnni: return machine_has(InstructionSet::avx2) && __builtin_cpu_supports("avxvnni");
     case InstructionSet::avx512:
-      return machine_has(InstructionSet::avx2) && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-             __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
-             __builtin_cpu_supports("avx512vnni") && __builtin_cpu_supports("avx512vbmi") &&
-             __builtin_cpu_supports("avx512vbmi2");
+      return machine_has(InstructionSet::avx2) && __builtin_cpu_supports("avx512f") &&
+             __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
+             __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512vnni") &&
+             __builtin_cpu_supports("avx512vbmi") && __builtin_cpu_supports("avx512vbmi2");
   }
   return false;
 #elif defined(TULLE_SIMD128)
@@ -144,7 +144,9 @@ inline std::atomic<InstructionSet>& active_slot() noexcept {
 }  // namespace detail
 
 /// The set that kernels run on: the machine's best, or the one that TULLE_ISA or `use_instruction_set` asked for.
-inline InstructionSet active_instruction_set() noexcept { return detail::active_slot().load(std::memory_order_relaxed); }
+inline InstructionSet active_instruction_set() noexcept {
+  return detail::active_slot().load(std::memory_order_relaxed);
+}
 
 /// Forces a set by name ("avx2") for the whole process; call it before a model is loaded.
 /// Errors: invalid_argument for an unknown name, unsupported when this machine lacks the set.
@@ -152,7 +154,8 @@ inline void use_instruction_set(std::string_view name) {
   const auto set = detail::find_instruction_set(name);
   if (!set) {
     std::string known;
-    for (const InstructionSet each : instruction_sets) known += (known.empty() ? "" : ", ") + std::string(instruction_set_name(each));
+    for (const InstructionSet each : instruction_sets)
+      known += (known.empty() ? "" : ", ") + std::string(instruction_set_name(each));
     fail(ErrorCode::invalid_argument, "unknown instruction set \"", name, "\"; known are ", known);
   }
   if (!machine_has(*set)) fail(ErrorCode::unsupported, "this machine has no ", name);

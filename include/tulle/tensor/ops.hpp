@@ -42,7 +42,8 @@ float sum_of(const float* x, std::size_t size, Function&& function) noexcept {
   Batch sums(0.0f);
   float tail = 0;
   for_each_batch<Batch>(
-      size, [&](std::size_t i) { sums += function(Batch::load_unaligned(x + i)); }, [&](std::size_t i) { tail += function(x[i]); });
+      size, [&](std::size_t i) { sums += function(Batch::load_unaligned(x + i)); },
+      [&](std::size_t i) { tail += function(x[i]); });
   return xsimd::reduce_add(sums) + tail;
 }
 
@@ -64,7 +65,8 @@ void rms_norm(const float* x, const float* weight, std::size_t size, float epsil
 
 /// y = (x - mean) / sqrt(variance + epsilon) * weight + bias. Ba, Kiros, Hinton, "Layer Normalization", 2016. [size] each.
 template <class Batch = DefaultBatch>
-void layer_norm(const float* x, const float* weight, const float* bias, std::size_t size, float epsilon, float* y) noexcept {
+void layer_norm(const float* x, const float* weight, const float* bias, std::size_t size, float epsilon,
+                float* y) noexcept {
   if (detail::on_avx2([&](auto ops) { ops.layer_norm(x, weight, bias, size, epsilon, y); })) return;
   const float mean = detail::sum_of<Batch>(x, size, [](auto value) { return value; }) / static_cast<float>(size);
   const float squares = detail::sum_of<Batch>(x, size, [mean](auto value) {
@@ -76,7 +78,8 @@ void layer_norm(const float* x, const float* weight, const float* bias, std::siz
       size,
       [&](std::size_t i) {
         const Batch centred = Batch::load_unaligned(x + i) - Batch(mean);
-        (centred * Batch(inverse) * Batch::load_unaligned(weight + i) + Batch::load_unaligned(bias + i)).store_unaligned(y + i);
+        (centred * Batch(inverse) * Batch::load_unaligned(weight + i) + Batch::load_unaligned(bias + i))
+            .store_unaligned(y + i);
       },
       [&](std::size_t i) { y[i] = (x[i] - mean) * inverse * weight[i] + bias[i]; });
 }
@@ -86,7 +89,8 @@ template <class Batch = DefaultBatch>
 void add(const float* x, std::size_t size, float* y) noexcept {
   if (detail::on_avx2([&](auto ops) { ops.add(x, size, y); })) return;
   detail::for_each_batch<Batch>(
-      size, [&](std::size_t i) { (Batch::load_unaligned(y + i) + Batch::load_unaligned(x + i)).store_unaligned(y + i); },
+      size,
+      [&](std::size_t i) { (Batch::load_unaligned(y + i) + Batch::load_unaligned(x + i)).store_unaligned(y + i); },
       [&](std::size_t i) { y[i] += x[i]; });
 }
 
@@ -116,9 +120,7 @@ void gelu_new(float* x, std::size_t size) noexcept {
         const Batch u = Batch(-twice_root) * (value + Batch(0.044715f) * value * value * value);
         (value / (Batch(1.0f) + xsimd::exp(u))).store_unaligned(x + i);
       },
-      [&](std::size_t i) {
-        x[i] = x[i] / (1.0f + std::exp(-twice_root * (x[i] + 0.044715f * x[i] * x[i] * x[i])));
-      });
+      [&](std::size_t i) { x[i] = x[i] / (1.0f + std::exp(-twice_root * (x[i] + 0.044715f * x[i] * x[i] * x[i]))); });
 }
 
 /// How the two halves of a rotated pair lie in a head.
@@ -129,7 +131,8 @@ enum class RotaryPairing {
 
 /// Rotates the first 2 * pairs elements of one head by the angles whose cosines and sines are given ([pairs] each).
 /// Su et al., "RoFormer", 2021, eq. 34.
-inline void rotate(float* head, const float* cosines, const float* sines, std::size_t pairs, RotaryPairing pairing) noexcept {
+inline void rotate(float* head, const float* cosines, const float* sines, std::size_t pairs,
+                   RotaryPairing pairing) noexcept {
   const bool halves = pairing == RotaryPairing::halves;
   const bool done = detail::on_avx2([&](auto ops) {
     halves ? ops.rotate_halves(head, cosines, sines, pairs) : ops.rotate_interleaved(head, cosines, sines, pairs);

@@ -17,7 +17,8 @@ namespace tulle::detail {
 /// on |r| <= 0.35: relative error below 4e-8. 0 below -87, infinity above 88.3; a NaN stays one.
 TULLE_INLINE_AVX2 __m256 exponential(__m256 x) noexcept {
   const __m256 top = _mm256_min_ps(_mm256_set1_ps(89.0f), x);  // n = 128 makes an infinity; a NaN of x is taken
-  const __m256 n = _mm256_round_ps(_mm256_mul_ps(top, _mm256_set1_ps(1.44269504f)), _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+  const __m256 n =
+      _mm256_round_ps(_mm256_mul_ps(top, _mm256_set1_ps(1.44269504f)), _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
   __m256 r = _mm256_fnmadd_ps(n, _mm256_set1_ps(0.693359375f), top);
   r = _mm256_fnmadd_ps(n, _mm256_set1_ps(-2.12194440e-4f), r);
   __m256 p = _mm256_set1_ps(1.0f / 720);
@@ -71,10 +72,12 @@ struct Avx2Ops {
   TULLE_TARGET_AVX2 static void gelu_new(float* x, std::size_t size) noexcept { each<GeluNew>(x, x, size, x); }
 
   /// Pairs (x[j], x[j + pairs]).
-  TULLE_TARGET_AVX2 static void rotate_halves(float* head, const float* cosines, const float* sines, std::size_t pairs) noexcept {
+  TULLE_TARGET_AVX2 static void rotate_halves(float* head, const float* cosines, const float* sines,
+                                              std::size_t pairs) noexcept {
     std::size_t j = 0;
     for (; j + 8 <= pairs; j += 8) {
-      const __m256 x = load8(head + j), y = load8(head + pairs + j), cosine = load8(cosines + j), sine = load8(sines + j);
+      const __m256 x = load8(head + j), y = load8(head + pairs + j), cosine = load8(cosines + j),
+                   sine = load8(sines + j);
       _mm256_storeu_ps(head + j, _mm256_fmsub_ps(x, cosine, _mm256_mul_ps(y, sine)));
       _mm256_storeu_ps(head + pairs + j, _mm256_fmadd_ps(y, cosine, _mm256_mul_ps(x, sine)));
     }
@@ -108,7 +111,9 @@ struct Avx2Ops {
     TULLE_INLINE_AVX2 static __m256 of(__m256 sum, __m256 centred) noexcept { return _mm256_add_ps(sum, centred); }
   };
   struct Squares {
-    TULLE_INLINE_AVX2 static __m256 of(__m256 sum, __m256 centred) noexcept { return _mm256_fmadd_ps(centred, centred, sum); }
+    TULLE_INLINE_AVX2 static __m256 of(__m256 sum, __m256 centred) noexcept {
+      return _mm256_fmadd_ps(centred, centred, sum);
+    }
   };
   struct Sum {
     TULLE_INLINE_AVX2 static __m256 of(__m256 x, __m256 y) noexcept { return _mm256_add_ps(x, y); }

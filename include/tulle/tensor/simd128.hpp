@@ -65,16 +65,24 @@ TULLE_INLINE_SIMD128 void store(Element* to, Vector vector) noexcept {
   std::memcpy(to, &vector, sizeof vector);
 }
 
-TULLE_INLINE_SIMD128 constexpr F32x4 splat(float value) noexcept { return F32x4{value, value, value, value}; }
-TULLE_INLINE_SIMD128 constexpr I32x4 splat(std::int32_t value) noexcept { return I32x4{value, value, value, value}; }
+TULLE_INLINE_SIMD128 constexpr F32x4 splat(float value) noexcept {
+  return F32x4{value, value, value, value};
+}
+TULLE_INLINE_SIMD128 constexpr I32x4 splat(std::int32_t value) noexcept {
+  return I32x4{value, value, value, value};
+}
 /// 4 codes, 4 times.
 TULLE_INLINE_SIMD128 I8x16 splat4(const std::int8_t* codes) noexcept {
   std::int32_t four;
   std::memcpy(&four, codes, sizeof four);
   return (I8x16)splat(four);
 }
-TULLE_INLINE_SIMD128 std::int32_t sum(I32x4 values) noexcept { return values[0] + values[1] + values[2] + values[3]; }
-TULLE_INLINE_SIMD128 F32x4 as_floats(I32x4 values) noexcept { return __builtin_convertvector(values, F32x4); }
+TULLE_INLINE_SIMD128 std::int32_t sum(I32x4 values) noexcept {
+  return values[0] + values[1] + values[2] + values[3];
+}
+TULLE_INLINE_SIMD128 F32x4 as_floats(I32x4 values) noexcept {
+  return __builtin_convertvector(values, F32x4);
+}
 
 /// a * b + c, rounded once where the processor has such an instruction (see `isa::Simd128::fuses`).
 TULLE_INLINE_SIMD128 F32x4 multiply_add(F32x4 a, F32x4 b, F32x4 c) noexcept {
@@ -103,7 +111,9 @@ TULLE_INLINE_SIMD128 I8x16 narrow(const I32x4 (&whole)[4]) noexcept {
   const auto words = [&](int i) { return _mm_packs_epi32((__m128i)whole[i], (__m128i)whole[i + 1]); };
   return (I8x16)_mm_packs_epi16(words(0), words(2));
 #elif defined(__aarch64__)
-  const auto words = [&](int i) { return vcombine_s16(vmovn_s32((int32x4_t)whole[i]), vmovn_s32((int32x4_t)whole[i + 1])); };
+  const auto words = [&](int i) {
+    return vcombine_s16(vmovn_s32((int32x4_t)whole[i]), vmovn_s32((int32x4_t)whole[i + 1]));
+  };
   return (I8x16)vcombine_s8(vmovn_s16(words(0)), vmovn_s16(words(2)));
 #else
   const auto words = [&](int i) { return wasm_i16x8_narrow_i32x4((v128_t)whole[i], (v128_t)whole[i + 1]); };
@@ -122,10 +132,12 @@ TULLE_INLINE_SIMD128 I8x16 shuffle(I8x16 table, I8x16 order) noexcept {
 #endif
 }
 
-TULLE_INLINE_SIMD128 F32x4 load4(const float* from) noexcept { return load<F32x4>(from); }
+TULLE_INLINE_SIMD128 F32x4 load4(const float* from) noexcept {
+  return load<F32x4>(from);
+}
 TULLE_INLINE_SIMD128 F32x4 load4(const BFloat16* from) noexcept {
-  return (F32x4)U32x4{std::uint32_t{from[0].bits} << 16, std::uint32_t{from[1].bits} << 16, std::uint32_t{from[2].bits} << 16,
-                      std::uint32_t{from[3].bits} << 16};
+  return (F32x4)U32x4{std::uint32_t{from[0].bits} << 16, std::uint32_t{from[1].bits} << 16,
+                      std::uint32_t{from[2].bits} << 16, std::uint32_t{from[3].bits} << 16};
 }
 TULLE_INLINE_SIMD128 F32x4 load4(const std::int8_t* from) noexcept {
   return as_floats(I32x4{from[0], from[1], from[2], from[3]});
@@ -137,8 +149,8 @@ struct HalfConstants {
   I32x4 mask, exponent, infinity;
   F32x4 factor;
 };
-inline constexpr HalfConstants half_constants{splat(static_cast<std::int32_t>(0x8FFFE000u)), splat(0x7C00), splat(0x7F800000),
-                                              splat(0x1p112f)};
+inline constexpr HalfConstants half_constants{splat(static_cast<std::int32_t>(0x8FFFE000u)), splat(0x7C00),
+                                              splat(0x7F800000), splat(0x1p112f)};
 #endif
 
 /// 4 * Count halves. Their bits, moved to where a float has them, are 2^-112 of the value, subnormals too.

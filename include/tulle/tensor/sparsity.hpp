@@ -25,14 +25,16 @@ inline constexpr std::array<BalancedPattern, 5> balanced_patterns{
 
 /// The share of zeros from which a matrix without a balanced pattern counts as pruned. Rounding to 4 bits alone makes
 /// about a tenth of the weights zero, rounding to 8 bits about a hundredth.
-inline constexpr double least_pruned_share = 0.2;
+inline constexpr double min_pruned_share = 0.2;
 
 struct Sparsity {
   std::size_t elements = 0;
   std::size_t zeros = 0;
   std::string_view structure = "dense";  ///< the name of a balanced pattern, "unstructured" or "dense"
 
-  double share() const noexcept { return elements == 0 ? 0 : static_cast<double>(zeros) / static_cast<double>(elements); }
+  double share() const noexcept {
+    return elements == 0 ? 0 : static_cast<double>(zeros) / static_cast<double>(elements);
+  }
 };
 
 /// Measures the stored values (codes of 0 and scales of 0 both make zeros). A pattern needs a whole number of groups a row.
@@ -61,7 +63,7 @@ inline Sparsity measure_sparsity(const WeightRows& rows) {
       return sparsity;
     }
   }
-  if (sparsity.share() >= least_pruned_share) sparsity.structure = "unstructured";
+  if (sparsity.share() >= min_pruned_share) sparsity.structure = "unstructured";
   return sparsity;
 }
 

@@ -24,7 +24,9 @@ T load_unaligned(const std::byte* bytes) noexcept {
   return value;
 }
 
-inline float load_half(const std::byte* bytes) noexcept { return to_float(load_unaligned<Half>(bytes)); }
+inline float load_half(const std::byte* bytes) noexcept {
+  return to_float(load_unaligned<Half>(bytes));
+}
 
 /// One Q6_K block: 256 elements from 128 low nibbles, 64 bytes of upper bit pairs, 16 int8 scales and one f16 scale
 /// (ggml-quants.c, dequantize_row_q6_K, states the layout).
@@ -34,7 +36,8 @@ void for_each_q6_k(const std::byte* block, Emit emit) noexcept {
   const auto byte = [block](std::size_t at) { return static_cast<unsigned>(block[at]); };
   for (std::size_t half = 0; half < 2; ++half) {
     for (std::size_t lane = 0; lane < 32; ++lane) {
-      const unsigned low0 = byte(half * 64 + lane), low1 = byte(half * 64 + 32 + lane), high = byte(128 + half * 32 + lane);
+      const unsigned low0 = byte(half * 64 + lane), low1 = byte(half * 64 + 32 + lane),
+                     high = byte(128 + half * 32 + lane);
       const unsigned codes[4] = {(low0 & 15) | ((high & 3) << 4), (low1 & 15) | (((high >> 2) & 3) << 4),
                                  (low0 >> 4) | (((high >> 4) & 3) << 4), (low1 >> 4) | ((high >> 6) << 4)};
       for (std::size_t quarter = 0; quarter < 4; ++quarter) {
@@ -66,7 +69,8 @@ inline void decode_elements(DType dtype, const std::byte* bytes, std::size_t cou
     case DType::q8_0:
       for (; count >= 32; count -= 32, bytes += 34, out += 32) {
         const float scale = load_half(bytes);
-        for (std::size_t i = 0; i < 32; ++i) out[i] = scale * static_cast<float>(static_cast<std::int8_t>(bytes[2 + i]));
+        for (std::size_t i = 0; i < 32; ++i)
+          out[i] = scale * static_cast<float>(static_cast<std::int8_t>(bytes[2 + i]));
       }
       return;
     case DType::q4_0:

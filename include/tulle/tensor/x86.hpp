@@ -20,10 +20,12 @@
 
 /// Function attributes. A function so marked may only be called after `machine_has` said yes.
 #define TULLE_TARGET_AVX2 __attribute__((target("avx2,fma,f16c")))
-#define TULLE_TARGET_AVX512 __attribute__((target("avx2,fma,f16c,avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,avx512vbmi,avx512vbmi2")))
+#define TULLE_TARGET_AVX512 \
+  __attribute__((target("avx2,fma,f16c,avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,avx512vbmi,avx512vbmi2")))
 #define TULLE_INLINE_AVX2 inline __attribute__((always_inline, target("avx2,fma,f16c")))
-#define TULLE_INLINE_AVX512 \
-  inline __attribute__((always_inline, target("avx2,fma,f16c,avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,avx512vbmi,avx512vbmi2")))
+#define TULLE_INLINE_AVX512            \
+  inline __attribute__((always_inline, \
+                        target("avx2,fma,f16c,avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,avx512vbmi,avx512vbmi2")))
 
 namespace tulle::detail {
 
@@ -35,7 +37,9 @@ TULLE_INLINE_AVX2 __m256i dot_bytes(__m256i sums, __m256i u8, __m256i s8) noexce
 }
 
 /// 8 or 16 elements as floats, from any address.
-TULLE_INLINE_AVX2 __m256 load8(const float* from) noexcept { return _mm256_loadu_ps(from); }
+TULLE_INLINE_AVX2 __m256 load8(const float* from) noexcept {
+  return _mm256_loadu_ps(from);
+}
 TULLE_INLINE_AVX2 __m256 load8(const Half* from) noexcept {
   return _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from)));
 }
@@ -46,7 +50,9 @@ TULLE_INLINE_AVX2 __m256 load8(const BFloat16* from) noexcept {
 TULLE_INLINE_AVX2 __m256 load8(const std::int8_t* from) noexcept {
   return _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(from))));
 }
-TULLE_INLINE_AVX512 __m512 load16(const float* from) noexcept { return _mm512_loadu_ps(from); }
+TULLE_INLINE_AVX512 __m512 load16(const float* from) noexcept {
+  return _mm512_loadu_ps(from);
+}
 TULLE_INLINE_AVX512 __m512 load16(const Half* from) noexcept {
   return _mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(from)));
 }

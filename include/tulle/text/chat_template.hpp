@@ -89,8 +89,8 @@ class ChatTemplate {
 
 /// The prompt that a model's chat template `source` makes of messages, with its tokenizer's special tokens.
 /// Errors: unsupported for an empty template, malformed for one that cannot be read, invalid_argument for messages it refuses.
-inline std::string render_chat(const std::string& source, const Tokenizer& tokenizer, std::span<const ChatMessage> messages,
-                               bool add_generation_prompt) {
+inline std::string render_chat(const std::string& source, const Tokenizer& tokenizer,
+                               std::span<const ChatMessage> messages, bool add_generation_prompt) {
   if (source.empty()) fail(ErrorCode::unsupported, "this model has no chat template; use plain prompts");
   const auto content = [&](std::optional<Token> token) { return token ? tokenizer.piece(*token) : std::string(); };
   return ChatTemplate(source).render(messages, add_generation_prompt, content(tokenizer.bos_token()),

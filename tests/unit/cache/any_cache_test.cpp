@@ -66,10 +66,16 @@ void compare(Cache plain, Cache inside) {
 }  // namespace
 
 TEST_CASE("AnyCache does what the layout it holds does", "[cache][any_cache]") {
-  SECTION("contiguous f32") { compare(ContiguousCache<float>(shape, 2, 80), ContiguousCache<float>(shape, 2, 80)); }
+  SECTION("contiguous f32") {
+    compare(ContiguousCache<float>(shape, 2, 80), ContiguousCache<float>(shape, 2, 80));
+  }
   SECTION("contiguous int8") {
     compare(ContiguousCache<std::int8_t>(shape, 2, 80), ContiguousCache<std::int8_t>(shape, 2, 80));
   }
-  SECTION("sliding f16") { compare(SlidingCache<Half>(shape, 2, 16, 2, 70), SlidingCache<Half>(shape, 2, 16, 2, 70)); }
-  SECTION("paged f16") { compare(PagedCache<Half>(shape, 2, 8), PagedCache<Half>(shape, 2, 8)); }
+  SECTION("sliding f16") {
+    compare(SlidingCache<Half>(shape, 2, 16, 2, 70), SlidingCache<Half>(shape, 2, 16, 2, 70));
+  }
+  SECTION("paged f16") {
+    compare(PagedCache<Half>(shape, 2, 8), PagedCache<Half>(shape, 2, 8));
+  }
 }

@@ -99,6 +99,6 @@ TEST_CASE("a store of nothing or of more than can be counted is refused", "[cach
   CHECK(refused({large, large, large}, large));
   CHECK(refused({large / 2, large, 1}, 1));
   CHECK(refused({large + 1, 1, 1}, 1));
-  CHECK(refused({1, 1, 1}, large) == (sizeof(std::size_t) == 4));  // 4 bytes each
+  CHECK(refused({1, 1, 1}, large) == (sizeof(std::size_t) == 4));      // 4 bytes each
   CHECK(refused({std::size_t{1} << 30, std::size_t{1} << 30, 1}, 1));  // counted in elements, but not in bytes
 }

@@ -38,7 +38,8 @@ TEST_CASE("large buffers begin on a huge page, where there are such", "[core][al
 TEST_CASE("buffers that share pages are zero, move, and outlive each other", "[core][aligned_buffer]") {
   AlignedBuffer<float> kept;
   {
-    AlignedBuffer<float> first(1000, Pages::shared), second(1000, Pages::shared), large(std::size_t{4} << 20, Pages::shared);
+    AlignedBuffer<float> first(1000, Pages::shared), second(1000, Pages::shared),
+        large(std::size_t{4} << 20, Pages::shared);
     CHECK(std::all_of(second.begin(), second.end() + 16, [](float value) { return value == 0; }));
     std::fill(second.begin(), second.end(), 2.0f);
     std::fill(first.begin(), first.end(), 1.0f);

@@ -31,20 +31,20 @@ TEST_CASE("arrays lie side by side in one region, each at a line of its own", "[
 TEST_CASE("what does not fit begins a region, and the arrays of the one before stay whole", "[core][huge_pages]") {
   std::vector<char*> arrays;
   for (int i = 0; i < 3; ++i) {  // the last does not fit beside the others
-    arrays.push_back(static_cast<char*>(HugePages::allocate(HugePages::most_bytes - 64)));
+    arrays.push_back(static_cast<char*>(HugePages::allocate(HugePages::max_bytes - 64)));
     REQUIRE(arrays.back() != nullptr);
-    std::memset(arrays.back(), i + 1, HugePages::most_bytes - 64);
+    std::memset(arrays.back(), i + 1, HugePages::max_bytes - 64);
   }
   CHECK(region_of(arrays[0]) == region_of(arrays[1]));
   CHECK(region_of(arrays[2]) != region_of(arrays[1]));
   for (int i = 0; i < 3; ++i) {
     CHECK(arrays[static_cast<std::size_t>(i)][0] == i + 1);
-    CHECK(arrays[static_cast<std::size_t>(i)][HugePages::most_bytes - 65] == i + 1);
+    CHECK(arrays[static_cast<std::size_t>(i)][HugePages::max_bytes - 65] == i + 1);
   }
   HugePages::release(arrays[1]);
   auto* next = static_cast<char*>(HugePages::allocate(64));  // the place of one that went is not used again
   CHECK(region_of(next) == region_of(arrays[2]));
-  CHECK(arrays[0][HugePages::most_bytes - 65] == 1);
+  CHECK(arrays[0][HugePages::max_bytes - 65] == 1);
   for (char* array : {arrays[0], arrays[2], next}) HugePages::release(array);
 }
 

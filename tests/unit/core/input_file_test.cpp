@@ -50,8 +50,7 @@ TEST_CASE("a view of a file in memory is its own bytes", "[core][input_file]") {
 }
 
 TEST_CASE("a file on disk is mapped", "[core][input_file]") {
-  const auto path =
-      std::filesystem::temp_directory_path() / ("tulle-input-" + std::to_string(std::random_device{}()));
+  const auto path = std::filesystem::temp_directory_path() / ("tulle-input-" + std::to_string(std::random_device{}()));
   std::ofstream(path, std::ios::binary) << "abc";
   {
     const InputFile file(path.string());

@@ -124,7 +124,8 @@ TEST_CASE("a GGUF file opens from memory", "[format][checkpoint]") {
 }
 
 TEST_CASE("lent files open as the mapped ones, and only tensors that are wanted are read", "[format][checkpoint]") {
-  for (const std::string name : {"gguf/q4_1.gguf", "gguf/bf16.gguf", "codegen-tiny", "llama-tiny-gqa", "llama-tiny-int8"}) {
+  for (const std::string name :
+       {"gguf/q4_1.gguf", "gguf/bf16.gguf", "codegen-tiny", "llama-tiny-gqa", "llama-tiny-int8"}) {
     INFO(name);
     std::size_t read = 0;
     const GivenFiles files = lent_files(models + name, &read);

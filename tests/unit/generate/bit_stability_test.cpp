@@ -31,12 +31,13 @@ struct Setting {
 
 const std::vector<Setting> settings{{"contiguous", 0}, {"paged", 0}, {"sliding", 128}, {"sliding", 24}};
 
-EngineOptions engine_options(const Setting& setting, const std::string& dtype, std::size_t chunk, std::size_t threads = 1) {
+EngineOptions engine_options(const Setting& setting, const std::string& dtype, std::size_t chunk,
+                             std::size_t threads = 1) {
   EngineOptions options = small_engine();
   options.cache = setting.cache;
   options.cache_dtype = dtype;
   options.window = setting.window;
-  options.prompt_sequence_length = chunk;
+  options.prefill_chunk = chunk;
   options.threads = threads;
   return options;
 }
@@ -59,10 +60,11 @@ std::vector<float> batched(Engine& engine, const std::vector<Token>& tokens) {
   const SequenceId id = engine.start(tokens, SamplerChain(), testing::only_logits());
   (void)engine.start(std::span(other).first(23), SamplerChain(), testing::only_logits());
   std::vector<float> all;
-  for (int steps = 0; testing::step(engine, [](const Emission&) {},
-                                  [&](SequenceId of, Position, std::span<const float> logits) {
-                                    if (of == id) all.insert(all.end(), logits.begin(), logits.end());
-                                  });
+  for (int steps = 0; testing::step(
+           engine, [](const Emission&) {},
+           [&](SequenceId of, Position, std::span<const float> logits) {
+             if (of == id) all.insert(all.end(), logits.begin(), logits.end());
+           });
        ++steps) {
     if (steps == 2) engine.remove(late);
   }
@@ -134,14 +136,26 @@ void check_bits(const Subject& subject) {
 
 }  // namespace
 
-TEST_CASE("the bits of dense_i8 are stable", "[generate][bit_stability]") { check_bits({"gguf/q4_1.gguf", "dense_i8"}); }
+TEST_CASE("the bits of dense_i8 are stable", "[generate][bit_stability]") {
+  check_bits({"gguf/q4_1.gguf", "dense_i8"});
+}
 
-TEST_CASE("the bits of dense_i4 are stable", "[generate][bit_stability]") { check_bits({"gguf/q4_1.gguf", "dense_i4"}); }
+TEST_CASE("the bits of dense_i4 are stable", "[generate][bit_stability]") {
+  check_bits({"gguf/q4_1.gguf", "dense_i4"});
+}
 
-TEST_CASE("the bits of dense_f32 are stable", "[generate][bit_stability]") { check_bits({"codegen-tiny", "dense_f32"}); }
+TEST_CASE("the bits of dense_f32 are stable", "[generate][bit_stability]") {
+  check_bits({"codegen-tiny", "dense_f32"});
+}
 
-TEST_CASE("the bits of dense_f16 are stable", "[generate][bit_stability]") { check_bits({"codegen-tiny", "dense_f16"}); }
+TEST_CASE("the bits of dense_f16 are stable", "[generate][bit_stability]") {
+  check_bits({"codegen-tiny", "dense_f16"});
+}
 
-TEST_CASE("the bits of a model of several kernels are stable", "[generate][bit_stability]") { check_bits({"gguf/q4_1.gguf", "auto"}); }
+TEST_CASE("the bits of a model of several kernels are stable", "[generate][bit_stability]") {
+  check_bits({"gguf/q4_1.gguf", "auto"});
+}
 
-TEST_CASE("the bits of a model quantized per token are stable", "[generate][bit_stability]") { check_bits({"llama-tiny-int8", "auto"}); }
+TEST_CASE("the bits of a model quantized per token are stable", "[generate][bit_stability]") {
+  check_bits({"llama-tiny-int8", "auto"});
+}

@@ -48,7 +48,8 @@ TEST_CASE("every cache keeps to the sequence length, but the one that slides", "
     const auto engine = tiny_engine("llama-tiny-gqa", options);
     CAPTURE(cache);
     CHECK(engine->capacity() == 20);
-    CHECK(test::error_of([&] { (void)engine->start(std::vector<Token>(21, 5), SamplerChain(), {}); }) == ErrorCode::capacity);
+    CHECK(test::error_of([&] { (void)engine->start(std::vector<Token>(21, 5), SamplerChain(), {}); }) ==
+          ErrorCode::capacity);
     SequenceOptions many;
     many.max_new_tokens = 1000;
     const SequenceId id = engine->start(std::vector<Token>(10, 5), SamplerChain(), many);
@@ -84,14 +85,14 @@ TEST_CASE("names and sizes that make no engine are errors", "[generate][engine]"
       [](EngineOptions& o) { o.cache = "ring"; },
       [](EngineOptions& o) { o.cache = ""; },
       [](EngineOptions& o) { o.cache_dtype = "f8"; },
-      [](EngineOptions& o) { o.prompt_sequence_length = 0; },
-      [](EngineOptions& o) { o.sequences = 0; },
-      [](EngineOptions& o) { o.sequences = std::size_t{1} << 60; },
+      [](EngineOptions& o) { o.prefill_chunk = 0; },
+      [](EngineOptions& o) { o.max_sequences = 0; },
+      [](EngineOptions& o) { o.max_sequences = std::size_t{1} << 60; },
       [](EngineOptions& o) { o.sequence_length = std::size_t{1} << 40; },
       [](EngineOptions& o) { o.threads = 1'000'000; },
       [](EngineOptions& o) { o.cache = "sliding", o.window = std::size_t{1} << 40; },
       [](EngineOptions& o) { o.cache = "sliding", o.sinks = std::size_t{1} << 40; },
-      [](EngineOptions& o) { o.cache = "paged", o.sequences = std::size_t{1} << 60; },
+      [](EngineOptions& o) { o.cache = "paged", o.max_sequences = std::size_t{1} << 60; },
   };
   for (std::size_t i = 0; i < changes.size(); ++i) {
     EngineOptions options = small_engine();

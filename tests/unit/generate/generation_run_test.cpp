@@ -21,7 +21,9 @@ namespace {
 
 const std::string name = "gguf/f32.gguf";
 
-std::vector<Token> prompt(std::size_t size = 10, std::uint32_t seed = 60) { return testing::random_tokens(size, 288, seed); }
+std::vector<Token> prompt(std::size_t size = 10, std::uint32_t seed = 60) {
+  return testing::random_tokens(size, 288, seed);
+}
 
 GenerationOptions at_most(std::size_t tokens) {
   GenerationOptions options;
@@ -65,13 +67,15 @@ std::string text_of(const Outcome& outcome, std::size_t generation) {
 /// Every slot of the engine can be taken.
 void check_all_free(Engine& engine) {
   std::vector<SequenceId> taken;
-  for (std::size_t i = 0; i < engine.sequences(); ++i) taken.push_back(engine.start(std::vector<Token>{1}, SamplerChain(), {}));
+  for (std::size_t i = 0; i < engine.sequences(); ++i)
+    taken.push_back(engine.start(std::vector<Token>{1}, SamplerChain(), {}));
   for (const SequenceId id : taken) engine.remove(id);
 }
 
 }  // namespace
 
-TEST_CASE("the pieces of a generation concatenate to its text, which is that of its tokens", "[generate][generation_run]") {
+TEST_CASE("the pieces of a generation concatenate to its text, which is that of its tokens",
+          "[generate][generation_run]") {
   const auto engine = tiny_engine(name, small_engine());
   const auto outcome = run(*engine, {prompt(), prompt(20, 61)}, sampled(40));
   REQUIRE(outcome.results.size() == 2);
@@ -96,7 +100,7 @@ TEST_CASE("several prompts give what each gives alone, also when they wait for a
   std::vector<std::vector<Token>> prompts;
   for (std::uint32_t i = 0; i < 7; ++i) prompts.push_back(prompt(3 + 5 * i, 70 + i));
   EngineOptions small = small_engine();
-  small.sequences = 3;
+  small.max_sequences = 3;
   const auto engine = tiny_engine(name, small);
   const auto together = run(*engine, prompts, at_most(12));
   REQUIRE(together.results.size() == 7);
@@ -252,7 +256,7 @@ TEST_CASE("a callback that says false ends its generation and no other", "[gener
 
 TEST_CASE("a flag ends everything, what waits included", "[generate][generation_run]") {
   EngineOptions small = small_engine();
-  small.sequences = 2;
+  small.max_sequences = 2;
   const auto engine = tiny_engine(name, small);
   for (const std::size_t copies : {1, 2}) {
     std::atomic<bool> cancel = false;
@@ -335,7 +339,7 @@ TEST_CASE("a full cache ends a generation with its reason", "[generate][generati
 
 TEST_CASE("sessions keep their slots while prompts wait for the others", "[generate][generation_run]") {
   EngineOptions small = small_engine();
-  small.sequences = 3;
+  small.max_sequences = 3;
   const auto engine = tiny_engine(name, small);
   const SequenceId kept = engine->start(prompt(5), SamplerChain(), testing::only_logits());
   (void)testing::finish_logits(*engine, kept);

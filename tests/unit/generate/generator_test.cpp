@@ -13,7 +13,7 @@
 
 #include <tulle/cache/contiguous.hpp>
 #include <tulle/cache/sliding.hpp>
-#include <tulle/kernel/dense_float.hpp>
+#include <tulle/kernel/dense/dense_float.hpp>
 #include <tulle/model/weight_loader.hpp>
 #include <tulle/sampling/sampler_chain.hpp>
 
@@ -33,8 +33,12 @@ std::atomic<std::size_t> allocations = 0;
   if (void* memory = std::malloc(size == 0 ? 1 : size)) return memory;
   throw std::bad_alloc();
 }
-[[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
-[[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void* memory) noexcept {
+  std::free(memory);
+}
+[[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept {
+  std::free(memory);
+}
 
 using namespace tulle;
 using test::error_of;
@@ -62,9 +66,14 @@ ThreadPool& one_thread() {
   return pool;
 }
 
-Contiguous contiguous(Position capacity = 128, std::size_t chunk = 16, std::size_t vocabulary = 0, std::size_t sequences = 4,
-                      ThreadPool& pool = one_thread()) {
-  return {parts().architecture, parts().weights, pool, ContiguousCache<float>(parts().shape, sequences, capacity), chunk, vocabulary};
+Contiguous contiguous(Position capacity = 128, std::size_t chunk = 16, std::size_t vocabulary = 0,
+                      std::size_t sequences = 4, ThreadPool& pool = one_thread()) {
+  return {parts().architecture,
+          parts().weights,
+          pool,
+          ContiguousCache<float>(parts().shape, sequences, capacity),
+          chunk,
+          vocabulary};
 }
 
 Sliding sliding(Position window = 32, std::size_t chunk = 16) {
@@ -86,7 +95,9 @@ SamplerChain sampling() {
   return SamplerChain(options);
 }
 
-std::vector<Token> prompt(std::size_t size = 12, std::uint32_t seed = 40) { return testing::random_tokens(size, 100, seed); }
+std::vector<Token> prompt(std::size_t size = 12, std::uint32_t seed = 40) {
+  return testing::random_tokens(size, 100, seed);
+}
 
 std::vector<Token> joined(std::vector<Token> first, const std::vector<Token>& second) {
   first.insert(first.end(), second.begin(), second.end());
@@ -210,7 +221,8 @@ TEST_CASE("forks go their own ways", "[generate][generator]") {
   const auto other = finish_sequence(generator, copy).tokens;
   const auto fresh = [&](std::uint32_t seed) {
     Contiguous alone = contiguous();
-    return finish_sequence(alone, alone.start(joined(joined(prompt(), begin), prompt(3, seed)), sampling(), at_most(5))).tokens;
+    return finish_sequence(alone, alone.start(joined(joined(prompt(), begin), prompt(3, seed)), sampling(), at_most(5)))
+        .tokens;
   };
   CHECK(one == fresh(42));
   CHECK(other == fresh(43));
@@ -299,8 +311,9 @@ TEST_CASE("a text that is rolled back beyond its window is run anew", "[generate
     generator.truncate(id, length);
     CHECK(generator.history(id).size() == length);
     generator.resume(id, prompt(3, 45), sampling(), at_most(4));
-    const SequenceId fresh = generator.start(joined({text.begin(), text.begin() + static_cast<std::ptrdiff_t>(length)}, prompt(3, 45)),
-                                             sampling(), at_most(4));
+    const SequenceId fresh =
+        generator.start(joined({text.begin(), text.begin() + static_cast<std::ptrdiff_t>(length)}, prompt(3, 45)),
+                        sampling(), at_most(4));
     std::vector<std::vector<Token>> found(4);
     while (generator.step([&](const Emission& emission) { found[emission.sequence].push_back(emission.token); })) {
     }
@@ -409,7 +422,8 @@ TEST_CASE("ids at or above the vocabulary limit are never sampled", "[generate][
   for (std::uint64_t seed = 0; seed < 4; ++seed) {
     SequenceOptions options = at_most(60);
     options.seed = seed;
-    const SequenceId free = all.start(prompt(), sampling(), options), bound = limited.start(prompt(), sampling(), options);
+    const SequenceId free = all.start(prompt(), sampling(), options),
+                     bound = limited.start(prompt(), sampling(), options);
     for (const Token token : finish_sequence(all, free).tokens) beyond += token >= 10 ? 1 : 0;
     for (const Token token : finish_sequence(limited, bound).tokens) CHECK((token >= 0 && token < 10));
     all.remove(free);
@@ -423,7 +437,8 @@ TEST_CASE("ids at or above the vocabulary limit are never sampled", "[generate][
 TEST_CASE("tokens, prompts and slots that are wrong are errors and change nothing", "[generate][generator]") {
   Contiguous generator = contiguous(128, 16, 0, 2);
   for (const Token wrong : {-1, 100, std::numeric_limits<Token>::max(), std::numeric_limits<Token>::min()}) {
-    CHECK(error_of([&] { (void)generator.start(std::vector<Token>{1, wrong}, SamplerChain(), {}); }) == ErrorCode::invalid_argument);
+    CHECK(error_of([&] { (void)generator.start(std::vector<Token>{1, wrong}, SamplerChain(), {}); }) ==
+          ErrorCode::invalid_argument);
   }
   CHECK(error_of([&] { (void)generator.start({}, SamplerChain(), {}); }) == ErrorCode::invalid_argument);
   CHECK_FALSE(generator.running());
@@ -432,7 +447,8 @@ TEST_CASE("tokens, prompts and slots that are wrong are errors and change nothin
   CHECK(error_of([&] { generator.truncate(id, 3); }) == ErrorCode::state);
   (void)finish_sequence(generator, id);
   const auto length = generator.history(id).size();
-  CHECK(error_of([&] { generator.resume(id, std::vector<Token>{1, 2, -5}, SamplerChain(), {}); }) == ErrorCode::invalid_argument);
+  CHECK(error_of([&] { generator.resume(id, std::vector<Token>{1, 2, -5}, SamplerChain(), {}); }) ==
+        ErrorCode::invalid_argument);
   CHECK(error_of([&] { generator.resume(id, prompt(128), SamplerChain(), {}); }) == ErrorCode::capacity);
   CHECK(generator.history(id).size() == length);
   CHECK_FALSE(generator.running());
@@ -489,7 +505,8 @@ TEST_CASE("streams and seeds draw differently", "[generate][generator]") {
   CHECK(draw(1, 0) != draw(2, 0));
 }
 
-TEST_CASE("the logits of prompts are shown to the observer where asked for, else only the last", "[generate][generator]") {
+TEST_CASE("the logits of prompts are shown to the observer where asked for, else only the last",
+          "[generate][generator]") {
   Contiguous generator = contiguous();
   SequenceOptions with = at_most(3);
   with.prompt_logits = true;
@@ -497,10 +514,11 @@ TEST_CASE("the logits of prompts are shown to the observer where asked for, else
   const SequenceId two = generator.start(prompt(20), SamplerChain(), at_most(3));
   std::vector<std::vector<Position>> seen(4);
   std::vector<std::vector<float>> last(4);
-  while (generator.step([](const Emission&) {}, nullptr, [&](SequenceId id, Position position, std::span<const float> logits) {
-    seen[id].push_back(position);
-    if (position == 19) last[id].assign(logits.begin(), logits.end());
-  })) {
+  while (generator.step([](const Emission&) {}, nullptr,
+                        [&](SequenceId id, Position position, std::span<const float> logits) {
+                          seen[id].push_back(position);
+                          if (position == 19) last[id].assign(logits.begin(), logits.end());
+                        })) {
   }
   REQUIRE(seen[one].size() == 22);
   for (Position position = 0; position < 22; ++position) CHECK(seen[one][position] == position);

@@ -25,7 +25,7 @@ void check_against_transformers(const GoldenModel& golden, std::string_view kern
   CAPTURE(golden.name, kernel);
   for (const std::size_t chunk : {golden.tokens.size(), std::size_t{64}, std::size_t{7}, std::size_t{1}}) {
     EngineOptions options = small_engine();
-    options.prompt_sequence_length = chunk;
+    options.prefill_chunk = chunk;
     const auto engine = tiny_engine(golden.name, options, kernel);
     CAPTURE(chunk);
     const auto found = testing::prompt_logits(*engine, golden.tokens);
@@ -65,8 +65,8 @@ TEST_CASE("every model of the contract that all languages keep gives the golden 
 }
 
 TEST_CASE("logits and greedy tokens of float models are those of transformers", "[generate][model][golden]") {
-  for (const std::string name : {"codegen-tiny", "llama-tiny-gqa", "llama-tiny-tied", "llama-tiny-llama3", "llama-tiny-linear", "gguf/f32.gguf",
-                                 "gguf/f16.gguf", "gguf/bf16.gguf"}) {
+  for (const std::string name : {"codegen-tiny", "llama-tiny-gqa", "llama-tiny-tied", "llama-tiny-llama3",
+                                 "llama-tiny-linear", "gguf/f32.gguf", "gguf/f16.gguf", "gguf/bf16.gguf"}) {
     const GoldenModel golden(name);
     for (const std::string_view kernel : {"dense_f32", "auto"}) check_against_transformers(golden, kernel, 1e-4);
   }
@@ -86,20 +86,24 @@ TEST_CASE("every instruction set gives the logits of transformers", "[generate][
   }
 }
 
-TEST_CASE("quantized files in f32 have the logits of transformers on their dequantized values", "[generate][model][golden]") {
-  for (const std::string name : {"gguf/q8_0.gguf", "gguf/q4_0.gguf", "gguf/q4_1.gguf", "gguf/q6_k.gguf", "llama-tiny-int8"}) {
+TEST_CASE("quantized files in f32 have the logits of transformers on their dequantized values",
+          "[generate][model][golden]") {
+  for (const std::string name :
+       {"gguf/q8_0.gguf", "gguf/q4_0.gguf", "gguf/q4_1.gguf", "gguf/q6_k.gguf", "llama-tiny-int8"}) {
     check_against_transformers(GoldenModel(name), "dense_f32", 1e-4);
   }
 }
 
 TEST_CASE("quantized files run in integers within the rounding of their activations", "[generate][model][golden]") {
-  for (const std::string name : {"gguf/q8_0.gguf", "gguf/q4_0.gguf", "gguf/q4_1.gguf", "gguf/q6_k.gguf", "llama-tiny-int8"}) {
+  for (const std::string name :
+       {"gguf/q8_0.gguf", "gguf/q4_0.gguf", "gguf/q4_1.gguf", "gguf/q6_k.gguf", "llama-tiny-int8"}) {
     const GoldenModel golden(name);
     for (const InstructionSet set : instruction_sets) {
       if (!machine_has(set)) continue;
       const testing::ActiveSet active(set);
       const auto engine = tiny_engine(name, small_engine());
-      const double difference = testing::relative_difference(testing::prompt_logits(*engine, golden.tokens), golden.logits);
+      const double difference =
+          testing::relative_difference(testing::prompt_logits(*engine, golden.tokens), golden.logits);
       CAPTURE(name, instruction_set_name(set), difference);
       CHECK(difference < 0.03);
       CHECK(difference > 1e-4);  // otherwise they did not run in integers
@@ -108,7 +112,8 @@ TEST_CASE("quantized files run in integers within the rounding of their activati
 }
 
 // The ids were searched so that no activation lies near a rounding boundary: see tests/golden/README.md.
-TEST_CASE("a checkpoint quantized per token has the logits of compressed-tensors' arithmetic", "[generate][model][golden]") {
+TEST_CASE("a checkpoint quantized per token has the logits of compressed-tensors' arithmetic",
+          "[generate][model][golden]") {
   const Json facts = testing::golden_json("models/llama-tiny-int8/golden.json");
   const auto tokens = facts["w8a8_127_tokens"].get<std::vector<Token>>();
   const auto wanted = testing::golden_floats("models/llama-tiny-int8/logits_w8a8_127.npy");
@@ -121,7 +126,8 @@ TEST_CASE("a checkpoint quantized per token has the logits of compressed-tensors
   }
 }
 
-TEST_CASE("int8 activations per token stay as near to transformers as transformers to itself", "[generate][model][golden]") {
+TEST_CASE("int8 activations per token stay as near to transformers as transformers to itself",
+          "[generate][model][golden]") {
   const GoldenModel golden("llama-tiny-int8");
   const auto theirs = testing::golden_floats("models/llama-tiny-int8/logits_w8a8.npy");
   const auto engine = tiny_engine("llama-tiny-int8", small_engine());
@@ -198,5 +204,6 @@ TEST_CASE("loading a model reports its progress and a missing path", "[generate]
     last = fraction;
   });
   CHECK(last == 1);
-  CHECK(test::error_of([] { (void)Model<AnyKernel>::load(TULLE_GOLDEN "/models/no-such-model"); }) == ErrorCode::not_found);
+  CHECK(test::error_of([] { (void)Model<AnyKernel>::load(TULLE_GOLDEN "/models/no-such-model"); }) ==
+        ErrorCode::not_found);
 }

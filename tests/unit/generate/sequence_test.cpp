@@ -25,8 +25,8 @@ TEST_CASE("log_probability does not overflow for large logits", "[generate][sequ
 
 TEST_CASE("every finish reason has a name of its own", "[generate][sequence]") {
   std::set<std::string_view> names;
-  for (const FinishReason reason : {FinishReason::none, FinishReason::stop, FinishReason::length, FinishReason::capacity,
-                                    FinishReason::callback, FinishReason::cancelled}) {
+  for (const FinishReason reason : {FinishReason::none, FinishReason::stop, FinishReason::length,
+                                    FinishReason::capacity, FinishReason::callback, FinishReason::cancelled}) {
     names.insert(finish_reason_name(reason));
   }
   CHECK(names.size() == 6);

@@ -28,7 +28,9 @@ GenerationOptions at_most(std::size_t tokens) {
   return options;
 }
 
-std::vector<Token> copy_of(std::span<const Token> tokens) { return {tokens.begin(), tokens.end()}; }
+std::vector<Token> copy_of(std::span<const Token> tokens) {
+  return {tokens.begin(), tokens.end()};
+}
 
 /// What the whole text gives in a session of its own.
 std::vector<Token> from_scratch(const std::vector<Token>& text, std::size_t tokens) {
@@ -60,7 +62,7 @@ TEST_CASE("every call of a session continues its history", "[generate][session]"
 
 TEST_CASE("a session holds one slot until it ends", "[generate][session]") {
   EngineOptions one = small_engine();
-  one.sequences = 1;
+  one.max_sequences = 1;
   const auto engine = tiny_engine(name, one);
   {
     Session session(*engine, *tiny_tokenizer());
@@ -194,7 +196,9 @@ TEST_CASE("a session that streams gives what it gives at once", "[generate][sess
   CHECK(tokens == from_scratch(tiny_tokenizer()->encode("the answer"), 6));
   // Left early: what was generated so far is the history.
   const std::size_t length = session.history().size();
-  { CHECK(session.start({5, 6}, at_most(6))->next()); }
+  {
+    CHECK(session.start({5, 6}, at_most(6))->next());
+  }
   CHECK(session.history().size() == length + 3);
   CHECK(error_of([&] { (void)session.start({5, 300}, at_most(3)); }) == ErrorCode::invalid_argument);
 }

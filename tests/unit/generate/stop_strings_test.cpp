@@ -12,7 +12,8 @@ using namespace tulle;
 namespace {
 
 /// Pushes pieces until a stop string appears; returns what was shown.
-std::string shown(const std::vector<std::string>& stops, const std::vector<std::string>& pieces, bool* stopped = nullptr) {
+std::string shown(const std::vector<std::string>& stops, const std::vector<std::string>& pieces,
+                  bool* stopped = nullptr) {
   StopStrings strings(stops);
   std::string text;
   for (const std::string& piece : pieces) text += strings.push(piece);
@@ -30,7 +31,10 @@ std::vector<std::string> letters(const std::string& text) {
 }  // namespace
 
 TEST_CASE("text ends before the first stop string, in whatever pieces it comes", "[generate][stop_strings]") {
-  for (const auto& pieces : {std::vector<std::string>{"one STOP two"}, {"one S", "TOP two"}, {"one ", "STOP", " two"}, letters("one STOP two")}) {
+  for (const auto& pieces : {std::vector<std::string>{"one STOP two"},
+                             {"one S", "TOP two"},
+                             {"one ", "STOP", " two"},
+                             letters("one STOP two")}) {
     bool stopped = false;
     CHECK(shown({"STOP"}, pieces, &stopped) == "one ");
     CHECK(stopped);

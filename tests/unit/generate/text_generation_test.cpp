@@ -68,7 +68,7 @@ TEST_CASE("a stream gives the pieces of the same text", "[generate][text_generat
 
 TEST_CASE("a stream that is left early frees the pipeline", "[generate][text_generation]") {
   EngineOptions one = small_engine();
-  one.sequences = 1;
+  one.max_sequences = 1;
   const auto pipeline = tiny_pipeline(one);
   {
     TextStream stream = pipeline->stream("the answer", at_most(50));
@@ -105,12 +105,15 @@ TEST_CASE("a chat is rendered by the model's own template", "[generate][text_gen
   CHECK(error_of([&] { (void)without->apply_chat_template(messages); }) == ErrorCode::unsupported);
 }
 
-TEST_CASE("a pipeline is loaded from a path, with an error for a wrong kernel or place", "[generate][text_generation]") {
+TEST_CASE("a pipeline is loaded from a path, with an error for a wrong kernel or place",
+          "[generate][text_generation]") {
   const std::string path = TULLE_GOLDEN "/models/gguf/q4_0.gguf";
   const auto pipeline = testing::pipeline_from(path, "auto", small_engine());
   CHECK((*pipeline)("the", at_most(3)).generations[0].tokens.size() == 3);
-  CHECK(error_of([&] { (void)testing::pipeline_from(path, "dense_i5", small_engine()); }) == ErrorCode::invalid_argument);
-  CHECK(error_of([&] { (void)testing::pipeline_from("no/such/model", "auto", small_engine()); }) == ErrorCode::not_found);
+  CHECK(error_of([&] { (void)testing::pipeline_from(path, "dense_i5", small_engine()); }) ==
+        ErrorCode::invalid_argument);
+  CHECK(error_of([&] { (void)testing::pipeline_from("no/such/model", "auto", small_engine()); }) ==
+        ErrorCode::not_found);
 }
 
 TEST_CASE("an empty prompt is an error, and so is one longer than the context", "[generate][text_generation]") {
@@ -124,7 +127,8 @@ TEST_CASE("an empty prompt is an error, and so is one longer than the context", 
 
 TEST_CASE("text that is no UTF-8 is continued like the replacement character", "[generate][text_generation]") {
   const auto pipeline = tiny_pipeline(small_engine());
-  CHECK((*pipeline)("a\xFF", at_most(5)).generations[0].text == (*pipeline)("a\xEF\xBF\xBD", at_most(5)).generations[0].text);
+  CHECK((*pipeline)("a\xFF", at_most(5)).generations[0].text ==
+        (*pipeline)("a\xEF\xBF\xBD", at_most(5)).generations[0].text);
 }
 
 TEST_CASE("no token beyond the tokenizer's vocabulary is generated", "[generate][text_generation]") {

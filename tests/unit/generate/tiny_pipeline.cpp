@@ -36,10 +36,12 @@ std::shared_ptr<const Tokenizer> tiny_tokenizer() {
 }
 
 std::unique_ptr<TextGeneration> tiny_pipeline(const EngineOptions& options, std::string_view kernel) {
-  return pipeline_of(tiny_model("gguf/f32.gguf", kernel), load_chat_template(TULLE_GOLDEN "/models/gguf/f32.gguf"), options);
+  return pipeline_of(tiny_model("gguf/f32.gguf", kernel), load_chat_template(TULLE_GOLDEN "/models/gguf/f32.gguf"),
+                     options);
 }
 
-std::unique_ptr<TextGeneration> pipeline_from(const std::string& path, std::string_view kernel, const EngineOptions& options) {
+std::unique_ptr<TextGeneration> pipeline_from(const std::string& path, std::string_view kernel,
+                                              const EngineOptions& options) {
   TextGenerationOptions all;
   all.kernel = std::string(kernel);
   all.engine = options;
@@ -51,7 +53,9 @@ std::unique_ptr<TextGeneration> pipeline_of(std::shared_ptr<const Model<AnyKerne
   return std::make_unique<TextGeneration>(std::move(model), tiny_tokenizer(), std::move(chat_template), options);
 }
 
-bool step(Engine& engine, const Engine::Emit& emit, const LogitsObserver& observe) { return engine.step(emit, nullptr, observe); }
+bool step(Engine& engine, const Engine::Emit& emit, const LogitsObserver& observe) {
+  return engine.step(emit, nullptr, observe);
+}
 
 std::vector<float> finish_logits(Engine& engine, SequenceId id) {
   std::vector<float> all;
@@ -70,6 +74,8 @@ std::vector<float> prompt_logits(Engine& engine, std::span<const Token> tokens) 
   return all;
 }
 
-Generated finish_sequence(Engine& engine, SequenceId id) { return finish_sequence<Engine>(engine, id); }
+Generated finish_sequence(Engine& engine, SequenceId id) {
+  return finish_sequence<Engine>(engine, id);
+}
 
 }  // namespace tulle::testing

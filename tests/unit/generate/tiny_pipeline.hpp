@@ -25,15 +25,16 @@ namespace tulle::testing {
 /// "llama-tiny-gqa" or "gguf/q8_0.gguf", packed once for every kernel and instruction set and then kept.
 std::shared_ptr<const Model<AnyKernel>> tiny_model(const std::string& name, std::string_view kernel = "auto");
 
-std::unique_ptr<Engine> tiny_engine(const std::string& name, const EngineOptions& options, std::string_view kernel = "auto",
-                                    std::size_t vocabulary = 0);
+std::unique_ptr<Engine> tiny_engine(const std::string& name, const EngineOptions& options,
+                                    std::string_view kernel = "auto", std::size_t vocabulary = 0);
 
 /// The tokenizer in a GGUF file: 288 tokens, eos 2, and a chat template.
 std::shared_ptr<const Tokenizer> tiny_tokenizer();
 
 std::unique_ptr<TextGeneration> tiny_pipeline(const EngineOptions& options = {}, std::string_view kernel = "dense_f32");
 
-std::unique_ptr<TextGeneration> pipeline_from(const std::string& path, std::string_view kernel, const EngineOptions& options);
+std::unique_ptr<TextGeneration> pipeline_from(const std::string& path, std::string_view kernel,
+                                              const EngineOptions& options);
 
 /// Where the parts of a pipeline are given.
 std::unique_ptr<TextGeneration> pipeline_of(std::shared_ptr<const Model<AnyKernel>> model, std::string chat_template,
@@ -44,8 +45,8 @@ inline EngineOptions small_engine() {
   EngineOptions options;
   options.cache_dtype = "f32";
   options.sequence_length = 128;
-  options.prompt_sequence_length = 16;
-  options.sequences = 4;
+  options.prefill_chunk = 16;
+  options.max_sequences = 4;
   options.threads = 1;
   return options;
 }

@@ -27,7 +27,8 @@ TEST_CASE("an unknown kernel name is an error that lists the known ones", "[kern
       FAIL("no error for \"" << name << '"');
     } catch (const Error& error) {
       CHECK(error.code() == ErrorCode::invalid_argument);
-      CHECK_THAT(error.what(), Catch::Matchers::ContainsSubstring("auto, dense_f32, dense_f16, dense_i8, dense_i4, i8"));
+      CHECK_THAT(error.what(),
+                 Catch::Matchers::ContainsSubstring("auto, dense_f32, dense_f16, dense_i8, dense_i4, i8"));
     }
   }
 }
@@ -42,9 +43,9 @@ TEST_CASE("each type of rows gets the form that keeps its values", "[kernel][any
     const auto weights = AnyKernel::pack(matrix.rows);
     for (const auto& [kernel, choice] : kernel_choices) {
       // Any layout of int8 holds int8 files, and the codes of Q4_0; but windows know no groups of columns.
-      const bool groups = dtype != DType::i8 && kernel == "well_i8";
+      const bool groups = dtype != DType::i8 && kernel == "ell_i8";
       const bool in_i8 = kernel.ends_with("i8") && !groups && (name.ends_with("i8") || dtype == DType::q4_0);
-      const bool in_i4 = kernel.ends_with("i4") && kernel != "well_i4" && dtype == DType::q4_0;
+      const bool in_i4 = kernel.ends_with("i4") && kernel != "ell_i4" && dtype == DType::q4_0;
       const bool keeps = kernel == "auto" || kernel == "dense_f32" || kernel == name || in_i8 || in_i4;
       CHECK(AnyKernel::keeps_values(dtype, {.kernel = choice}) == keeps);
     }
@@ -76,20 +77,23 @@ TEST_CASE("rows of several types get f32, and what is asked for is what is packe
 }
 
 TEST_CASE("int8 weights get the layout of their zeros", "[kernel][any_kernel]") {
-  const std::pair<testing::Zeros, KernelChoice> cases[] = {
-      {{}, KernelChoice::dense_i8},         {{2, 4}, KernelChoice::two_of_four_i8},
-      {{4, 16}, KernelChoice::four_of_sixteen_i8}, {{8, 16, 4}, KernelChoice::eight_of_sixteen_i8},
-      {{9, 20}, KernelChoice::bitmask_i8},  {{2, 20}, KernelChoice::well_i8}};
+  const std::pair<testing::Zeros, KernelChoice> cases[] = {{{}, KernelChoice::dense_i8},
+                                                           {{2, 4}, KernelChoice::two_of_four_i8},
+                                                           {{4, 16}, KernelChoice::four_of_sixteen_i8},
+                                                           {{8, 16, 4}, KernelChoice::eight_of_sixteen_gap4_i8},
+                                                           {{9, 20}, KernelChoice::bitmask_i8},
+                                                           {{2, 20}, KernelChoice::ell_i8}};
   for (const auto& [zeros, choice] : cases) {
     for (const DType dtype : {DType::i8, DType::q8_0}) {
       const auto matrix = testing::pruned(testing::random_matrix(dtype, 50, 320, 9), zeros, 5);
       const auto weights = AnyKernel::pack(matrix.rows);
-      CHECK(kernel_choice(weights.kernel_name()) == fastest_i8(measure_i8(matrix.rows), active_instruction_set(), made_by_intel()));
+      CHECK(kernel_choice(weights.kernel_name()) ==
+            fastest_i8(measure_i8(matrix.rows), active_instruction_set(), made_by_intel()));
       CHECK(AnyKernel::pack(matrix.rows, {.kernel = KernelChoice::i8}).kernel_name() == weights.kernel_name());
       const auto asked_for = AnyKernel::pack(matrix.rows, {.kernel = choice});
       CHECK(kernel_choice(asked_for.kernel_name()) == choice);
       const auto dense = AnyKernel::pack(matrix.rows, {.kernel = KernelChoice::dense_i8});
-      CHECK(AnyKernel::shares_input(asked_for, dense) == (choice != KernelChoice::well_i8));
+      CHECK(AnyKernel::shares_input(asked_for, dense) == (choice != KernelChoice::ell_i8));
     }
   }
 }
@@ -97,7 +101,8 @@ TEST_CASE("int8 weights get the layout of their zeros", "[kernel][any_kernel]") 
 TEST_CASE("Q4_0 weights get the layout of their zeros, and keep their values", "[kernel][any_kernel]") {
   for (const testing::Zeros zeros : {testing::Zeros{}, {2, 4}, {8, 16, 4}, {4, 16}, {3, 10}}) {
     const auto matrix = testing::pruned(testing::random_matrix(DType::q4_0, 100, 320, 9), zeros, 5);
-    const auto weights = AnyKernel::pack(matrix.rows), dense = AnyKernel::pack(matrix.rows, {.kernel = KernelChoice::dense_i4});
+    const auto weights = AnyKernel::pack(matrix.rows),
+               dense = AnyKernel::pack(matrix.rows, {.kernel = KernelChoice::dense_i4});
     CHECK(kernel_choice(weights.kernel_name()) == fastest_i4(measure_i4(matrix.rows), active_instruction_set()));
     CHECK(AnyKernel::shares_input(weights, dense));
     std::vector<float> row(320), expected(320);

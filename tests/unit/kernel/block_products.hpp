@@ -8,7 +8,7 @@
 
 #include <catch2/catch_all.hpp>
 
-#include <tulle/kernel/i8_blocks.hpp>
+#include <tulle/kernel/int8/i8_blocks.hpp>
 
 #include "unit/kernel/encoded_matrix.hpp"
 

@@ -156,7 +156,8 @@ inline EncodedMatrix pruned(EncodedMatrix matrix, Zeros zeros, std::uint32_t see
       case DType::q4_0: {  // the 32 of a block lie in the low nibbles of 16 bytes, then in the high ones; 8 is zero
         std::byte& pair = bytes[column / 32 * 18 + 2 + column % 16];
         const bool is_low = column % 32 < 16;
-        pair = (pair & std::byte{is_low ? std::uint8_t{0xF0} : std::uint8_t{0x0F}}) | std::byte{is_low ? std::uint8_t{8} : std::uint8_t{0x80}};
+        pair = (pair & std::byte{is_low ? std::uint8_t{0xF0} : std::uint8_t{0x0F}}) |
+               std::byte{is_low ? std::uint8_t{8} : std::uint8_t{0x80}};
         break;
       }
       default: throw std::logic_error("pruned: another type");

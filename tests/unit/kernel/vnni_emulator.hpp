@@ -43,7 +43,8 @@ inline void emulate_vpdpbusd(int signal, siginfo_t*, void* context) noexcept {
   auto& thread = *static_cast<ucontext_t*>(context);
   auto& next = thread.uc_mcontext.gregs[REG_RIP];
   const auto* code = reinterpret_cast<const std::uint8_t*>(next);
-  const bool known = code[0] == 0xC4 && (code[1] & 0x1F) == 2 && (code[2] & 0x87) == 5 && code[3] == 0x50 && code[4] >= 0xC0;
+  const bool known =
+      code[0] == 0xC4 && (code[1] & 0x1F) == 2 && (code[2] & 0x87) == 5 && code[3] == 0x50 && code[4] >= 0xC0;
   if (!known) {
     std::signal(signal, SIG_DFL);
     return;
@@ -54,7 +55,8 @@ inline void emulate_vpdpbusd(int signal, siginfo_t*, void* context) noexcept {
   std::int32_t results[8];
   for (unsigned lane = 0; lane < 8; ++lane) {
     results[lane] = sums.get<std::int32_t>(lane);
-    for (unsigned i = 4 * lane; i < 4 * lane + 4; ++i) results[lane] += int{u8.get<std::uint8_t>(i)} * s8.get<std::int8_t>(i);
+    for (unsigned i = 4 * lane; i < 4 * lane + 4; ++i)
+      results[lane] += int{u8.get<std::uint8_t>(i)} * s8.get<std::int8_t>(i);
   }
   for (unsigned lane = 0; lane < 8; ++lane) sums.set(lane, results[lane]);
   next += 5;
@@ -83,7 +85,7 @@ TULLE_TARGET_AVX2 inline bool multiplies_bytes() noexcept {
 inline bool runs_avx_vnni() {
   if (machine_has(InstructionSet::avx_vnni)) return true;
   if (!machine_has(InstructionSet::avx2)) return false;
-  struct sigaction action {};
+  struct sigaction action{};
   action.sa_sigaction = emulate_vpdpbusd;
   action.sa_flags = SA_SIGINFO;
   static const bool works = sigaction(SIGILL, &action, nullptr) == 0 && multiplies_bytes();
@@ -93,6 +95,8 @@ inline bool runs_avx_vnni() {
 }  // namespace tulle::testing
 #else
 namespace tulle::testing {
-inline bool runs_avx_vnni() { return machine_has(InstructionSet::avx_vnni); }
+inline bool runs_avx_vnni() {
+  return machine_has(InstructionSet::avx_vnni);
+}
 }  // namespace tulle::testing
 #endif

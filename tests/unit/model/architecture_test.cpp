@@ -14,7 +14,9 @@ using namespace tulle;
 
 namespace {
 
-Architecture valid() { return describe_model(testing::llama_config(), "config.json"); }
+Architecture valid() {
+  return describe_model(testing::llama_config(), "config.json");
+}
 
 }  // namespace
 

@@ -75,7 +75,8 @@ TEMPLATE_LIST_TEST_CASE("scores are dot products of the query with every key", "
   }
 }
 
-TEMPLATE_LIST_TEST_CASE("a score does not depend on how many keys are scored together", "[model][attention_loop]", Cases) {
+TEMPLATE_LIST_TEST_CASE("a score does not depend on how many keys are scored together", "[model][attention_loop]",
+                        Cases) {
   using Isa = typename TestType::first_type;
   using Element = typename TestType::second_type;
   testing::require_machine<Isa>();
@@ -84,7 +85,8 @@ TEMPLATE_LIST_TEST_CASE("a score does not depend on how many keys are scored tog
   const auto keys = elements<Element>(count * size, 24);
   std::vector<float> together(count), alone(count);
   detail::score_keys(Isa{}, query.data(), keys.data(), count, size, together.data());
-  for (std::size_t i = 0; i < count; ++i) detail::score_keys(Isa{}, query.data(), keys.data() + i * size, 1, size, alone.data() + i);
+  for (std::size_t i = 0; i < count; ++i)
+    detail::score_keys(Isa{}, query.data(), keys.data() + i * size, 1, size, alone.data() + i);
   CHECK(together == alone);
 }
 
@@ -154,7 +156,8 @@ TEMPLATE_LIST_TEST_CASE("far below the maximum an exponential vanishes, and a Na
   CHECK(std::isnan(scores[1]));
 }
 
-TEMPLATE_LIST_TEST_CASE("scaled scores are products with the scales, and the largest is found", "[model][attention_loop]", Cases) {
+TEMPLATE_LIST_TEST_CASE("scaled scores are products with the scales, and the largest is found",
+                        "[model][attention_loop]", Cases) {
   using Isa = typename TestType::first_type;
   testing::require_machine<Isa>();
   for (const std::size_t count : counts) {

@@ -30,7 +30,8 @@ void fill(Cache& cache, Position length) {
   for (Position begin = 0; begin < length; begin += 16) {
     const Position end = std::min<Position>(begin + 16, length);
     REQUIRE(cache.extend(0, end));
-    for (Position at = begin; at < end; ++at) cache.append(0, 0, at, keys.data() + at * width, values.data() + at * width);
+    for (Position at = begin; at < end; ++at)
+      cache.append(0, 0, at, keys.data() + at * width, values.data() + at * width);
   }
 }
 
@@ -69,7 +70,8 @@ std::vector<double> reference(const Cache& cache, Position position, std::size_t
 }
 
 template <class Cache>
-std::vector<float> attend_all(const Cache& cache, Position position, const std::vector<float>& query, std::size_t group) {
+std::vector<float> attend_all(const Cache& cache, Position position, const std::vector<float>& query,
+                              std::size_t group) {
   std::vector<float> out(query.size());
   const std::size_t width = group * cache.shape().head_dim;
   for (std::size_t head = 0; head < kv_heads; ++head) {
@@ -94,7 +96,8 @@ void check_against_doubles(const Cache& cache, Position position, std::size_t gr
 
 }  // namespace
 
-TEMPLATE_TEST_CASE("attention is that of doubles on every instruction set", "[model][attention]", float, Half, std::int8_t) {
+TEMPLATE_TEST_CASE("attention is that of doubles on every instruction set", "[model][attention]", float, Half,
+                   std::int8_t) {
   for (const InstructionSet set : instruction_sets) {
     if (!machine_has(set)) continue;
     const testing::ActiveSet active(set);
@@ -102,13 +105,14 @@ TEMPLATE_TEST_CASE("attention is that of doubles on every instruction set", "[mo
     for (const std::size_t size : {8, 12, 16, 64, 80, 128, 256}) {
       ContiguousCache<TestType> cache({1, kv_heads, size}, 1, 140);
       fill(cache, 140);
-      for (const Position position : {0u, 1u, 63u, 64u, 65u, 139u}) check_against_doubles(cache, position, position == 65 ? 3 : 1);
+      for (const Position position : {0u, 1u, 63u, 64u, 65u, 139u})
+        check_against_doubles(cache, position, position == 65 ? 3 : 1);
     }
   }
 }
 
-TEMPLATE_TEST_CASE("attention over blocks has the bits of attention over one piece of memory", "[model][attention]", float, Half,
-                   std::int8_t) {
+TEMPLATE_TEST_CASE("attention over blocks has the bits of attention over one piece of memory", "[model][attention]",
+                   float, Half, std::int8_t) {
   ContiguousCache<TestType> contiguous({1, kv_heads, 24}, 1, 200);
   PagedCache<TestType> blocks({1, kv_heads, 24}, 1, 4), wide_blocks({1, kv_heads, 24}, 1, 2, 128);
   SlidingCache<TestType> window({1, kv_heads, 24}, 1, 200, 4, 16);
@@ -131,15 +135,16 @@ namespace {
 /// Rows first .. first + rows - 1 at once, and one after the other, with gaps between the rows of the queries.
 template <class Cache>
 void check_rows_at_once(const Cache& cache, Position first, std::size_t rows, std::size_t group) {
-  const std::size_t width = group * cache.shape().head_dim, query_stride = kv_heads * width + 3, out_stride = kv_heads * width + 5;
+  const std::size_t width = group * cache.shape().head_dim, query_stride = kv_heads * width + 3,
+                    out_stride = kv_heads * width + 5;
   const auto query = random_floats(rows * query_stride, 35);
   std::vector<float> together(rows * out_stride, 7.0f), apart(together);
   for (std::size_t head = 0; head < kv_heads; ++head) {
-    attend_rows(cache, 0, 0, first, rows, head, query.data() + head * width, query_stride, group, together.data() + head * width,
-                out_stride);
+    attend_rows(cache, 0, 0, first, rows, head, query.data() + head * width, query_stride, group,
+                together.data() + head * width, out_stride);
     for (std::size_t row = 0; row < rows; ++row) {
-      attend(cache, 0, 0, first + static_cast<Position>(row), head, query.data() + row * query_stride + head * width, group,
-             apart.data() + row * out_stride + head * width);
+      attend(cache, 0, 0, first + static_cast<Position>(row), head, query.data() + row * query_stride + head * width,
+             group, apart.data() + row * out_stride + head * width);
     }
   }
   CAPTURE(first, rows, group, cache.shape().head_dim);
@@ -157,7 +162,8 @@ TEMPLATE_TEST_CASE("rows attended to at once have the bits of one after the othe
     for (const std::size_t size : {12, 64, 96, 128, 136}) {
       ContiguousCache<TestType> cache({1, kv_heads, size}, 1, 200);
       fill(cache, 200);
-      for (const auto& [first, rows] : std::vector<std::pair<Position, std::size_t>>{{0, 1}, {0, 16}, {60, 9}, {120, 16}, {128, 2}}) {
+      for (const auto& [first, rows] :
+           std::vector<std::pair<Position, std::size_t>>{{0, 1}, {0, 16}, {60, 9}, {120, 16}, {128, 2}}) {
         check_rows_at_once(cache, first, rows, 1);
         check_rows_at_once(cache, first, rows, 3);
       }

@@ -24,23 +24,24 @@ using testing::MemorySource;
 
 namespace {
 
-constexpr std::size_t most_rows = 96;
+constexpr std::size_t max_rows = 96;
 
 /// A packed model with a decoder and a cache of three sequences.
 template <class Kernel, class Cache>
 struct Machine {
-  Machine(const Architecture& model, const TensorSource& source, Cache space, std::size_t threads, const PackOptions& pack = {})
+  Machine(const Architecture& model, const TensorSource& source, Cache space, std::size_t threads,
+          const PackOptions& pack = {})
       : architecture(model),
         weights(load_weights<Kernel>(source, architecture, {pack, false, {}})),
         pool(threads),
         cache(std::move(space)),
-        decoder(architecture, weights, pool, most_rows),
-        logits(most_rows * architecture.vocabulary) {}
+        decoder(architecture, weights, pool, max_rows),
+        logits(max_rows * architecture.vocabulary) {}
 
   /// Runs rows that all want logits and returns those [rows, vocabulary].
   std::vector<float> forward(const std::vector<Row>& rows) {
     for (const Row& row : rows) REQUIRE(cache.extend(row.sequence, row.position + 1));
-    REQUIRE(decoder.forward(rows, cache, {logits.data(), most_rows, architecture.vocabulary}));
+    REQUIRE(decoder.forward(rows, cache, {logits.data(), max_rows, architecture.vocabulary}));
     return {logits.begin(), logits.begin() + static_cast<std::ptrdiff_t>(rows.size() * architecture.vocabulary)};
   }
 
@@ -71,8 +72,9 @@ struct Combination {
 
 // Kernels by themselves; every cache and element is run through `AnyKernel` in the tests of the engine.
 using Combinations =
-    std::tuple<Combination<DenseF32, ContiguousCache<float>, true>, Combination<DenseI8, PagedCache<std::int8_t>, false>,
-               Combination<DenseI8, ContiguousCache<float>, true>, Combination<DenseI4, PagedCache<std::int8_t>, false>>;
+    std::tuple<Combination<DenseF32, ContiguousCache<float>, true>,
+               Combination<DenseI8, PagedCache<std::int8_t>, false>, Combination<DenseI8, ContiguousCache<float>, true>,
+               Combination<DenseI4, PagedCache<std::int8_t>, false>>;
 
 template <class Cache>
 Cache make_cache(const Architecture& model) {
@@ -108,11 +110,13 @@ Plain plain_machine(const Architecture& model, const TensorSource& source) {
 
 }  // namespace
 
-TEMPLATE_LIST_TEST_CASE("the bits of logits depend on neither chunks, neighbours nor threads", "[model][decoder]", Combinations) {
+TEMPLATE_LIST_TEST_CASE("the bits of logits depend on neither chunks, neighbours nor threads", "[model][decoder]",
+                        Combinations) {
   using Cache = typename TestType::Cache;
   const Architecture model = architecture_of(TestType::codegen);
   const MemorySource source = testing::random_tensors(model);
-  const auto tokens = testing::random_tokens(80, model.vocabulary, 5), other = testing::random_tokens(30, model.vocabulary, 6);
+  const auto tokens = testing::random_tokens(80, model.vocabulary, 5),
+             other = testing::random_tokens(30, model.vocabulary, 6);
   const InstructionSet usual = active_instruction_set();
   for (const InstructionSet set : instruction_sets) {
     if (!machine_has(set)) continue;
@@ -180,7 +184,8 @@ TEST_CASE("a cancelled pass writes no logits, and the rows can be run again", "[
   std::atomic<bool> cancel = true;
   REQUIRE(machine.cache.extend(0, 10));
   std::fill(machine.logits.begin(), machine.logits.end(), 777.0f);
-  CHECK_FALSE(machine.decoder.forward(rows, machine.cache, {machine.logits.data(), most_rows, model.vocabulary}, &cancel));
+  CHECK_FALSE(
+      machine.decoder.forward(rows, machine.cache, {machine.logits.data(), max_rows, model.vocabulary}, &cancel));
   CHECK(std::all_of(machine.logits.begin(), machine.logits.end(), [](float value) { return value == 777.0f; }));
   machine.cache.truncate(0, 0);
   CHECK(same_bits(run_chunks(machine, 0, tokens, 10), wanted));
@@ -242,7 +247,9 @@ TEST_CASE("a stack of float and integer parts is computed as each part by itself
   const auto tokens = testing::random_tokens(40, model.vocabulary, 11);
   for (const bool integer_first : {false, true}) {
     const auto dtype_of = [&](std::string_view name) {
-      return name.ends_with(integer_first ? "q_proj" : "v_proj") || (integer_first && name.ends_with("up_proj")) ? DType::q8_0 : DType::f32;
+      return name.ends_with(integer_first ? "q_proj" : "v_proj") || (integer_first && name.ends_with("up_proj"))
+                 ? DType::q8_0
+                 : DType::f32;
     };
     const MemorySource source = testing::random_tensors(model, dtype_of);
     Plain mixed = plain_machine(model, source);
@@ -265,6 +272,7 @@ TEST_CASE("the buffers between the layers are counted", "[model][decoder]") {
   const Architecture model = architecture_of(false);
   const MemorySource source = testing::random_tensors(model);
   const Plain machine = plain_machine(model, source);
-  CHECK(machine.decoder.most_rows() == most_rows);
-  CHECK(machine.decoder.workspace_bytes() >= most_rows * (3 * model.hidden + model.qkv_rows() + model.up_rows()) * sizeof(float));
+  CHECK(machine.decoder.max_rows() == max_rows);
+  CHECK(machine.decoder.workspace_bytes() >=
+        max_rows * (3 * model.hidden + model.qkv_rows() + model.up_rows()) * sizeof(float));
 }

@@ -73,13 +73,14 @@ TEST_CASE("llama configs with wrong values are refused", "[model][llama]") {
   CHECK(code_of("head_dim", 15) == ErrorCode::malformed);
   CHECK(code_of("head_dim", 1 << 30) == ErrorCode::malformed);
   CHECK(code_of("tie_word_embeddings", "yes") == ErrorCode::malformed);
-  for (const char* key : {"vocab_size", "hidden_size", "num_hidden_layers", "num_attention_heads", "num_key_value_heads", "head_dim",
-                          "intermediate_size", "max_position_embeddings"}) {
+  for (const char* key : {"vocab_size", "hidden_size", "num_hidden_layers", "num_attention_heads",
+                          "num_key_value_heads", "head_dim", "intermediate_size", "max_position_embeddings"}) {
     for (const Json& wrong : {Json("64"), Json(-64), Json(0), Json(64.5), Json(1e300), Json(Json::array()), Json(true),
                               Json(std::uint64_t{1} << 63)}) {
       CHECK(code_of(key, wrong) == ErrorCode::malformed);
     }
   }
-  for (const Json& wrong : {Json("1e-5"), Json(0), Json(-1e-5), Json(1e300)}) CHECK(code_of("rms_norm_eps", wrong) == ErrorCode::malformed);
+  for (const Json& wrong : {Json("1e-5"), Json(0), Json(-1e-5), Json(1e300)})
+    CHECK(code_of("rms_norm_eps", wrong) == ErrorCode::malformed);
   CHECK(code_of("eos_token_id", 100) == ErrorCode::malformed);
 }

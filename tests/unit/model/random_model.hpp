@@ -97,7 +97,7 @@ class LentSource final : public TensorSource {
     const std::span<const std::byte> bytes = source_.find(tensor.name)->bytes;
     held_.emplace_back(bytes.begin(), bytes.end());
     held_bytes_ += bytes.size();
-    most_held = std::max(most_held, held_bytes_);
+    max_held = std::max(max_held, held_bytes_);
     return held_.back();
   }
   void release(std::span<const std::byte> bytes) const noexcept override {
@@ -109,7 +109,7 @@ class LentSource final : public TensorSource {
   }
 
   std::size_t still_held() const { return held_bytes_; }
-  mutable std::size_t most_held = 0;
+  mutable std::size_t max_held = 0;
 
  private:
   const TensorSource& source_;
@@ -120,16 +120,26 @@ class LentSource final : public TensorSource {
 
 /// Two layers, four heads on two, 100 tokens.
 inline Json llama_config() {
-  return {{"model_type", "llama"}, {"vocab_size", 100}, {"hidden_size", 64}, {"num_hidden_layers", 2},
-          {"num_attention_heads", 4}, {"num_key_value_heads", 2}, {"head_dim", 16}, {"intermediate_size", 96},
-          {"max_position_embeddings", 256}, {"rms_norm_eps", 1e-5}, {"tie_word_embeddings", false},
-          {"bos_token_id", 1}, {"eos_token_id", 2}};
+  return {{"model_type", "llama"},
+          {"vocab_size", 100},
+          {"hidden_size", 64},
+          {"num_hidden_layers", 2},
+          {"num_attention_heads", 4},
+          {"num_key_value_heads", 2},
+          {"head_dim", 16},
+          {"intermediate_size", 96},
+          {"max_position_embeddings", 256},
+          {"rms_norm_eps", 1e-5},
+          {"tie_word_embeddings", false},
+          {"bos_token_id", 1},
+          {"eos_token_id", 2}};
 }
 
 /// Two layers, four heads in two blocks, half of every head rotates, 70 tokens.
 inline Json codegen_config() {
-  return {{"model_type", "codegen"}, {"vocab_size", 70}, {"n_embd", 64}, {"n_layer", 2}, {"n_head", 4}, {"rotary_dim", 8},
-          {"n_inner", 96}, {"n_positions", 256}, {"mp_num", 2}, {"bos_token_id", 1}, {"eos_token_id", 2}};
+  return {{"model_type", "codegen"}, {"vocab_size", 70}, {"n_embd", 64},       {"n_layer", 2}, {"n_head", 4},
+          {"rotary_dim", 8},         {"n_inner", 96},    {"n_positions", 256}, {"mp_num", 2},  {"bos_token_id", 1},
+          {"eos_token_id", 2}};
 }
 
 /// Every tensor that `model` needs; matrices of the type that `dtype_of(name)` says.
@@ -169,7 +179,8 @@ inline MemorySource random_tensors(const Architecture& model, const std::functio
   if (!model.tied_head) {
     matrix(names.head, model.vocabulary, model.hidden, model.head_bias);
   } else if (model.head_bias) {
-    source.put_floats(names.head + ".bias", {model.vocabulary}, random_floats(model.vocabulary, seed += 2, -0.3f, 0.3f));
+    source.put_floats(names.head + ".bias", {model.vocabulary},
+                      random_floats(model.vocabulary, seed += 2, -0.3f, 0.3f));
   }
   return source;
 }

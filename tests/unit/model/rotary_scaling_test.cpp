@@ -23,7 +23,10 @@ void check_frequencies(const Json& config, const std::vector<double>& wanted) {
 }
 
 Json llama3(double factor, double original) {
-  return {{"rope_type", "llama3"}, {"factor", factor}, {"low_freq_factor", 1.0}, {"high_freq_factor", 4.0},
+  return {{"rope_type", "llama3"},
+          {"factor", factor},
+          {"low_freq_factor", 1.0},
+          {"high_freq_factor", 4.0},
           {"original_max_position_embeddings", original}};
 }
 
@@ -31,32 +34,36 @@ Json llama3(double factor, double original) {
 
 // The values are `inv_freq` of transformers 5.17's LlamaRotaryEmbedding for head_dim 16.
 TEST_CASE("frequencies are those of transformers", "[model][rotary_scaling]") {
-  const std::vector<double> plain{1, 0.316227764, 0.100000001, 0.0316227786, 0.00999999978, 0.00316227786, 0.00100000005, 0.000316227786};
+  const std::vector<double> plain{
+      1, 0.316227764, 0.100000001, 0.0316227786, 0.00999999978, 0.00316227786, 0.00100000005, 0.000316227786};
   check_frequencies(Json::object(), plain);
   check_frequencies({{"rope_theta", 10000.0}, {"rope_scaling", nullptr}}, plain);
   check_frequencies({{"rope_parameters", {{"rope_theta", 10000.0}, {"rope_type", "default"}}}}, plain);
 
-  const std::vector<double> linear{0.400000006, 0.1264911,     0.0399999991,   0.0126491114,
+  const std::vector<double> linear{0.400000006,   0.1264911,     0.0399999991,   0.0126491114,
                                    0.00399999972, 0.00126491114, 0.000400000019, 0.000126491112};
   check_frequencies({{"rope_scaling", {{"type", "linear"}, {"factor", 2.5}}}}, linear);
   check_frequencies({{"rope_parameters", {{"rope_type", "linear"}, {"factor", 2.5}, {"rope_theta", 10000}}}}, linear);
 
-  const std::vector<double> short_llama3{1, 0.079403013, 0.00470075384, 0.000911583134,
-                                         0.000176776681, 3.42810235e-05, 6.64786967e-06, 1.28917316e-06};
+  const std::vector<double> short_llama3{
+      1, 0.079403013, 0.00470075384, 0.000911583134, 0.000176776681, 3.42810235e-05, 6.64786967e-06, 1.28917316e-06};
   check_frequencies({{"rope_theta", 500000.0}, {"rope_scaling", llama3(8, 64)}}, short_llama3);
   Json parameters = llama3(8, 64);
   parameters["rope_theta"] = 500000.0;
   check_frequencies({{"rope_parameters", parameters}}, short_llama3);
-  check_frequencies({{"rope_theta", 500000.0}, {"rope_scaling", llama3(32, 8192)}},
-                    {1, 0.193922758, 0.0376060307, 0.00729266508, 0.000429556705, 8.57025589e-06, 1.66196742e-06, 3.22293289e-07});
+  check_frequencies(
+      {{"rope_theta", 500000.0}, {"rope_scaling", llama3(32, 8192)}},
+      {1, 0.193922758, 0.0376060307, 0.00729266508, 0.000429556705, 8.57025589e-06, 1.66196742e-06, 3.22293289e-07});
 }
 
 TEST_CASE("factors divide one frequency each", "[model][rotary_scaling]") {
-  check_frequencies({{"rope_scaling", {{"rope_type", "factors"}, {"factors", {1, 2, 4, 8}}}}}, {1, 0.05, 0.0025, 0.000125});
+  check_frequencies({{"rope_scaling", {{"rope_type", "factors"}, {"factors", {1, 2, 4, 8}}}}},
+                    {1, 0.05, 0.0025, 0.000125});
 }
 
 TEST_CASE("the newer spelling wins over the older one", "[model][rotary_scaling]") {
-  check_frequencies({{"rope_theta", 10000.0}, {"rope_scaling", {{"type", "linear"}, {"factor", 4.0}}},
+  check_frequencies({{"rope_theta", 10000.0},
+                     {"rope_scaling", {{"type", "linear"}, {"factor", 4.0}}},
                      {"rope_parameters", {{"rope_type", "default"}, {"rope_theta", 100.0}}}},
                     {1, 0.1});
 }

@@ -26,8 +26,8 @@ Architecture llama(const Json& changes = Json::object()) {
   return describe_model(config, "config.json");
 }
 
-ModelWeights<AnyKernel> load(const TensorSource& source, const Architecture& model, KernelChoice kernel = KernelChoice::automatic,
-                             bool interleaved = false) {
+ModelWeights<AnyKernel> load(const TensorSource& source, const Architecture& model,
+                             KernelChoice kernel = KernelChoice::automatic, bool interleaved = false) {
   LoadOptions options;
   options.pack.kernel = kernel;
   options.rotary_interleaved_rows = interleaved;
@@ -79,9 +79,8 @@ TEST_CASE("a source that reads piece by piece gives the same weights, and no mor
     for (const bool tied : {false, true}) {
       CAPTURE(dtype_name(dtype), tied);
       const Architecture model = llama({{"tie_word_embeddings", tied}, {"attention_bias", true}});
-      const MemorySource source = testing::random_tensors(model, [&](std::string_view name) {
-        return name.starts_with("model.layers") ? dtype : DType::f32;
-      });
+      const MemorySource source = testing::random_tensors(
+          model, [&](std::string_view name) { return name.starts_with("model.layers") ? dtype : DType::f32; });
       const testing::LentSource lent(source);
       for (const KernelChoice kernel : {KernelChoice::automatic, KernelChoice::dense_i8}) {
         const auto expected = load(source, model, kernel), weights = load(lent, model, kernel);
@@ -92,7 +91,7 @@ TEST_CASE("a source that reads piece by piece gives the same weights, and no mor
         CHECK(row == expected_row);
         CHECK(lent.still_held() == 0);
         // Gate and up together, or the embedding where the layers are a fourth of its type.
-        CHECK(lent.most_held ==
+        CHECK(lent.max_held ==
               (dtype == DType::f32 ? 2 * model.intermediate : model.vocabulary) * model.hidden * sizeof(float));
       }
     }
@@ -127,7 +126,8 @@ TEST_CASE("query, key and value are stacked, gate and up too, with their biases"
   CHECK(source.released > 0);
 }
 
-TEST_CASE("a tied head is the embedding; both exist once where the kernel keeps every value", "[model][weight_loader]") {
+TEST_CASE("a tied head is the embedding; both exist once where the kernel keeps every value",
+          "[model][weight_loader]") {
   const Architecture model = llama({{"tie_word_embeddings", true}});
   const MemorySource source = testing::random_tensors(model);
   std::vector<float> row(64);
@@ -155,7 +155,9 @@ TEST_CASE("an untied head is a tensor of its own", "[model][weight_loader]") {
 
 TEST_CASE("tensors of different types in one stack become parts where panels allow it", "[model][weight_loader]") {
   const auto dtype_of = [](std::string_view name) {
-    return name.ends_with("v_proj") ? DType::q8_0 : name.ends_with("k_proj") || name.ends_with("q_proj") ? DType::q4_1 : DType::f32;
+    return name.ends_with("v_proj")                               ? DType::q8_0
+           : name.ends_with("k_proj") || name.ends_with("q_proj") ? DType::q4_1
+                                                                  : DType::f32;
   };
   const Architecture model = llama();
   const MemorySource source = testing::random_tensors(model, dtype_of);
@@ -186,7 +188,8 @@ TEST_CASE("rows stored for adjacent pairs are put into the order of halves", "[m
   const auto weights = load(source, model, KernelChoice::automatic, true);
   for (std::size_t head = 0; head < 4; ++head) {
     for (std::size_t i = 0; i < 8; ++i) {
-      CHECK(row_of(weights.layers[0].query_key_value, 16 * head + i) == source.row(layer0 + "self_attn.q_proj.weight", 16 * head + 2 * i));
+      CHECK(row_of(weights.layers[0].query_key_value, 16 * head + i) ==
+            source.row(layer0 + "self_attn.q_proj.weight", 16 * head + 2 * i));
       CHECK(row_of(weights.layers[0].query_key_value, 16 * head + 8 + i) ==
             source.row(layer0 + "self_attn.q_proj.weight", 16 * head + 2 * i + 1));
     }

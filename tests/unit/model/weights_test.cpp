@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include <tulle/kernel/dense_float.hpp>
+#include <tulle/kernel/dense/dense_float.hpp>
 
 #include "unit/kernel/encoded_matrix.hpp"
 

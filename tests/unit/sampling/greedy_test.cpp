@@ -10,7 +10,9 @@
 using namespace tulle;
 
 namespace {
-Token chosen(std::vector<float> logits) { return Greedy().sample(logits, {}); }
+Token chosen(std::vector<float> logits) {
+  return Greedy().sample(logits, {});
+}
 }  // namespace
 
 TEST_CASE("greedy takes the largest logit and of equals the lowest id", "[sampling][greedy]") {

@@ -38,8 +38,7 @@ TEST_CASE("presence penalty counts generated tokens, each once", "[sampling][pen
 
 TEST_CASE("frequency penalty counts generated tokens, each time", "[sampling][penalties]") {
   const std::vector<Token> history{0, 1, 1, 3, 1};
-  CHECK(applied(FrequencyPenalty(0.5f), {4, 4, 4, 4}, context_of(history, 1)) ==
-        std::vector<float>{4, 2.5f, 4, 3.5f});
+  CHECK(applied(FrequencyPenalty(0.5f), {4, 4, 4, 4}, context_of(history, 1)) == std::vector<float>{4, 2.5f, 4, 3.5f});
   CHECK(applied(FrequencyPenalty(0.5f), {4, 4, 4, 4}, context_of(history, 5)) == std::vector<float>{4, 4, 4, 4});
 }
 

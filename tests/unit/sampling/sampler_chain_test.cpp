@@ -6,7 +6,7 @@
 
 #include <catch2/catch_all.hpp>
 
-#include <tulle/sampling/chain.hpp>
+#include <tulle/sampling/static_chain.hpp>
 
 #include "unit/sampling/golden.hpp"
 
@@ -80,8 +80,15 @@ TEST_CASE("the llama_cpp order is penalties, top-k, typical, top-p, min-p, tempe
   options.presence_penalty = 0.3f;
   options.frequency_penalty = 0.2f;
   const SamplerChain chain(options);
-  const Chain expected{RepetitionPenalty(1.3f), PresencePenalty(0.3f), FrequencyPenalty(0.2f), TopK(30), Typical(0.9f),
-                       TopP(0.8f), MinP(0.05f), Temperature(1.7f), Multinomial()};
+  const Chain expected{RepetitionPenalty(1.3f),
+                       PresencePenalty(0.3f),
+                       FrequencyPenalty(0.2f),
+                       TopK(30),
+                       Typical(0.9f),
+                       TopP(0.8f),
+                       MinP(0.05f),
+                       Temperature(1.7f),
+                       Multinomial()};
   options.order = SamplerOrder::hugging_face;
   const SamplerChain other(options);
   bool differs = false;

@@ -18,7 +18,7 @@ std::vector<float> nucleus(float p, std::vector<float> logits) {
   std::vector<std::size_t> ascending;
   std::vector<double> weights;
   double total = 0, sum = 0;
-  detail::WeightBlocks<> blocks(logits, largest);
+  detail::ProbabilityBlocks<> blocks(logits, largest);
   for (std::size_t id = 0; id < logits.size(); ++id) {
     weights.push_back(blocks(id));
     total += weights.back();

@@ -55,7 +55,8 @@ TEST_CASE("a set can be forced by name; one that is unknown or not there is an e
       FAIL("no error for \"" << name << '"');
     } catch (const Error& error) {
       CHECK(error.code() == ErrorCode::invalid_argument);
-      CHECK_THAT(error.what(), Catch::Matchers::ContainsSubstring("known are " + std::string(instruction_set_name(instruction_sets.front()))));
+      CHECK_THAT(error.what(), Catch::Matchers::ContainsSubstring(
+                                   "known are " + std::string(instruction_set_name(instruction_sets.front()))));
     }
     CHECK(active_instruction_set() == before);
   }
@@ -76,7 +77,8 @@ TEST_CASE("the maker of the processor is the one that Linux names", "[tensor][is
   std::ifstream file("/proc/cpuinfo");
   const std::string text((std::istreambuf_iterator<char>(file)), {});
 #if defined(TULLE_X86)
-  if (text.find("vendor_id") != std::string::npos) CHECK(made_by_intel() == (text.find("GenuineIntel") != std::string::npos));
+  if (text.find("vendor_id") != std::string::npos)
+    CHECK(made_by_intel() == (text.find("GenuineIntel") != std::string::npos));
 #else
   CHECK(!made_by_intel());
 #endif

@@ -37,7 +37,9 @@ void check_close(const std::vector<float>& found, const std::vector<double>& wan
   }
 }
 
-double silu(double x) { return x / (1 + std::exp(-x)); }
+double silu(double x) {
+  return x / (1 + std::exp(-x));
+}
 double gelu(double x) {
   return 0.5 * x * (1 + std::tanh(std::sqrt(2 / std::numbers::pi) * (x + 0.044715 * x * x * x)));
 }
@@ -65,7 +67,8 @@ TEMPLATE_LIST_TEST_CASE("the layer norm is that of doubles, also far from zero",
   const testing::ActiveSet active(TestType::value);
   for (const float offset : {0.0f, 500.0f}) {
     for (const std::size_t size : sizes) {
-      const auto x = random_floats(size, 3, offset - 2, offset + 2), weight = random_floats(size, 4), bias = random_floats(size, 5);
+      const auto x = random_floats(size, 3, offset - 2, offset + 2), weight = random_floats(size, 4),
+                 bias = random_floats(size, 5);
       double mean = 0, squares = 0;
       for (const float value : x) mean += value / static_cast<double>(size);
       for (const float value : x) squares += (value - mean) * (value - mean);
@@ -127,7 +130,8 @@ TEMPLATE_LIST_TEST_CASE("gelu_new is that of doubles", "[tensor][ops]", Sets) {
   }
 }
 
-TEMPLATE_LIST_TEST_CASE("activations of huge values are the value or zero, and a NaN stays one", "[tensor][ops]", Sets) {
+TEMPLATE_LIST_TEST_CASE("activations of huge values are the value or zero, and a NaN stays one", "[tensor][ops]",
+                        Sets) {
   testing::require_native_machine<TestType>();
   const testing::ActiveSet active(TestType::value);
   // 20 elements: whole batches and a tail on every machine.
@@ -151,7 +155,8 @@ TEMPLATE_LIST_TEST_CASE("activations of huge values are the value or zero, and a
   for (const float value : broken) CHECK(std::isnan(value));
 }
 
-TEMPLATE_LIST_TEST_CASE("a rotation turns pairs by their angle and leaves the rest of the head alone", "[tensor][ops]", Sets) {
+TEMPLATE_LIST_TEST_CASE("a rotation turns pairs by their angle and leaves the rest of the head alone", "[tensor][ops]",
+                        Sets) {
   testing::require_native_machine<TestType>();
   const testing::ActiveSet active(TestType::value);
   constexpr std::size_t head_dim = 12, pairs = 4;
@@ -192,7 +197,8 @@ TEMPLATE_LIST_TEST_CASE("the bits of a row do not depend on where it lies", "[te
   }
 }
 
-TEMPLATE_LIST_TEST_CASE("an activation has the same bits when a row is cut at a multiple of 16", "[tensor][ops]", Sets) {
+TEMPLATE_LIST_TEST_CASE("an activation has the same bits when a row is cut at a multiple of 16", "[tensor][ops]",
+                        Sets) {
   testing::require_native_machine<TestType>();
   const testing::ActiveSet active(TestType::value);
   constexpr std::size_t size = 77;
@@ -218,7 +224,8 @@ TEMPLATE_LIST_TEST_CASE("activations follow the exponential over its whole range
   for (std::size_t i = 0; i < gate.size(); ++i) {
     const double wanted = silu(gate[i]);
     CAPTURE(gate[i]);
-    CHECK(std::fabs(y[i] - wanted) <= 5e-7 * std::fabs(wanted) + 1e-36);  // an exponential of 88.4 may be infinite already
+    CHECK(std::fabs(y[i] - wanted) <=
+          5e-7 * std::fabs(wanted) + 1e-36);  // an exponential of 88.4 may be infinite already
   }
 }
 
@@ -227,7 +234,9 @@ TEMPLATE_LIST_TEST_CASE("halves are those of to_half, for numbers of every kind"
   const testing::ActiveSet active(TestType::value);
   std::vector<float> x;
   for (std::uint32_t i = 0; i < 100003; ++i) x.push_back(std::bit_cast<float>(i * 42943u));  // over all 2^32 patterns
-  for (const float special : {0.0f, -0.0f, 65504.0f, 65519.9f, 65520.0f, 0x1p-14f, 0x1p-24f, 0x1p-25f, 0x1.8p-25f, 2049.0f}) x.push_back(special);
+  for (const float special :
+       {0.0f, -0.0f, 65504.0f, 65519.9f, 65520.0f, 0x1p-14f, 0x1p-24f, 0x1p-25f, 0x1.8p-25f, 2049.0f})
+    x.push_back(special);
   std::vector<Half> y(x.size());
   to_halves(x.data(), x.size(), y.data());
   std::size_t wrong = 0;

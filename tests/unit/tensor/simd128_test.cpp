@@ -35,7 +35,8 @@ TULLE_TARGET_SIMD128 std::array<std::int32_t, 4> rounded(const std::array<float,
 
 TULLE_TARGET_SIMD128 std::array<std::int8_t, 16> shuffled(const std::int8_t* table, const std::int8_t* order) {
   std::array<std::int8_t, 16> out;
-  simd128::store(out.data(), simd128::shuffle(simd128::load<simd128::I8x16>(table), simd128::load<simd128::I8x16>(order)));
+  simd128::store(out.data(),
+                 simd128::shuffle(simd128::load<simd128::I8x16>(table), simd128::load<simd128::I8x16>(order)));
   return out;
 }
 

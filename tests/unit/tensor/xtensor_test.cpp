@@ -19,4 +19,6 @@ TEST_CASE("a matrix has the shape it was asked for and lies row by row", "[tenso
   CHECK(matrix.data()[4] == 10);
 }
 
-TEST_CASE("a matrix may have no rows", "[tensor][xtensor]") { CHECK(float_matrix(0, 0).size() == 0); }
+TEST_CASE("a matrix may have no rows", "[tensor][xtensor]") {
+  CHECK(float_matrix(0, 0).size() == 0);
+}

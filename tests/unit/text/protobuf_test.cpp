@@ -26,8 +26,10 @@ bool is_sound(std::string_view message) {
 
 TEST_CASE("numbers, texts and fixed words are fields", "[text][protobuf]") {
   // 1: 300; 2: "ab"; 3: 32 bits; 16: 64 bits.
-  const std::string message = std::string("\x08\xAC\x02") + "\x12\x02" "ab" + std::string("\x1D\x01\0\0\x80", 5) +
-                              std::string("\x81\x01\x02\0\0\0\0\0\0\0", 10);
+  const std::string message = std::string("\x08\xAC\x02") +
+                              "\x12\x02"
+                              "ab" +
+                              std::string("\x1D\x01\0\0\x80", 5) + std::string("\x81\x01\x02\0\0\0\0\0\0\0", 10);
   const auto fields = fields_of(message);
   REQUIRE(fields.size() == 4);
   CHECK((fields[0].number == 1 && fields[0].value == 300 && !fields[0].has_bytes));
@@ -38,9 +40,12 @@ TEST_CASE("numbers, texts and fixed words are fields", "[text][protobuf]") {
 }
 
 TEST_CASE("a message that ends inside a field, or has an unknown wire type, is broken", "[text][protobuf]") {
-  for (const std::string& broken : {std::string("\x08"), std::string("\x08\xAC"), std::string("\x12\x03" "ab"),
-                                    std::string("\x1D\x01"), std::string("\x81\x01\x02"), std::string("\x0B"),
-                                    std::string("\x12\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\x01"), std::string(11, '\xFF')}) {
+  for (const std::string& broken :
+       {std::string("\x08"), std::string("\x08\xAC"),
+        std::string("\x12\x03"
+                    "ab"),
+        std::string("\x1D\x01"), std::string("\x81\x01\x02"), std::string("\x0B"),
+        std::string("\x12\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\x01"), std::string(11, '\xFF')}) {
     CHECK_FALSE(is_sound(broken));
   }
 }

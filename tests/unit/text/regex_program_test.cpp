@@ -9,7 +9,9 @@ using Op = RegexInstruction::Op;
 namespace {
 
 /// Consumes one code point of set `set`.
-RegexFragment one(std::int32_t set) { return {{Op::consume, set, 0}}; }
+RegexFragment one(std::int32_t set) {
+  return {{Op::consume, set, 0}};
+}
 
 }  // namespace
 
@@ -17,10 +19,10 @@ TEST_CASE("an alternation prefers its first branch and both branches end at the 
   const RegexFragment code = alternate(one(1), one(2));
   REQUIRE(length(code) == 4);
   CHECK(code[0].op == Op::fork);
-  CHECK(code[0].a == 1);                   // the first branch follows
+  CHECK(code[0].a == 1);                                    // the first branch follows
   CHECK(code[static_cast<std::size_t>(code[0].b)].a == 2);  // the second is where the fork's other way leads
   CHECK(code[2].op == Op::jump);
-  CHECK(2 + code[2].a == length(code));    // the first branch jumps behind the second
+  CHECK(2 + code[2].a == length(code));  // the first branch jumps behind the second
 }
 
 TEST_CASE("a greedy option wants its body first, a lazy one wants to skip it", "[text][regex_program]") {

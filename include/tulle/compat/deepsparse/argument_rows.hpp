@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file Named arguments as a table: what each sets, and what a wrong name was meant to be (L5).
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <numeric>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <tulle/compat/deepsparse/argument_value.hpp>
+#include <tulle/core/error.hpp>
+#include <tulle/core/json.hpp>
+#include <tulle/format/quoted_name.hpp>
+
+namespace tulle {
+
+/// A name, who used it, what it sets or why it is refused, and the function that does so. A name given as null is left
+/// alone, except where null says something.
+template <class Target>
+struct ArgumentRow {
+  std::string_view name, from, meaning;
+  void (*apply)(const ArgumentValue& value, Target& target);
+  bool null_is_a_value = false;
+};
+
+namespace detail {
+
+/// Insertions, deletions and replacements between two names (Wagner and Fischer, 1974).
+inline std::size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> row(b.size() + 1);  // distances of a's beginnings to all beginnings of b
+  std::iota(row.begin(), row.end(), std::size_t{0});
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    std::size_t diagonal = std::exchange(row[0], i + 1);
+    for (std::size_t j = 0; j < b.size(); ++j) {
+      const std::size_t replaced = diagonal + (a[i] == b[j] ? 0 : 1);
+      diagonal = row[j + 1];
+      row[j + 1] = std::min({replaced, row[j] + 1, row[j + 1] + 1});
+    }
+  }
+  return row.back();
+}
+
+/// Up to three known names that an unknown one may have been meant to be, nearest first: "temperature, top_p".
+inline std::string near_names(std::string_view name, std::span<const std::string_view> known) {
+  constexpr std::size_t longest = 64, most = 3, shortest_part = 4;
+  if (name.size() > longest) return "";
+  std::vector<std::pair<std::size_t, std::string_view>> near;
+  for (const std::string_view each : known) {
+    const std::size_t distance = edit_distance(name, each);
+    const std::size_t shorter = std::min(name.size(), each.size());
+    const bool part = shorter >= shortest_part &&
+                      (name.find(each) != std::string_view::npos || each.find(name) != std::string_view::npos);
+    if (part || distance <= shorter / 3) near.emplace_back(distance, each);
+  }
+  std::sort(near.begin(), near.end());
+  std::string text;
+  for (std::size_t i = 0; i < std::min(near.size(), most); ++i) {
+    text += (i == 0 ? "" : ", ") + std::string(near[i].second);
+  }
+  return text;
+}
+
+template <class Target>
+void append_names(std::span<const ArgumentRow<Target>> rows, std::vector<std::string_view>& names) {
+  for (const auto& row : rows) names.push_back(row.name);
+}
+
+/// `elsewhere`: names that are right, but not here.
+/// Errors: invalid_argument for what is no object, and for the first name that is not `known`.
+inline void require_known(const Json& arguments, std::string_view place, std::span<const std::string_view> known,
+                          std::span<const std::string_view> elsewhere = {}) {
+  if (!arguments.is_object()) fail(ErrorCode::invalid_argument, "the arguments of ", place, " must be a JSON object");
+  for (const auto& entry : arguments.items()) {
+    const std::string& key = entry.key();
+    if (std::find(known.begin(), known.end(), key) != known.end()) continue;
+    const std::string name = quoted_name(key);
+    if (std::find(elsewhere.begin(), elsewhere.end(), key) != elsewhere.end()) {
+      fail(ErrorCode::invalid_argument, "argument ", name, " does not belong to ", place);
+    }
+    const std::string near = near_names(key, known);
+    fail(ErrorCode::invalid_argument, "unknown argument ", name, " of ", place,
+         near.empty() ? "; COMPATIBILITY.md lists all that are known" : "; did you mean " + near + "?");
+  }
+}
+
+/// Applies the rows whose names `arguments` gives, in the order of the table. Errors: invalid_argument.
+template <class Target>
+void apply_rows(std::span<const ArgumentRow<Target>> rows, const Json& arguments, Target& target) {
+  for (const auto& row : rows) {
+    const auto found = arguments.find(row.name);
+    if (found == arguments.end() || (found->is_null() && !row.null_is_a_value)) continue;
+    row.apply(ArgumentValue(row.name, row.meaning, *found), target);
+  }
+}
+
+// What rows of every table do with a value that sets nothing.
+
+template <class Target>
+void change_nothing(const ArgumentValue&, Target&) {}
+
+template <class Target>
+void refuse_all(const ArgumentValue& value, Target&) {
+  value.refuse();
+}
+
+}  // namespace detail
+
+}  // namespace tulle

@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file Unstructured sparse weights as windowed ELL, with values of 8 or 4 bits (L2).
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <numeric>
+#include <optional>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <tulle/core/aligned_buffer.hpp>
+#include <tulle/kernel/activations/activations_i14.hpp>
+#include <tulle/kernel/ell/ell_loop.hpp>
+#include <tulle/kernel/ell/ell_panels.hpp>
+#include <tulle/kernel/ell/ell_rows.hpp>
+#include <tulle/kernel/ell/ell_unpacked.hpp>
+#include <tulle/kernel/linear_kernel.hpp>
+#include <tulle/kernel/schedule/parallel_pack.hpp>
+#include <tulle/kernel/schedule/prefetch.hpp>
+#include <tulle/kernel/schedule/work_partition.hpp>
+
+namespace tulle {
+
+/// Every row has one scale: windows do not end where a group of columns would. Activations are finer instead (`ActivationsI14`).
+class EllWeights {
+ public:
+  std::size_t rows() const noexcept { return rows_; }
+  std::size_t columns() const noexcept { return columns_; }
+  std::size_t size_bytes() const noexcept {
+    return bytes_.size_bytes() + advances_.size_bytes() + sums_.size_bytes() + scales_.size_bytes() +
+           bundles_.size() * sizeof(std::size_t);
+  }
+
+  /// By the bundles of the panels: what they cost.
+  RowRange share(std::size_t, std::size_t worker, std::size_t workers) const noexcept {
+    return share_by_cost(rows_, worker, workers, [&](std::size_t panel) { return bundles_[panel * spans()]; });
+  }
+
+  /// `nibbles`: values of 4 bits, in -7 ... 7. Otherwise 8, with gaps of 2 or of 4 bits, whichever takes less memory. Windows
+  /// are those that suit the instruction set; the others read them too, AVX2 those of AVX-512 slowly. Errors: memory.
+  template <class Isa>
+  static EllWeights pack(const WeightRows& source, bool nibbles, ThreadPool* pool = nullptr) {
+    constexpr double narrow_share = 0.44;  // from there on 2-bit gaps take less memory, in spite of more filled slots
+    const double share = detail::EllRows::nonzero_share(source);
+    if (!nibbles && share > narrow_share) {
+      return pack_as<detail::EllNarrow>(source, Form::narrow, detail::EllNarrow::window, pool);
+    }
+    const std::size_t window = with_instruction_set<Isa>([&](auto tag) { return best_window(tag, nibbles, share); });
+    return nibbles ? pack_as<detail::EllNibbles>(source, Form::nibbles, window, pool)
+                   : pack_as<detail::EllWide>(source, Form::wide, window, pool);
+  }
+
+  void unpack_row(std::size_t row, float* out) const noexcept {
+    std::fill_n(out, columns_, 0.0f);
+    with_form([&]<class Layout>(Layout) {
+      for (std::size_t span = 0; span < spans(); ++span) {
+        const std::size_t piece = row / panel_rows * spans() + span;
+        detail::for_each_ell_value<Layout>(
+            bytes_.data() + bundles_[piece] * Layout::bundle_bytes, bundles_[piece + 1] - bundles_[piece],
+            [&](std::size_t of, std::size_t column, std::int8_t value) {
+              if (of == row % panel_rows)
+                out[span * detail::span_columns + column] = scales_[row] * static_cast<float>(value);
+            });
+      }
+    });
+  }
+
+  template <class Isa>
+  void multiply(const ActivationsI14& input, MatrixView<float> y, RowRange range) const noexcept {
+    if (range.begin >= range.end) return;  // a worker without a share; its range may begin inside a panel
+    with_instruction_set<Isa>([&]<class Tag>(Tag) {
+      with_form([&]<class Layout>(Layout) {
+        const detail::EllLoop<Layout, Tag> loop{bytes_.data(), advances_.data(), bundles_.data(), window_, columns_,
+                                                spans(),       sums_.data(),     scales_.data(),  input,   y,
+                                                range};
+        if constexpr (ActivationsI14::tile_of<Tag> > 0) {
+          if (input.many()) return loop.run_many();
+        }
+        const std::size_t end = round_up(range.end, panel_rows) / panel_rows;
+        // Two panels in turns: two memory streams, which processors of Intel read faster than one, and AMD's slower. They
+        // want more registers than AVX2 has: only where a bundle is more than one step that pays.
+        if constexpr (Tag::value == InstructionSet::avx512 ||
+                      (std::is_base_of_v<isa::Avx2, Tag> && Layout::steps > 1)) {
+          if (input.inputs() == 1 && detail::foresees_pages_only)
+            return run_far_apart(loop, range.begin / panel_rows, end);
+        }
+        // A few inputs stay in the first cache while a block of panels, which stays in the second, passes by.
+        constexpr std::size_t block_panels = 16;
+        [[maybe_unused]] auto ready = ready_for(loop);
+        for (std::size_t begin = range.begin / panel_rows; begin < end; begin += block_panels) {
+          const std::size_t block_end = std::min(begin + block_panels, end);
+          if constexpr (Tag::value == InstructionSet::avx512) {
+            if (ready) ready->make(begin, block_end);
+          }
+          const auto run = [&]<std::size_t Inputs>(std::size_t& first) {
+            for (; first + Inputs <= input.inputs(); first += Inputs) {
+              for (std::size_t panel = begin; panel < block_end; ++panel) {
+                run_panel<Inputs>(ready, loop, panel, first);
+              }
+            }
+          };
+          std::size_t first = 0;
+          if constexpr (Tag::value != InstructionSet::simd128) {
+            run.template operator()<8>(first);
+            run.template operator()<4>(first);
+            run.template operator()<2>(first);
+          }
+          run.template operator()<1>(first);
+        }
+      });
+    });
+  }
+
+ private:
+  enum class Form : std::uint8_t { narrow, wide, nibbles };
+
+  /// Where AVX2 waits for memory, not for shuffles, it gains by fewer bytes (bench/README).
+  template <class Tag>
+  static std::size_t best_window(Tag, bool nibbles, double nonzero_share) noexcept {
+    if constexpr (!std::is_base_of_v<isa::Avx2, Tag>) return detail::EllWide::window;
+    constexpr double max_nonzeros = 0.25;
+    const bool waits_for_memory = Tag::value == InstructionSet::avx2 && !nibbles && nonzero_share <= max_nonzeros;
+    return waits_for_memory ? detail::middle_window : detail::short_window;
+  }
+
+  /// For many inputs on AVX-512: what several of them would compute anew.
+  template <class Layout, class Tag>
+  static auto ready_for(const detail::EllLoop<Layout, Tag>& loop) noexcept {
+#if defined(TULLE_X86)
+    if constexpr (Tag::value == InstructionSet::avx512) {
+      std::optional<detail::UnpackedEll<Layout>> ready;
+      if (loop.input.inputs() >= 2 * detail::UnpackedEll<Layout>::inputs) ready.emplace(loop);
+      return ready;
+    } else
+#endif
+      return (void)loop, std::nullopt;
+  }
+
+  /// One input.
+  template <class Loop>
+  static void run_far_apart(const Loop& loop, std::size_t begin, std::size_t end) noexcept {
+    const std::size_t half = (end - begin) / 2;
+    for (std::size_t panel = begin; panel < begin + half; ++panel) loop.template run<1>({panel, panel + half}, 0);
+    if (begin + 2 * half < end) loop.template run<1>({end - 1}, 0);
+  }
+
+  template <std::size_t Inputs, class Ready, class Loop>
+  static void run_panel(const Ready& ready, const Loop& loop, std::size_t panel, std::size_t first) noexcept {
+    if constexpr (!std::is_same_v<Ready, std::nullopt_t> && Inputs == 8) {
+      if (ready && ready->holds(panel)) return ready->run(panel, first);
+    }
+    loop.template run<Inputs>({panel}, first);
+  }
+
+  std::size_t spans() const noexcept { return round_up(columns_, detail::span_columns) / detail::span_columns; }
+
+  template <class Run>
+  void with_form(Run&& run) const noexcept {
+    switch (form_) {
+      case Form::narrow: return run(detail::EllNarrow{});
+      case Form::wide: return run(detail::EllWide{});
+      case Form::nibbles: return run(detail::EllNibbles{});
+    }
+  }
+
+  template <class Layout>
+  static EllWeights pack_as(const WeightRows& source, Form form, std::size_t window, ThreadPool* pool) {
+    struct Part {  // of a thread
+      detail::EllRows rows;
+      detail::EllEncoder encoder;
+    };
+    constexpr int value_steps = Layout::nibbles ? 16 : 1;  // a nibble is read as the high half of a byte
+    EllWeights weights;
+    weights.form_ = form;
+    weights.window_ = window;
+    weights.rows_ = source.rows();
+    weights.columns_ = source.columns();
+    const std::size_t padded = round_up(source.rows(), panel_rows);
+    weights.sums_ = AlignedBuffer<std::int32_t>(padded * weights.spans(), Pages::shared);
+    weights.scales_ = AlignedBuffer<float>(padded, Pages::shared);
+    const std::size_t panels = padded / panel_rows, spans = weights.spans();
+    std::vector<detail::EllPanel> pieces(panels * spans);
+    std::vector<Part> parts(detail::panel_parts(pool), {detail::EllRows(source, Layout::nibbles), {}});
+    detail::for_each_panel(pool, 0, panels, [&](std::size_t part, std::size_t panel) {
+      auto& [rows, encoder] = parts[part];
+      rows.read(panel);
+      for (std::size_t row = 0; row < panel_rows; ++row) {
+        weights.scales_[panel * panel_rows + row] = rows.scale(row) / value_steps;
+      }
+      for (std::size_t span = 0; span < spans; ++span) {
+        const std::size_t begin = span * detail::span_columns,
+                          end = std::min(begin + detail::span_columns, source.columns());
+        const std::size_t piece = panel * spans + span;
+        for (std::size_t row = 0; row < panel_rows; ++row) {
+          weights.sums_[piece * panel_rows + row] =
+              value_steps * std::accumulate(rows.codes(row) + begin, rows.codes(row) + end, std::int32_t{0});
+        }
+        pieces[piece] = encoder.template encode<Layout>(rows.codes(0) + begin, source.columns(), end - begin, window);
+      }
+    });
+    weights.bundles_.push_back(0);
+    for (const detail::EllPanel& piece : pieces) {
+      weights.bundles_.push_back(weights.bundles_.back() + piece.bytes.size() / Layout::bundle_bytes);
+    }
+    weights.bytes_ =
+        AlignedBuffer<std::uint8_t>(weights.bundles_.back() * Layout::bundle_bytes, Uninitialized{}, Pages::shared);
+    weights.advances_ =
+        AlignedBuffer<std::uint8_t>(weights.bundles_.back() * Layout::steps, Uninitialized{}, Pages::shared);
+    detail::for_each_panel(pool, 0, pieces.size(), [&](std::size_t, std::size_t index) {
+      const detail::EllPanel piece = std::move(pieces[index]);
+      const std::size_t bundle = weights.bundles_[index];
+      std::copy(piece.bytes.begin(), piece.bytes.end(), weights.bytes_.data() + bundle * Layout::bundle_bytes);
+      std::copy(piece.advances.begin(), piece.advances.end(), weights.advances_.data() + bundle * Layout::steps);
+    });
+    return weights;
+  }
+
+  std::size_t rows_ = 0, columns_ = 0;
+  Form form_ = Form::wide;
+  std::size_t window_ = detail::EllWide::window;  ///< columns of one
+  AlignedBuffer<std::uint8_t> bytes_, advances_;
+  std::vector<std::size_t> bundles_;  ///< [panels * spans + 1] where each one's bundles begin
+  AlignedBuffer<std::int32_t> sums_;  ///< [panels * spans][16] of a row's values
+  AlignedBuffer<float> scales_;       ///< [rows padded]
+};
+
+namespace detail {
+
+template <class Isa, bool Nibbles>
+struct EllKernel {
+  using Weights = EllWeights;
+  using Input = ActivationsI14;
+
+  static Weights pack(const WeightRows& source, const PackOptions& options = {}) {
+    return Weights::pack<Isa>(source, Nibbles, options.pool);
+  }
+  static void start(const Weights& weights, std::size_t inputs, Input& input) noexcept {
+    input.start<Isa>(inputs, weights.columns());
+  }
+  static void prepare(const Weights&, MatrixView<const float> x, Input& input, RowRange range) noexcept {
+    input.quantize<Isa>(x, range);
+  }
+  static bool shares_input(const Weights& a, const Weights& b) noexcept { return a.columns() == b.columns(); }
+  static void multiply(const Weights& weights, const Input& input, MatrixView<float> y, RowRange range) noexcept;
+  static void unpack_row(const Weights& weights, std::size_t row, float* out) noexcept { weights.unpack_row(row, out); }
+};
+
+// Not inline, see `I8Kernel`.
+template <class Isa, bool Nibbles>
+void EllKernel<Isa, Nibbles>::multiply(const Weights& weights, const Input& input, MatrixView<float> y,
+                                       RowRange range) noexcept {
+  weights.multiply<Isa>(input, y, range);
+}
+
+}  // namespace detail
+
+/// int8 values with a scale per row; rows of I8 are kept, others quantized.
+template <class Isa>
+struct BasicEllI8 : detail::EllKernel<Isa, false> {
+  static constexpr std::string_view name = "ell_i8";
+  static constexpr bool keeps_values(DType dtype, const PackOptions&) noexcept { return dtype == DType::i8; }
+};
+using EllI8 = BasicEllI8<isa::Active>;
+
+/// Values of 4 bits with a scale per row.
+template <class Isa>
+struct BasicEllI4 : detail::EllKernel<Isa, true> {
+  static constexpr std::string_view name = "ell_i4";
+  static constexpr bool keeps_values(DType, const PackOptions&) noexcept { return false; }
+};
+using EllI4 = BasicEllI4<isa::Active>;
+
+static_assert(LinearKernel<EllI8>);
+static_assert(LinearKernel<EllI4>);
+
+}  // namespace tulle

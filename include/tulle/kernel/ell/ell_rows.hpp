@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file The rows of a panel as windowed ELL packs them: codes of 8 or 4 bits and one scale (L2).
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <span>
+#include <vector>
+
+#include <tulle/core/checked.hpp>
+#include <tulle/kernel/int8/row_quantizer.hpp>
+#include <tulle/kernel/linear_kernel.hpp>
+
+namespace tulle::detail {
+
+/// A panel of 16 rows: codes [16][columns], scales [16]; rows behind the last are zeros.
+/// Not thread-safe: one for each thread. Lifetime: that of the source.
+class EllRows {
+ public:
+  /// `nibbles`: codes in -7 ... 7.
+  EllRows(const WeightRows& source, bool nibbles)
+      : rows_(source, RowQuantizer::Codes::one_scale_per_row),
+        nibbles_(nibbles),
+        codes_(panel_rows * source.columns()) {}
+
+  void read(std::size_t panel) noexcept {
+    const std::size_t first = panel * panel_rows, count = std::min(panel_rows, rows_.rows() - first);
+    for (std::size_t row = 0; row < count; ++row) {
+      const std::span<std::int8_t> codes(codes_.data() + row * rows_.columns(), rows_.columns());
+      rows_.read(first + row, codes.data(), &scales_[row]);
+      if (nibbles_) narrow(codes, scales_[row]);
+    }
+    std::fill(codes_.begin() + static_cast<std::ptrdiff_t>(count * rows_.columns()), codes_.end(), std::int8_t{0});
+    std::fill(scales_.begin() + static_cast<std::ptrdiff_t>(count), scales_.end(), 0.0f);
+  }
+
+  const std::int8_t* codes(std::size_t row) const noexcept { return codes_.data() + row * rows_.columns(); }
+  float scale(std::size_t row) const noexcept { return scales_[row]; }
+
+  /// The share of nonzeros among the first rows: pruning leaves no part of a matrix out.
+  static double nonzero_share(const WeightRows& source) {
+    constexpr std::size_t panels_seen = 16;
+    EllRows panel(source, false);
+    const std::size_t panels = std::min(panels_seen, round_up(source.rows(), panel_rows) / panel_rows);
+    std::size_t nonzeros = 0;
+    for (std::size_t index = 0; index < panels; ++index) {
+      panel.read(index);
+      nonzeros += panel.codes_.size() -
+                  static_cast<std::size_t>(std::count(panel.codes_.begin(), panel.codes_.end(), std::int8_t{0}));
+    }
+    const std::size_t seen = std::min(panels * panel_rows, source.rows()) * source.columns();
+    return static_cast<double>(nonzeros) / static_cast<double>(std::max<std::size_t>(seen, 1));
+  }
+
+ private:
+  /// Codes of 8 bits and their scale become codes of 4.
+  static void narrow(std::span<std::int8_t> codes, float& scale) noexcept {
+    int largest = 0;
+    for (const std::int8_t code : codes) largest = std::max(largest, std::abs(int{code}));
+    if (largest == 0) return;
+    std::array<std::int8_t, 256> narrowed;  // [code + 128]
+    for (int code = -largest; code <= largest && code < 128; ++code) {
+      const float exact = 7.0f * static_cast<float>(code) / static_cast<float>(largest);
+      narrowed[static_cast<std::size_t>(code + 128)] = static_cast<std::int8_t>(std::nearbyint(exact));
+    }
+    for (std::int8_t& code : codes) code = narrowed[static_cast<std::size_t>(code + 128)];
+    scale *= static_cast<float>(largest) / 7.0f;
+  }
+
+  RowQuantizer rows_;
+  bool nibbles_;
+  std::vector<std::int8_t> codes_;
+  std::array<float, panel_rows> scales_{};
+};
+
+}  // namespace tulle::detail

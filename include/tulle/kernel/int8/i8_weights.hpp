@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file An int8 weight matrix in any layout of its blocks, and the kernel on it (L2).
+#pragma once
+
+#include <cstddef>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+
+#include <tulle/kernel/activations/activations_i8.hpp>
+#include <tulle/kernel/int8/loop/expanded_panels.hpp>
+#include <tulle/kernel/int8/loop/i8_loop.hpp>
+#include <tulle/kernel/int8/packed_panels.hpp>
+#include <tulle/kernel/linear_kernel.hpp>
+#include <tulle/kernel/schedule/work_partition.hpp>
+
+namespace tulle {
+
+/// W in panels of 16 rows, each a run of blocks of 16 columns as `Layout` stores them, and the scales beside them.
+template <class Layout>
+class I8Weights {
+ public:
+  I8Weights() = default;
+
+  std::size_t rows() const noexcept { return panels_.rows(); }
+  std::size_t columns() const noexcept { return panels_.columns(); }
+  std::size_t size_bytes() const noexcept { return panels_.size_bytes(); }
+  std::size_t group() const noexcept { return panels_.scales().group(); }  ///< columns that share a scale; 0: the row
+  bool scale_per_input() const noexcept { return scale_per_input_; }
+
+  /// Asks for activations with one scale per input row ("per token"), as the checkpoint says.
+  void scale_per_input(bool wanted) noexcept { scale_per_input_ = wanted; }
+
+  /// Where panels differ in size a few inputs share them by bytes; expanded for many they cost the same.
+  RowRange share(std::size_t inputs, std::size_t worker, std::size_t workers) const noexcept
+    requires(Layout::block_bytes == 0)
+  {
+    return share_by_cost(rows(), worker, workers, [&](std::size_t panel) {
+      return inputs > 2 * tile_inputs ? panel : panels_.panel_begin(panel);
+    });
+  }
+
+  /// Errors: unsupported when a block does not have the pattern of the layout; memory.
+  static I8Weights pack(const WeightRows& source, ThreadPool* pool = nullptr) {
+    return I8Weights(detail::PackedPanels(source, format, pool));
+  }
+  void unpack_row(std::size_t row, float* out) const noexcept { panels_.unpack_row(row, format, out); }
+
+  template <class Isa>
+  void multiply(const ActivationsI8& input, MatrixView<float> y, RowRange range) const noexcept {
+    with_instruction_set<Isa>([&]<class Tag>(Tag) {
+      const auto sweep = [&]<class Scale, std::size_t Span>(const Scale* group_scales, const float* row_scales) {
+        using Expanded = detail::ExpandedLayout<Layout, Tag>;
+        const auto expanded = [&] {
+          detail::multiply_expanded<Expanded, Scale, Span, Tag>(panels_, detail::expand_blocks<Layout, Tag>,
+                                                                group_scales, row_scales, input, y, range);
+        };
+        if constexpr (Tag::value == InstructionSet::simd128 && !std::is_same_v<Expanded, Layout>) {
+          return expanded();
+        } else {
+          if constexpr (!std::is_same_v<Expanded, Layout>) {
+            if (input.inputs() > 2 * tile_inputs) return expanded();
+          }
+          const detail::I8Loop<Layout, Scale, Span, Tag> loop{
+              {panels_.bytes(), panels_.offsets(), panels_.panel_bytes()},
+              group_scales,
+              row_scales,
+              input,
+              y,
+              range,
+              {0, panels_.padded_columns()}};
+          for_each_tile(loop, input.inputs(), range);
+        }
+      };
+      if constexpr (Layout::code_bits == 4)
+        return sweep.template operator()<Half, 32>(panels_.scales().halves(), nullptr);
+      else
+        switch (group()) {
+          case 16: return sweep.template operator()<float, 16>(panels_.scales().floats(), nullptr);
+          case 32: return sweep.template operator()<Half, 32>(panels_.scales().halves(), nullptr);
+          default: return sweep.template operator()<void, group_columns>(nullptr, panels_.scales().floats());
+        }
+    });
+  }
+
+ private:
+  static constexpr detail::I8Format format = detail::I8Format::of<Layout>();
+
+  explicit I8Weights(detail::PackedPanels panels) noexcept : panels_(std::move(panels)) {}
+
+  detail::PackedPanels panels_;
+  bool scale_per_input_ = false;
+};
+
+/// Weights of 8 or 4 bits in `Layout`, and int8 activations. Any file's rows become codes and scales as `RowQuantizer` says.
+template <class Layout, class Isa>
+struct I8Kernel : ActivationsI8Kernel<Isa> {
+  static constexpr std::string_view name = Layout::name;
+  using Weights = I8Weights<Layout>;
+
+  static constexpr bool keeps_values(DType dtype, const PackOptions&) noexcept {
+    if constexpr (Layout::code_bits == 4) return dtype == DType::q4_0;
+    return dtype == DType::i8 || dtype == DType::q8_0 || dtype == DType::q4_0 || dtype == DType::q6_k;
+  }
+  static Weights pack(const WeightRows& source, const PackOptions& options = {}) {
+    Weights weights = Weights::pack(source, options.pool);
+    weights.scale_per_input(options.scale_per_input);
+    return weights;
+  }
+  static void unpack_row(const Weights& weights, std::size_t row, float* out) noexcept { weights.unpack_row(row, out); }
+  static void multiply(const Weights& weights, const ActivationsI8& input, MatrixView<float> y,
+                       RowRange range) noexcept;
+};
+
+// Not inline, so that `extern template` keeps its loops out of what only calls it.
+template <class Layout, class Isa>
+void I8Kernel<Layout, Isa>::multiply(const Weights& weights, const ActivationsI8& input, MatrixView<float> y,
+                                     RowRange range) noexcept {
+  weights.template multiply<Isa>(input, y, range);
+}
+
+}  // namespace tulle

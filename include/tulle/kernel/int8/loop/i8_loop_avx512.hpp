@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file The inner loop of int8 weights on AVX-512 (L2).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+#include <tulle/kernel/activations/activations_i8.hpp>
+#include <tulle/kernel/int8/i8_blocks.hpp>
+#include <tulle/kernel/schedule/prefetch.hpp>
+#include <tulle/kernel/schedule/tile_schedule.hpp>
+#include <tulle/tensor/x86.hpp>
+
+#if defined(TULLE_X86)
+
+namespace tulle::detail {
+
+template <class Layout, class Scale, std::size_t Span, class Isa>
+struct I8Loop;
+
+/// Activations as the steps of a layout read them.
+template <class Layout>
+auto activations(const ActivationsI8& input, const InputTile& tile) noexcept {
+  if constexpr (Layout::offset_codes) {
+    return input.codes(tile);
+  } else {
+    return input.offset_codes(tile);
+  }
+}
+
+/// What a span's sums begin with, to undo the offsets of codes or activations.
+template <class Layout, std::size_t blocks, std::size_t Panels, std::size_t Inputs>
+TULLE_INLINE_AVX512 void start_i8_avx512(const typename Layout::Cursor (&w)[Panels], const std::int32_t* x_sums,
+                                         __m512i (&dots)[Panels][Inputs]) noexcept {
+  if constexpr (Layout::offset_codes) {
+#pragma GCC unroll 8
+    for (std::size_t lane = 0; lane < Inputs; ++lane) {
+      std::int32_t first = 0;
+#pragma GCC unroll 2
+      for (std::size_t block = 0; block < blocks; ++block) first -= 128 * x_sums[block * Inputs + lane];
+#pragma GCC unroll 4
+      for (std::size_t p = 0; p < Panels; ++p) dots[p][lane] = _mm512_set1_epi32(first);
+    }
+  } else {
+#pragma GCC unroll 4
+    for (std::size_t p = 0; p < Panels; ++p) {
+      typename Layout::Cursor cursor = w[p];
+      cursor.at = load_again(cursor.at);
+      __m512i sums_128 = _mm512_setzero_si512();
+#pragma GCC unroll 2
+      for (std::size_t block = 0; block < blocks; ++block, cursor.next()) sums_128 = cursor.add_codes(sums_128);
+      const __m512i first = _mm512_sub_epi32(_mm512_setzero_si512(), sums_128);
+#pragma GCC unroll 8
+      for (std::size_t lane = 0; lane < Inputs; ++lane) dots[p][lane] = first;
+    }
+  }
+}
+
+/// One tile: all its panels by all its inputs at once.
+template <std::size_t Panels, std::size_t Inputs, class Layout, class Scale, std::size_t Span, class Isa>
+TULLE_TARGET_AVX512 void compute_i8_avx512(const I8Loop<Layout, Scale, Span, Isa>& loop, const std::size_t* which,
+                                           const InputTile& tile) noexcept {
+  constexpr bool grouped = !std::is_void_v<Scale>;
+  constexpr std::size_t blocks = Span / block_columns;
+  const float* x_scales = loop.input.scales(tile);
+  const std::int32_t* x_sums = loop.input.sums(tile) + loop.columns.begin / sum_columns * Inputs;
+  __m512 values[Panels][Inputs];
+  typename Layout::Cursor w[Panels];
+  __mmask16 real[Panels];
+#pragma GCC unroll 4
+  for (std::size_t p = 0; p < Panels; ++p) {
+    w[p] = loop.panels[which[p]];
+    real[p] = static_cast<__mmask16>((1u << real_rows(which[p], loop.rows)) - 1);
+#pragma GCC unroll 8
+    for (std::size_t lane = 0; lane < Inputs; ++lane) {
+      values[p][lane] = _mm512_setzero_ps();
+      if (loop.is_first_part() || lane >= tile.inputs) continue;
+      values[p][lane] = _mm512_maskz_loadu_ps(real[p], loop.y[tile.first + lane] + which[p] * panel_rows);
+    }
+  }
+  for (std::size_t begin = loop.columns.begin; begin < loop.columns.end; begin += Span) {
+    __m512i dots[Panels][Inputs];
+    start_i8_avx512<Layout, blocks>(w, x_sums, dots);
+    x_sums += blocks * Inputs;
+    const auto* x = activations<Layout>(loop.input, tile) + code_index(begin, Inputs, 0) - begin % chunk_columns;
+#pragma GCC unroll 1
+    for (std::size_t block = 0; block < blocks; ++block) {
+      const std::size_t column = (begin + block * block_columns) % chunk_columns;
+      if constexpr (Inputs == 1 && Layout::block_bytes > 0) {
+#pragma GCC unroll 4
+        for (std::size_t p = 0; p < Panels; ++p) prefetch_stream<Layout::block_bytes>(w[p].at);
+      }
+#pragma GCC unroll 4
+      for (std::size_t s = 0; s < Layout::steps; ++s) {
+        typename Layout::Step512 step[Panels];
+#pragma GCC unroll 4
+        for (std::size_t p = 0; p < Panels; ++p) step[p] = w[p].step(isa::Avx512{}, s, column);
+#pragma GCC unroll 8
+        for (std::size_t lane = 0; lane < Inputs; ++lane) {
+          const auto* chunk = load_again(x + chunk_columns * lane);
+#pragma GCC unroll 4
+          for (std::size_t p = 0; p < Panels; ++p) {
+            dots[p][lane] = step[p].dot(dots[p][lane], chunk, column, s);
+          }
+        }
+      }
+#pragma GCC unroll 4
+      for (std::size_t p = 0; p < Panels; ++p) w[p].next();
+    }
+#pragma GCC unroll 4
+    for (std::size_t p = 0; p < Panels; ++p) {
+      __m512 w_scale{};
+      if constexpr (grouped) w_scale = load16(loop.panel_scales(which[p]) + begin / Span * panel_rows);
+#pragma GCC unroll 8
+      for (std::size_t lane = 0; lane < Inputs; ++lane) {
+        __m512 scale = _mm512_set1_ps(x_scales[begin / group_columns * Inputs + lane]);
+        if constexpr (grouped) scale = _mm512_mul_ps(w_scale, scale);
+        values[p][lane] = _mm512_fmadd_ps(_mm512_cvtepi32_ps(dots[p][lane]), scale, values[p][lane]);
+      }
+    }
+  }
+#pragma GCC unroll 4
+  for (std::size_t p = 0; p < Panels; ++p) {
+#pragma GCC unroll 8
+    for (std::size_t lane = 0; lane < Inputs; ++lane) {
+      if (lane >= tile.inputs) continue;
+      __m512 value = values[p][lane];
+      if (!grouped && loop.is_last_part()) {
+        value = _mm512_mul_ps(value, _mm512_loadu_ps(loop.row_scales + which[p] * panel_rows));
+      }
+      _mm512_mask_storeu_ps(loop.y[tile.first + lane] + which[p] * panel_rows, real[p], value);
+    }
+  }
+}
+
+}  // namespace tulle::detail
+
+#endif
