@@ -69,7 +69,7 @@ class BandwidthProbe {
 
   void operator()() noexcept {
     pool_.run(
-        [this](std::size_t worker) noexcept { tulle::detail::reads_one_stream ? read<1>(worker) : read<4>(worker); });
+        [this](std::size_t worker) noexcept { tulle::this_machine.reads_one_stream ? read<1>(worker) : read<4>(worker); });
   }
 
  private:

@@ -199,7 +199,7 @@ int main(int argc, char** argv) {
       *std::find_if(prunings.begin(), prunings.end(), [&](const Pruning& each) { return each.structure == structure; });
   const tulle::Architecture architecture = synthetic_architecture(shape);
   tulle::LoadOptions load;
-  load.pack.kernel = tulle::KernelChoice::i8;
+  load.pack.kernel = "i8";
   const auto model = Model::load(SyntheticTensors(architecture, pruning), architecture, load);
   tulle::EngineOptions options;
   options.threads = threads;

@@ -19,7 +19,7 @@ namespace {
 /// The name number `index`; empty past the last. Errors: invalid_argument for an unknown kind.
 std::string_view choice_name(std::int32_t kind, std::size_t index) {
   switch (kind) {
-    case TULLE_KERNELS: return index < kernel_choices.size() ? kernel_choices[index].first : "";
+    case TULLE_KERNELS: return index < kernel_choices.size() ? kernel_choices[index] : "";
     case TULLE_CACHES: return index < cache_choices().size() ? std::string_view(cache_choices()[index]) : "";
     case TULLE_SAMPLERS: return index < sampler_choices.size() ? sampler_choices[index] : "";
     case TULLE_INSTRUCTION_SETS:

@@ -51,8 +51,8 @@ double value_read(const Weights&, const ActivationsI14& input, std::size_t index
 
 inline double value_read(const AnyKernel::Weights& weights, const AnyKernel::Input& input, std::size_t index,
                          std::size_t column) {
-  return weights.is_float() ? value_read(weights, input.floats, index, column)
-                            : value_read(weights, input.quantized, index, column);
+  return weights.is_float() ? value_read(weights, input.as<ActivationsF32>(), index, column)
+                            : value_read(weights, input.as<ActivationsI8>(), index, column);
 }
 
 /// A matrix Y that notices who writes beside it: rows are padded, and canaries lie before, between and behind them.

@@ -17,6 +17,7 @@
 #include <tulle/kernel/int8/bitmask_i8.hpp>
 #include <tulle/kernel/int8/dense_i8.hpp>
 
+#include "compiled/kernels.hpp"
 #include "unit/kernel/instruction_sets.hpp"
 
 using namespace tulle;
@@ -165,7 +166,7 @@ TEMPLATE_LIST_TEST_CASE("windowed ELL keeps the laws of linear kernels", "[confo
 TEMPLATE_LIST_TEST_CASE("the run-time kernel keeps the laws and gives the bits of the form it chose",
                         "[conformance][linear_kernel]", InstructionSets) {
   require_native_machine<TestType>();
-  const testing::ActiveSet active(TestType::value);
+  const testing::ActiveSet active(set_of<TestType>);
   LinearKernelSuite<AnyKernel, BasicDenseF32<ReferenceSet<TestType>>>(DType::f32).check_all();
   LinearKernelSuite<AnyKernel, BasicDenseF16<ReferenceSet<TestType>>>(DType::f16).check_all();
   LinearKernelSuite<AnyKernel, BasicDenseF16<ReferenceSet<TestType>>>(DType::bf16).check_all();
@@ -173,9 +174,9 @@ TEMPLATE_LIST_TEST_CASE("the run-time kernel keeps the laws and gives the bits o
   Suite8(DType::i8, {.scale_per_input = true}).check_all();
   Suite8(DType::q8_0).check_all();
   Suite8(DType::q6_k).check_all();
-  Suite8(DType::q4_0, {.kernel = KernelChoice::dense_i8}).check_all();
+  Suite8(DType::q4_0, {.kernel = "dense_i8"}).check_all();
   using Suite4 = LinearKernelSuite<AnyKernel, BasicDenseI4<ReferenceSet<TestType>>>;
   Suite4(DType::q4_0).check_all();
   Suite4(DType::q4_1).check_all();
-  Suite4(DType::f16, {.kernel = KernelChoice::dense_i4, .int4_group = 64}).check_all();
+  Suite4(DType::f16, {.kernel = "dense_i4", .int4_group = 64}).check_all();
 }

@@ -20,7 +20,7 @@ std::vector<std::string> to_strings(const Names& names) {
 void ModelFlags::add_to(CLI::App& flags) {
   add_model_path(flags, path);
   std::vector<std::string> kernels, sets;
-  for (const auto& [name, choice] : tulle::kernel_choices) kernels.emplace_back(name);
+  kernels.assign(tulle::kernel_choices.begin(), tulle::kernel_choices.end());
   for (const tulle::InstructionSet set : tulle::instruction_sets) sets.emplace_back(tulle::instruction_set_name(set));
 
   const auto add = [&](const char* names, auto& value, const char* what) {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pipeline.hpp"
 
-#include <cstdlib>
 #include <tulle/core/error.hpp>
 #include <tulle/tensor/isa.hpp>
 #include <utility>
@@ -11,14 +10,7 @@
 #include "progress_bar.hpp"
 
 void choose_instruction_set(const std::string& name) {
-  const char* variable = std::getenv("TULLE_ISA");
-  if (!name.empty()) return tulle::use_instruction_set(name);
-  if (variable == nullptr || *variable == '\0') return;
-  try {
-    tulle::use_instruction_set(variable);
-  } catch (const tulle::Error& error) {
-    tulle::fail(error.code(), "TULLE_ISA: ", error.what());
-  }
+  name.empty() ? tulle::check_instruction_set() : tulle::use_instruction_set(name);
 }
 
 std::shared_ptr<const tulle::Model<tulle::AnyKernel>> load_model(const tulle::Checkpoint& checkpoint,

@@ -12,6 +12,7 @@
 #include <tulle/model/families.hpp>
 #include <tulle/model/weight_loader.hpp>
 #include <tulle/model/weights.hpp>
+#include <tulle/tensor/isa.hpp>
 
 namespace tulle {
 
@@ -40,9 +41,11 @@ class Model {
     return load(checkpoint, std::move(architecture), options);
   }
 
-  /// Packs the weights that `architecture` describes out of any source. Errors: those of `load_weights`.
+  /// Packs the weights that `architecture` describes out of any source. Errors: those of `load_weights` and
+  /// `check_instruction_set`.
   [[gnu::noinline]] static std::shared_ptr<const Model> load(const TensorSource& source, Architecture architecture,
                                                              const LoadOptions& options = {}) {
+    check_instruction_set();
     std::shared_ptr<Model> model(new Model);
     model->architecture_ = std::move(architecture);
     model->weights_ = load_weights<Kernel>(source, model->architecture_, options);

@@ -6,6 +6,8 @@
 #include <cstddef>
 #include <string>
 #include <string_view>
+#include <tuple>
+#include <type_traits>
 #include <utility>
 #include <variant>
 
@@ -22,88 +24,76 @@
 
 namespace tulle {
 
-inline constexpr std::array<std::pair<std::string_view, KernelChoice>, 17> kernel_choices{
-    {{"auto", KernelChoice::automatic},
-     {DenseF32::name, KernelChoice::dense_f32},
-     {DenseF16::name, KernelChoice::dense_f16},
-     {DenseI8::name, KernelChoice::dense_i8},
-     {DenseI4::name, KernelChoice::dense_i4},
-     {"i8", KernelChoice::i8},
-     {"i4", KernelChoice::i4},
-     {BitmaskI8::name, KernelChoice::bitmask_i8},
-     {TwoOfFourI8::name, KernelChoice::two_of_four_i8},
-     {FourOfSixteenI8::name, KernelChoice::four_of_sixteen_i8},
-     {EightOfSixteenGap4I8::name, KernelChoice::eight_of_sixteen_gap4_i8},
-     {EightOfSixteenI8::name, KernelChoice::eight_of_sixteen_i8},
-     {TwoOfFourI4::name, KernelChoice::two_of_four_i4},
-     {FourOfSixteenI4::name, KernelChoice::four_of_sixteen_i4},
-     {EightOfSixteenGap4I4::name, KernelChoice::eight_of_sixteen_gap4_i4},
-     {EllI8::name, KernelChoice::ell_i8},
-     {EllI4::name, KernelChoice::ell_i4}}};
+template <LinearKernel... Kernels>
+struct KernelList {};
 
-/// The choice of that name. Errors: invalid_argument, with the names that exist.
-inline KernelChoice kernel_choice(std::string_view name) {
-  std::string known;
-  for (const auto& [known_name, choice] : kernel_choices) {
-    if (known_name == name) return choice;
-    known += (known.empty() ? "" : ", ") + std::string(known_name);
-  }
-  fail(ErrorCode::invalid_argument, "unknown kernel \"", name, "\"; known are ", known);
-}
+/// Every kernel that a run-time front end can name. A new kernel is one entry here.
+using BuiltInKernels =
+    KernelList<DenseF32, DenseF16, DenseI8, DenseI4, BitmaskI8, TwoOfFourI8, FourOfSixteenI8, EightOfSixteenGap4I8,
+               EightOfSixteenI8, TwoOfFourI4, FourOfSixteenI4, EightOfSixteenGap4I4, EllI8, EllI4>;
 
-/// The form that keeps every value of rows of this type.
-constexpr KernelChoice lossless_kernel(DType dtype) noexcept {
+namespace detail {
+
+/// Choices that are no kernel: "auto" keeps every value of the file; "i8" and "i4" quantize to 8 and 4 bits, in the layout that
+/// is the fastest for the sparsity of the matrix.
+inline constexpr std::string_view automatic = "auto", fastest_of_i8 = "i8", fastest_of_i4 = "i4";
+
+/// The choice that keeps every value of rows of this type.
+constexpr std::string_view lossless_choice(DType dtype) noexcept {
   switch (dtype) {
     case DType::f16:
-    case DType::bf16: return KernelChoice::dense_f16;
+    case DType::bf16: return DenseF16::name;
     case DType::i8:
     case DType::q8_0:
-    case DType::q6_k: return KernelChoice::i8;
-    case DType::q4_0: return KernelChoice::i4;
-    case DType::q4_1: return KernelChoice::dense_i4;
-    default: return KernelChoice::dense_f32;
+    case DType::q6_k: return fastest_of_i8;
+    case DType::q4_0: return fastest_of_i4;
+    case DType::q4_1: return DenseI4::name;
+    default: return DenseF32::name;
   }
 }
 
-/// Chooses among the built-in kernels per matrix: the form that keeps the file's values, or the one that was asked for.
-struct AnyKernel {
-  static constexpr std::string_view name = "auto";
+/// A tuple of one each of the types.
+template <class Tuple, class... Types>
+struct DistinctTypes {
+  using type = Tuple;
+};
+template <class... Found, class First, class... Rest>
+struct DistinctTypes<std::tuple<Found...>, First, Rest...>
+    : std::conditional_t<(std::is_same_v<Found, First> || ...), DistinctTypes<std::tuple<Found...>, Rest...>,
+                         DistinctTypes<std::tuple<Found..., First>, Rest...>> {};
+
+}  // namespace detail
+
+template <class List>
+struct BasicAnyKernel;
+
+/// Chooses among the kernels of a list per matrix: the one that keeps the file's values, or the one that is named.
+/// No function that reaches a kernel is inline: `extern template struct BasicAnyKernel<...>` keeps all of them, and so the
+/// kernels' loops, out of a program that links them compiled.
+template <LinearKernel... Kernels>
+struct BasicAnyKernel<KernelList<Kernels...>> {
+  static constexpr std::string_view name = detail::automatic;
+
+  /// What `PackOptions::kernel` may be.
+  static constexpr std::array<std::string_view, sizeof...(Kernels) + 3> choices{
+      detail::automatic, detail::fastest_of_i8, detail::fastest_of_i4, Kernels::name...};
 
   class Weights {
    public:
-    Weights() = default;
+    Weights();
+    Weights(Weights&& other) noexcept;
+    Weights& operator=(Weights&& other) noexcept;
+    ~Weights();
 
-    /// Calls visitor(kernel, weights) with the kernel this matrix is packed for.
-    template <std::size_t Index = 0, class Visitor>
-    decltype(auto) visit(Visitor&& visitor) const noexcept {
-      if constexpr (Index + 1 < std::variant_size_v<Form>) {
-        if (form_.index() != Index) return visit<Index + 1>(visitor);
-      }
-      const auto& form = *std::get_if<Index>(&form_);
-      return visitor(form.kernel, form.weights);
-    }
-
-    std::size_t rows() const noexcept {
-      return visit([](const auto& kernel, const auto& weights) { return (void)kernel, weights.rows(); });
-    }
-    std::size_t columns() const noexcept {
-      return visit([](const auto& kernel, const auto& weights) { return (void)kernel, weights.columns(); });
-    }
-    std::size_t size_bytes() const noexcept {
-      return visit([](const auto& kernel, const auto& weights) { return (void)kernel, weights.size_bytes(); });
-    }
-    RowRange share(std::size_t inputs, std::size_t worker, std::size_t workers) const noexcept {
-      return visit([&](const auto& kernel, const auto& weights) {
-        return (void)kernel, row_share(weights, inputs, worker, workers);
-      });
-    }
-    std::string_view kernel_name() const noexcept {
-      return visit([](const auto& kernel, const auto&) { return kernel.name; });
-    }
-    bool is_float() const noexcept { return form_.index() < 2; }
+    std::size_t rows() const noexcept;
+    std::size_t columns() const noexcept;
+    std::size_t size_bytes() const noexcept;
+    RowRange share(std::size_t inputs, std::size_t worker, std::size_t workers) const noexcept;
+    std::string_view kernel_name() const noexcept;
+    bool is_float() const noexcept;  ///< whether the activations stay floats
 
    private:
-    friend AnyKernel;
+    friend BasicAnyKernel;
     template <class Kernel>
     struct Of {
       static constexpr Kernel kernel{};
@@ -112,112 +102,220 @@ struct AnyKernel {
     template <class Kernel>
     explicit Weights(Of<Kernel> form) : form_(std::move(form)) {}
 
-    using Form = std::variant<Of<DenseF32>, Of<DenseF16>, Of<DenseI8>, Of<DenseI4>, Of<BitmaskI8>, Of<TwoOfFourI8>,
-                              Of<FourOfSixteenI8>, Of<EightOfSixteenGap4I8>, Of<EightOfSixteenI8>, Of<TwoOfFourI4>,
-                              Of<FourOfSixteenI4>, Of<EightOfSixteenGap4I4>, Of<EllI8>, Of<EllI4>>;
-    Form form_;
-  };
-
-  /// All forms of activations; only the one that the matrix reads is made.
-  struct Input {
-    Input(std::size_t max_inputs, std::size_t max_columns)
-        : floats(max_inputs, max_columns), quantized(max_inputs, max_columns), wide(max_inputs, max_columns) {}
-    ActivationsF32 floats;
-    ActivationsI8 quantized;
-    ActivationsI14 wide;
-  };
-
- private:
-  template <class Kernel, class Forms>
-  static auto& form_of(Kernel, Forms& input) noexcept {
-    if constexpr (std::is_same_v<typename Kernel::Input, ActivationsF32>) {
-      return input.floats;
-    } else if constexpr (std::is_same_v<typename Kernel::Input, ActivationsI14>) {
-      return input.wide;
-    } else {
-      return input.quantized;
-    }
-  }
-
- public:
-  static constexpr bool keeps_values(DType dtype, const PackOptions& options) noexcept {
-    switch (options.kernel) {
-      case KernelChoice::automatic:
-      case KernelChoice::dense_f32: return true;
-      case KernelChoice::dense_f16: return DenseF16::keeps_values(dtype, options);
-      case KernelChoice::dense_i4: return DenseI4::keeps_values(dtype, options);
-      case KernelChoice::i4:
-      case KernelChoice::two_of_four_i4:
-      case KernelChoice::four_of_sixteen_i4:
-      case KernelChoice::eight_of_sixteen_gap4_i4: return TwoOfFourI4::keeps_values(dtype, options);
-      case KernelChoice::ell_i8: return EllI8::keeps_values(dtype, options);
-      case KernelChoice::ell_i4: return EllI4::keeps_values(dtype, options);
-      default: return DenseI8::keeps_values(dtype, options);
-    }
-  }
-
-  static Weights pack(const WeightRows& source, const PackOptions& options = {}) {
-    KernelChoice choice = options.kernel;
-    DType dtype{};
-    if (choice == KernelChoice::automatic) {
-      choice = source.uniform(dtype) ? lossless_kernel(dtype) : KernelChoice::dense_f32;
-    }
-    if (choice == KernelChoice::i8)
-      choice = fastest_i8(measure_i8(source, options.pool), active_instruction_set(), made_by_intel());
-    if (choice == KernelChoice::i4) choice = fastest_i4(measure_i4(source, options.pool), active_instruction_set());
-    switch (choice) {
-      case KernelChoice::dense_f16: return packed<DenseF16>(source, options);
-      case KernelChoice::dense_i8: return packed<DenseI8>(source, options);
-      case KernelChoice::dense_i4: return packed<DenseI4>(source, options);
-      case KernelChoice::bitmask_i8: return packed<BitmaskI8>(source, options);
-      case KernelChoice::two_of_four_i8: return packed<TwoOfFourI8>(source, options);
-      case KernelChoice::four_of_sixteen_i8: return packed<FourOfSixteenI8>(source, options);
-      case KernelChoice::eight_of_sixteen_gap4_i8: return packed<EightOfSixteenGap4I8>(source, options);
-      case KernelChoice::eight_of_sixteen_i8: return packed<EightOfSixteenI8>(source, options);
-      case KernelChoice::two_of_four_i4: return packed<TwoOfFourI4>(source, options);
-      case KernelChoice::four_of_sixteen_i4: return packed<FourOfSixteenI4>(source, options);
-      case KernelChoice::eight_of_sixteen_gap4_i4: return packed<EightOfSixteenGap4I4>(source, options);
-      case KernelChoice::ell_i8: return packed<EllI8>(source, options);
-      case KernelChoice::ell_i4: return packed<EllI4>(source, options);
-      default: return packed<DenseF32>(source, options);
-    }
-  }
-
-  static void start(const Weights& weights, std::size_t inputs, Input& input) noexcept {
-    weights.visit([&](auto kernel, const auto& form) { kernel.start(form, inputs, form_of(kernel, input)); });
-  }
-  static void prepare(const Weights& weights, MatrixView<const float> x, Input& input, RowRange range) noexcept {
-    weights.visit([&](auto kernel, const auto& form) { kernel.prepare(form, x, form_of(kernel, input), range); });
-  }
-  static bool shares_input(const Weights& a, const Weights& b) noexcept {
-    return a.columns() == b.columns() && input_form(a) == input_form(b);
-  }
-  static void multiply(const Weights& weights, const Input& input, MatrixView<float> y, RowRange range) noexcept {
-    weights.visit([&](auto kernel, const auto& form) { kernel.multiply(form, form_of(kernel, input), y, range); });
-  }
-  static void unpack_row(const Weights& weights, std::size_t row, float* out) noexcept {
-    weights.visit([&](auto kernel, const auto& form) { kernel.unpack_row(form, row, out); });
-  }
-
- private:
-  template <class Kernel>
-  static Weights packed(const WeightRows& source, const PackOptions& options) {
-    return Weights(Weights::Of<Kernel>{Kernel::pack(source, options)});
-  }
-
-  enum class InputForm { floats, groups, groups_of_one_scale, wide };
-
-  static InputForm input_form(const Weights& weights) noexcept {
-    return weights.visit([](auto kernel, const auto& form) {
-      using Of = typename decltype(kernel)::Input;
-      if constexpr (std::is_same_v<Of, ActivationsI8>) {
-        return form.scale_per_input() ? InputForm::groups_of_one_scale : InputForm::groups;
-      } else {
-        return (void)form, std::is_same_v<Of, ActivationsI14> ? InputForm::wide : InputForm::floats;
+    /// Calls visitor(kernel, weights) with the kernel this matrix is packed for.
+    template <std::size_t Index = 0, class Visitor>
+    decltype(auto) visit(Visitor&& visitor) const noexcept {
+      if constexpr (Index + 1 < sizeof...(Kernels)) {
+        if (form_.index() != Index) return visit<Index + 1>(visitor);
       }
-    });
+      const auto& form = *std::get_if<Index>(&form_);
+      return visitor(form.kernel, form.weights);
+    }
+
+    std::variant<Of<Kernels>...> form_;
+    InstructionSetHold hold_;  ///< the kernel was chosen for the active set
+  };
+
+  /// All forms of activations; only the one that the matrix reads is written, and so takes memory.
+  class Input {
+   public:
+    /// Errors: memory.
+    Input(std::size_t max_inputs, std::size_t max_columns);
+    Input(Input&& other) noexcept;
+    ~Input();
+    std::size_t size_bytes() const noexcept;
+
+    template <class Form>
+    Form& as() noexcept {
+      return std::get<Form>(forms_);
+    }
+    template <class Form>
+    const Form& as() const noexcept {
+      return std::get<Form>(forms_);
+    }
+
+   private:
+    using Forms = typename detail::DistinctTypes<std::tuple<>, typename Kernels::Input...>::type;
+    template <class... Of>
+    static std::tuple<Of...> make(std::type_identity<std::tuple<Of...>>, std::size_t max_inputs,
+                                  std::size_t max_columns) {
+      return std::tuple<Of...>(Of(max_inputs, max_columns)...);
+    }
+    Forms forms_;
+  };
+
+  static bool keeps_values(DType dtype, const PackOptions& options) noexcept;
+  /// Errors: invalid_argument for an unknown kernel, those of `check_instruction_set` and of the kernel.
+  static Weights pack(const WeightRows& source, const PackOptions& options = {});
+  static void start(const Weights& weights, std::size_t inputs, Input& input) noexcept;
+  static void prepare(const Weights& weights, MatrixView<const float> x, Input& input, RowRange range) noexcept;
+  static bool shares_input(const Weights& a, const Weights& b) noexcept;
+  static void multiply(const Weights& weights, const Input& input, MatrixView<float> y, RowRange range) noexcept;
+  static void unpack_row(const Weights& weights, std::size_t row, float* out) noexcept;
+
+  /// The list's own copy of a choice. Errors: invalid_argument, with the names that exist.
+  static std::string_view choice(std::string_view wanted);
+
+ private:
+  /// `kernel` where the list has it, else `otherwise`.
+  static constexpr std::string_view listed(std::string_view kernel, std::string_view otherwise) noexcept {
+    return ((Kernels::name == kernel) || ...) ? kernel : otherwise;
   }
+
+  /// What a matrix reads of an `Input`: equal where an input prepared for one matrix serves another.
+  struct InputForm {
+    std::size_t type, columns;
+    bool scale_per_input;
+    bool operator==(const InputForm&) const = default;
+  };
+  static InputForm input_form(const Weights& weights) noexcept;
 };
+
+/// The kernel of the run-time front ends. (A type of its own, so that names of what is made of it stay short.)
+struct AnyKernel : BasicAnyKernel<BuiltInKernels> {};
+
+inline constexpr auto& kernel_choices = AnyKernel::choices;
+
+/// The choice of that name. Errors: invalid_argument, with the names that exist.
+inline std::string_view kernel_choice(std::string_view name) {
+  return AnyKernel::choice(name);
+}
+
+template <LinearKernel... Kernels>
+BasicAnyKernel<KernelList<Kernels...>>::Weights::Weights() = default;
+template <LinearKernel... Kernels>
+BasicAnyKernel<KernelList<Kernels...>>::Weights::Weights(Weights&& other) noexcept = default;
+template <LinearKernel... Kernels>
+auto BasicAnyKernel<KernelList<Kernels...>>::Weights::operator=(Weights&& other) noexcept -> Weights& = default;
+template <LinearKernel... Kernels>
+BasicAnyKernel<KernelList<Kernels...>>::Weights::~Weights() = default;
+
+template <LinearKernel... Kernels>
+std::size_t BasicAnyKernel<KernelList<Kernels...>>::Weights::rows() const noexcept {
+  return visit([](const auto&, const auto& weights) { return weights.rows(); });
+}
+template <LinearKernel... Kernels>
+std::size_t BasicAnyKernel<KernelList<Kernels...>>::Weights::columns() const noexcept {
+  return visit([](const auto&, const auto& weights) { return weights.columns(); });
+}
+template <LinearKernel... Kernels>
+std::size_t BasicAnyKernel<KernelList<Kernels...>>::Weights::size_bytes() const noexcept {
+  return visit([](const auto&, const auto& weights) { return weights.size_bytes(); });
+}
+template <LinearKernel... Kernels>
+RowRange BasicAnyKernel<KernelList<Kernels...>>::Weights::share(std::size_t inputs, std::size_t worker,
+                                                                std::size_t workers) const noexcept {
+  return visit([&](const auto&, const auto& weights) { return row_share(weights, inputs, worker, workers); });
+}
+template <LinearKernel... Kernels>
+std::string_view BasicAnyKernel<KernelList<Kernels...>>::Weights::kernel_name() const noexcept {
+  return visit([](const auto& kernel, const auto&) { return kernel.name; });
+}
+template <LinearKernel... Kernels>
+bool BasicAnyKernel<KernelList<Kernels...>>::Weights::is_float() const noexcept {
+  return visit(
+      []<class Kernel>(const Kernel&, const auto&) { return std::is_same_v<typename Kernel::Input, ActivationsF32>; });
+}
+
+template <LinearKernel... Kernels>
+BasicAnyKernel<KernelList<Kernels...>>::Input::Input(std::size_t max_inputs, std::size_t max_columns)
+    : forms_(make(std::type_identity<Forms>{}, max_inputs, max_columns)) {}
+template <LinearKernel... Kernels>
+BasicAnyKernel<KernelList<Kernels...>>::Input::Input(Input&& other) noexcept = default;
+template <LinearKernel... Kernels>
+BasicAnyKernel<KernelList<Kernels...>>::Input::~Input() = default;
+template <LinearKernel... Kernels>
+std::size_t BasicAnyKernel<KernelList<Kernels...>>::Input::size_bytes() const noexcept {
+  return std::apply([](const auto&... forms) { return (forms.size_bytes() + ...); }, forms_);
+}
+
+template <LinearKernel... Kernels>
+std::string_view BasicAnyKernel<KernelList<Kernels...>>::choice(std::string_view wanted) {
+  std::string known;
+  for (const std::string_view each : choices) {
+    if (each == wanted) return each;
+    known += (known.empty() ? "" : ", ") + std::string(each);
+  }
+  fail(ErrorCode::invalid_argument, "unknown kernel \"", wanted, "\"; known are ", known);
+}
+
+template <LinearKernel... Kernels>
+bool BasicAnyKernel<KernelList<Kernels...>>::keeps_values(DType dtype, const PackOptions& options) noexcept {
+  const std::string_view wanted = options.kernel == detail::fastest_of_i8   ? DenseI8::name
+                                  : options.kernel == detail::fastest_of_i4 ? TwoOfFourI4::name
+                                                                            : options.kernel;
+  return wanted == detail::automatic || ((Kernels::name == wanted && Kernels::keeps_values(dtype, options)) || ...);
+}
+
+template <LinearKernel... Kernels>
+auto BasicAnyKernel<KernelList<Kernels...>>::pack(const WeightRows& source, const PackOptions& options) -> Weights {
+  check_instruction_set();
+  std::string_view wanted = choice(options.kernel);
+  if (wanted == detail::automatic) {
+    DType dtype{};
+    wanted = source.uniform(dtype) ? detail::lossless_choice(dtype) : DenseF32::name;
+  }
+  if (wanted == detail::fastest_of_i8) {
+    const I8Structure structure = measure_i8(source, options.pool);
+    wanted = with_instruction_set<isa::Active>([&](auto isa) { return fastest_i8(isa, structure, this_machine); });
+    wanted = listed(wanted, DenseI8::name);
+  }
+  if (wanted == detail::fastest_of_i4) {
+    const I8Structure structure = measure_i4(source, options.pool);
+    wanted = with_instruction_set<isa::Active>([&](auto isa) { return fastest_i4(isa, structure); });
+    wanted = listed(wanted, DenseI4::name);
+  }
+  Weights weights;
+  const auto pack_as = [&]<class Kernel>(Kernel) {
+    if (Kernel::name != wanted) return false;
+    weights = Weights(typename Weights::template Of<Kernel>{Kernel::pack(source, options)});
+    return true;
+  };
+  if (!(pack_as(Kernels{}) || ...)) fail(ErrorCode::unsupported, "this list of kernels has no ", wanted);
+  return weights;
+}
+
+template <LinearKernel... Kernels>
+void BasicAnyKernel<KernelList<Kernels...>>::start(const Weights& weights, std::size_t inputs, Input& input) noexcept {
+  weights.visit([&]<class Kernel>(const Kernel& kernel, const auto& form) {
+    kernel.start(form, inputs, input.template as<typename Kernel::Input>());
+  });
+}
+template <LinearKernel... Kernels>
+void BasicAnyKernel<KernelList<Kernels...>>::prepare(const Weights& weights, MatrixView<const float> x, Input& input,
+                                                     RowRange range) noexcept {
+  weights.visit([&]<class Kernel>(const Kernel& kernel, const auto& form) {
+    kernel.prepare(form, x, input.template as<typename Kernel::Input>(), range);
+  });
+}
+template <LinearKernel... Kernels>
+bool BasicAnyKernel<KernelList<Kernels...>>::shares_input(const Weights& a, const Weights& b) noexcept {
+  return input_form(a) == input_form(b);
+}
+template <LinearKernel... Kernels>
+void BasicAnyKernel<KernelList<Kernels...>>::multiply(const Weights& weights, const Input& input, MatrixView<float> y,
+                                                      RowRange range) noexcept {
+  weights.visit([&]<class Kernel>(const Kernel& kernel, const auto& form) {
+    kernel.multiply(form, input.template as<typename Kernel::Input>(), y, range);
+  });
+}
+template <LinearKernel... Kernels>
+void BasicAnyKernel<KernelList<Kernels...>>::unpack_row(const Weights& weights, std::size_t row, float* out) noexcept {
+  weights.visit([&](const auto& kernel, const auto& form) { kernel.unpack_row(form, row, out); });
+}
+
+template <LinearKernel... Kernels>
+auto BasicAnyKernel<KernelList<Kernels...>>::input_form(const Weights& weights) noexcept -> InputForm {
+  return weights.visit([]<class Kernel>(const Kernel&, const auto& form) {
+    std::size_t type = 0;  // the first kernel that reads the same
+    (void)((std::is_same_v<typename Kernels::Input, typename Kernel::Input> || (++type, false)) || ...);
+    if constexpr (requires { form.scale_per_input(); }) {
+      return InputForm{type, form.columns(), form.scale_per_input()};
+    } else {
+      return InputForm{type, form.columns(), false};
+    }
+  });
+}
 
 static_assert(LinearKernel<AnyKernel>);
 

@@ -1,22 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
-/// \file Which layout of int8 or 4-bit weights is the fastest for a matrix on an instruction set (L2).
+/// \file Which kernel for int8 or 4-bit weights is the fastest for a matrix on an instruction set (L2).
 #pragma once
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
+#include <type_traits>
 #include <vector>
 
+#include <tulle/kernel/dense/dense_i4.hpp>
+#include <tulle/kernel/ell/ell.hpp>
+#include <tulle/kernel/int8/balanced_i4.hpp>
+#include <tulle/kernel/int8/balanced_i8.hpp>
 #include <tulle/kernel/int8/balanced_patterns.hpp>
+#include <tulle/kernel/int8/bitmask_i8.hpp>
+#include <tulle/kernel/int8/dense_i8.hpp>
 #include <tulle/kernel/int8/i8_blocks.hpp>
 #include <tulle/kernel/int8/nonzero_mask.hpp>
 #include <tulle/kernel/int8/row_quantizer.hpp>
 #include <tulle/kernel/schedule/parallel_pack.hpp>
 #include <tulle/tensor/isa.hpp>
+#include <tulle/tensor/machine.hpp>
 
 namespace tulle {
 
-/// What the codes of a matrix allow.
+/// The sparsity of a matrix, and which balanced patterns it has.
 struct I8Structure {
   double nonzero_share = 1;
   bool scale_per_row = false;  ///< and not one for each group of columns
@@ -25,12 +34,12 @@ struct I8Structure {
 
 namespace detail {
 
-/// What was seen of a matrix so far.
+/// The sparsity of the part of a matrix that was read so far.
 struct SparsityStats {
   std::size_t codes = 0, nonzeros = 0;
   bool two_of_four = true, four_of_sixteen = true, eight_of_sixteen_gap4 = true, eight_of_sixteen = true;
 
-  void look_at(const std::int8_t* block) noexcept {
+  void add_block(const std::int8_t* block) noexcept {
     const unsigned mask = nonzero_mask_16(block);
     nonzeros += count_set_bits(mask);
     two_of_four = two_of_four && TwoOfFour::fits(mask);
@@ -54,27 +63,27 @@ struct SparsityStats {
   }
 };
 
-/// Looks at a matrix panel by panel. Not thread-safe: one for each thread.
+/// Reads a matrix panel by panel. Not thread-safe: one for each thread.
 class SparsityScan {
  public:
   SparsityScan(const WeightRows& source, RowQuantizer::Codes of)
       : rows_(source, of), codes_(round_up(source.columns(), block_columns)), scales_(rows_.scales_per_row()) {}
 
-  void look_at_panel(std::size_t panel) noexcept {
-    SparsityStats sight;  // not a member, so that no two threads write to one cache line all the time
+  void read_panel(std::size_t panel) noexcept {
+    SparsityStats of_panel;  // not a member, so that no two threads write to one cache line all the time
     const std::size_t end = std::min((panel + 1) * panel_rows, rows_.rows());
     for (std::size_t row = panel * panel_rows; row < end; ++row) {
       rows_.read(row, codes_.data(), scales_.data());
-      sight.codes += rows_.columns();
-      for (std::size_t begin = 0; begin < codes_.size(); begin += block_columns) sight.look_at(&codes_[begin]);
+      of_panel.codes += rows_.columns();
+      for (std::size_t begin = 0; begin < codes_.size(); begin += block_columns) of_panel.add_block(&codes_[begin]);
     }
-    sight_.add(sight);
+    stats_.add(of_panel);
   }
 
-  const SparsityStats& sight() const noexcept { return sight_; }
+  const SparsityStats& stats() const noexcept { return stats_; }
 
  private:
-  SparsityStats sight_;
+  SparsityStats stats_;
   RowQuantizer rows_;
   std::vector<std::int8_t> codes_;
   std::vector<float> scales_;
@@ -82,55 +91,57 @@ class SparsityScan {
 
 }  // namespace detail
 
-/// Looks at every code, but gives up after 4 panels with hardly a zero or, of 4-bit codes, which only a pattern helps, without
-/// one: pruning leaves no part of a matrix out.
+/// Reads every code, but stops after 4 panels with hardly a zero: pruning leaves no part of a matrix out. Only a balanced
+/// pattern makes 4-bit codes faster, so there it stops after 4 panels without one.
 inline I8Structure measure_i8(const WeightRows& source, ThreadPool* pool = nullptr,
                               RowQuantizer::Codes of = RowQuantizer::Codes::of_file) {
   constexpr std::size_t first_panels = 4;
   constexpr double dense_share = 0.9;
   const std::size_t panels = round_up(source.rows(), panel_rows) / panel_rows;
   std::vector<detail::SparsityScan> probes(detail::panel_parts(pool), detail::SparsityScan(source, of));
-  for (std::size_t panel = 0; panel < std::min(first_panels, panels); ++panel) probes[0].look_at_panel(panel);
-  const detail::SparsityStats& first = probes[0].sight();
+  for (std::size_t panel = 0; panel < std::min(first_panels, panels); ++panel) probes[0].read_panel(panel);
+  const detail::SparsityStats& first = probes[0].stats();
   if (of == RowQuantizer::Codes::of_4_bits ? first.is_balanced() : first.nonzero_share() < dense_share) {
     detail::for_each_panel(pool, first_panels, panels,
-                           [&](std::size_t part, std::size_t panel) { probes[part].look_at_panel(panel); });
+                           [&](std::size_t part, std::size_t panel) { probes[part].read_panel(panel); });
   }
-  detail::SparsityStats sight;
-  for (const detail::SparsityScan& probe : probes) sight.add(probe.sight());
-  return {sight.nonzero_share(), RowQuantizer(source, of).group() == 0, sight.two_of_four,
-          sight.four_of_sixteen, sight.eight_of_sixteen_gap4,           sight.eight_of_sixteen};
+  detail::SparsityStats stats;
+  for (const detail::SparsityScan& probe : probes) stats.add(probe.stats());
+  return {stats.nonzero_share(), RowQuantizer(source, of).group() == 0, stats.two_of_four,
+          stats.four_of_sixteen, stats.eight_of_sixteen_gap4,           stats.eight_of_sixteen};
 }
 
-/// The layout that decodes fastest, never one that loses to dense weights (measured by bench/kernels.cpp). Processors of Intel
-/// carry out fewer byte shuffles in the time that memory takes, so that windowed ELL wins only with fewer weights.
-constexpr KernelChoice fastest_i8(const I8Structure& structure, InstructionSet set, bool intel) noexcept {
-  if (set == InstructionSet::scalar) return KernelChoice::dense_i8;
-  if (structure.four_of_sixteen) return KernelChoice::four_of_sixteen_i8;
-  // On vectors of 128 bits the sums that 2-bit fields need cost more than the bytes they save.
-  if (set == InstructionSet::simd128) {
-    return structure.eight_of_sixteen ? KernelChoice::eight_of_sixteen_i8 : KernelChoice::dense_i8;
-  }
-  if (set == InstructionSet::avx512) {
-    // With fewer weights left than a pattern keeps, the others only cost.
+/// The kernel that decodes fastest on a set, never one that is slower than dense weights (measured by bench/kernels.cpp).
+template <class Isa>
+constexpr std::string_view fastest_i8(Isa, const I8Structure& structure, const Machine& machine) noexcept {
+  const auto ell_up_to = [&](double share) { return structure.scale_per_row && structure.nonzero_share <= share; };
+  if constexpr (std::is_same_v<Isa, isa::Scalar>) {
+    return DenseI8::name;
+  } else if constexpr (std::is_same_v<Isa, isa::Simd128>) {
+    // On vectors of 128 bits the sums that 2-bit fields need cost more than the bytes they save.
+    if (structure.four_of_sixteen) return FourOfSixteenI8::name;
+    return structure.eight_of_sixteen ? EightOfSixteenI8::name : DenseI8::name;
+  } else if constexpr (std::is_same_v<Isa, isa::Avx512>) {
+    if (structure.four_of_sixteen) return FourOfSixteenI8::name;
+    // With fewer weights left than a balanced layout stores, the others are as fast.
     if (structure.nonzero_share > 0.4) {
-      if (structure.two_of_four) return KernelChoice::two_of_four_i8;
-      if (structure.eight_of_sixteen_gap4) return KernelChoice::eight_of_sixteen_gap4_i8;
+      if (structure.two_of_four) return TwoOfFourI8::name;
+      if (structure.eight_of_sixteen_gap4) return EightOfSixteenGap4I8::name;
     }
-    // From 80 % zeros windowed ELL wins in prefill, from 90 % in decode too, where it may be a fifth behind at 80 % (Intel).
-    if (structure.scale_per_row && structure.nonzero_share <= (intel ? 0.15 : 0.22)) return KernelChoice::ell_i8;
-    return structure.nonzero_share <= 0.55 ? KernelChoice::bitmask_i8 : KernelChoice::dense_i8;
+    // From 80 % sparsity on ELL is faster in prefill, from 90 % on in decode too, where it may be a fifth behind at 80 % (Intel).
+    if (ell_up_to(machine.ell_avx512)) return EllI8::name;
+    return structure.nonzero_share <= 0.55 ? BitmaskI8::name : DenseI8::name;
+  } else {
+    if (structure.four_of_sixteen) return FourOfSixteenI8::name;
+    // With few weights left ELL stores fewer than a balanced layout.
+    if (ell_up_to(machine.ell_avx2)) return EllI8::name;
+    if (structure.two_of_four) return TwoOfFourI8::name;
+    if (structure.eight_of_sixteen_gap4) return EightOfSixteenGap4I8::name;
+    if (structure.eight_of_sixteen) return EightOfSixteenI8::name;
+    // Without vpexpandb a bitmask takes more instructions than the bytes it saves are worth.
+    constexpr bool has_vnni = std::is_same_v<Isa, isa::AvxVnni>;
+    return ell_up_to(has_vnni ? machine.ell_dense_avxvnni : machine.ell_dense_avx2) ? EllI8::name : DenseI8::name;
   }
-  // With few weights left, hardly more than a pattern asks for are stored where none is kept to.
-  if (structure.scale_per_row && structure.nonzero_share <= (intel ? 0.22 : 0.32)) return KernelChoice::ell_i8;
-  if (structure.two_of_four) return KernelChoice::two_of_four_i8;
-  if (structure.eight_of_sixteen_gap4) return KernelChoice::eight_of_sixteen_gap4_i8;
-  if (structure.eight_of_sixteen) return KernelChoice::eight_of_sixteen_i8;
-  // Without vpexpandb a bitmask takes more instructions than the bytes it saves are worth.
-  // AVX-VNNI multiplies the dense weights of a prompt at twice the speed: there half the zeros would cost more than they gain.
-  const double max_nonzeros = set == InstructionSet::avx_vnni && intel ? 0.36 : 0.52;
-  return structure.scale_per_row && structure.nonzero_share <= max_nonzeros ? KernelChoice::ell_i8
-                                                                            : KernelChoice::dense_i8;
 }
 
 /// The same for codes of 4 bits with a scale per 32 columns.
@@ -138,12 +149,13 @@ inline I8Structure measure_i4(const WeightRows& source, ThreadPool* pool = nullp
   return measure_i8(source, pool, RowQuantizer::Codes::of_4_bits);
 }
 
-constexpr KernelChoice fastest_i4(const I8Structure& structure, InstructionSet set) noexcept {
-  if (set == InstructionSet::scalar) return KernelChoice::dense_i4;
-  if (structure.four_of_sixteen) return KernelChoice::four_of_sixteen_i4;
-  if (set == InstructionSet::simd128) return KernelChoice::dense_i4;
-  if (structure.two_of_four) return KernelChoice::two_of_four_i4;
-  return structure.eight_of_sixteen_gap4 ? KernelChoice::eight_of_sixteen_gap4_i4 : KernelChoice::dense_i4;
+template <class Isa>
+constexpr std::string_view fastest_i4(Isa, const I8Structure& structure) noexcept {
+  if constexpr (std::is_same_v<Isa, isa::Scalar>) return DenseI4::name;
+  if (structure.four_of_sixteen) return FourOfSixteenI4::name;
+  if constexpr (std::is_same_v<Isa, isa::Simd128>) return DenseI4::name;
+  if (structure.two_of_four) return TwoOfFourI4::name;
+  return structure.eight_of_sixteen_gap4 ? EightOfSixteenGap4I4::name : DenseI4::name;
 }
 
 }  // namespace tulle

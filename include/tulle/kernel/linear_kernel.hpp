@@ -17,31 +17,9 @@ class ThreadPool;
 /// Output rows are stored and computed in panels of this many; row ranges begin and end at a multiple of it (or at the end).
 inline constexpr std::size_t panel_rows = 16;
 
-/// Which form a run-time kernel packs a matrix into. `automatic` keeps every value of the file; `i8` and `i4` quantize to 8 and
-/// 4 bits, in the layout that is the fastest for the zeros the matrix has.
-enum class KernelChoice {
-  automatic,
-  dense_f32,
-  dense_f16,
-  dense_i8,
-  dense_i4,
-  i8,
-  i4,
-  bitmask_i8,
-  two_of_four_i8,
-  four_of_sixteen_i8,
-  eight_of_sixteen_gap4_i8,
-  eight_of_sixteen_i8,
-  two_of_four_i4,
-  four_of_sixteen_i4,
-  eight_of_sixteen_gap4_i4,
-  ell_i8,
-  ell_i4
-};
-
-/// What packing may be asked for; a kernel ignores what does not concern it.
+/// Options of packing; a kernel ignores those that do not concern it.
 struct PackOptions {
-  KernelChoice kernel = KernelChoice::automatic;
+  std::string_view kernel = "auto";  ///< a name that `kernel_choice` returned, or a literal: it is not copied
   std::size_t int4_group = 32;   ///< columns that share a scale where weights are quantized to 4 bits: 32, 64 or 128
   bool scale_per_input = false;  ///< one activation scale per input row ("per token"), as some checkpoints say
   ThreadPool* pool = nullptr;    ///< whose threads pack; null: the caller's alone. The result is the same
@@ -51,20 +29,20 @@ struct PackOptions {
 ///
 /// - `pack(source, options)` makes `Weights` from encoded rows, panel by panel, never through an f32 copy of the whole.
 ///   No work of the pool in `options` is under way.
-/// - `Input` holds activations X [inputs, columns] made ready once and used by every matrix that reads the same X. Its
-///   constructor allocates for `max_inputs` x `max_columns`; nothing after it does.
-/// - `start(weights, inputs, input)` says how many inputs follow; then `prepare(weights, x, input, range)` makes ready the
-///   inputs of a range (any thread, any split into ranges that begin at multiples of 8). `shares_input(a, b)` says whether
+/// - `Input` holds activations X [inputs, columns], prepared once and used by every matrix that reads the same X. Its
+///   constructor allocates for `max_inputs` x `max_columns`, `size_bytes()` in all; nothing after it allocates.
+/// - `start(weights, inputs, input)` sets how many rows of X follow; then `prepare(weights, x, input, range)` prepares the
+///   rows of a range (any thread, any split into ranges that begin at multiples of 8). `shares_input(a, b)` says whether
 ///   an input prepared for a also serves b.
 /// - `multiply(weights, input, y, range)` writes y [inputs, rows] for the output rows of `range`. The bits of an output
-///   depend on its row and its input alone: not on the other inputs, their number, the ranges, or the threads.
+///   depend on its row of W and its row of X alone: not on the other rows, their number, the ranges, or the threads.
 /// - `keeps_values(dtype, options)`: whether packing rows of that type loses nothing.
 /// - `unpack_row` gives row `row` of W as floats [columns], as `multiply` sees it.
 ///
 /// Threads: const objects may be used by many threads; `prepare` and `multiply` on disjoint ranges may run concurrently.
 template <class K>
 concept LinearKernel =
-    requires(const typename K::Weights& weights, typename K::Input& input, const typename K::Input& ready,
+    requires(const typename K::Weights& weights, typename K::Input& input, const typename K::Input& prepared,
              const WeightRows& source, const PackOptions& options, MatrixView<const float> x, MatrixView<float> y,
              RowRange range, std::size_t count, float* row) {
       { K::name } -> std::convertible_to<std::string_view>;
@@ -75,10 +53,11 @@ concept LinearKernel =
       { K::keeps_values(DType{}, options) } noexcept -> std::same_as<bool>;
       typename K::Input;
       requires std::constructible_from<typename K::Input, std::size_t, std::size_t>;
+      { prepared.size_bytes() } noexcept -> std::same_as<std::size_t>;
       { K::start(weights, count, input) } noexcept -> std::same_as<void>;
       { K::prepare(weights, x, input, range) } noexcept -> std::same_as<void>;
       { K::shares_input(weights, weights) } noexcept -> std::same_as<bool>;
-      { K::multiply(weights, ready, y, range) } noexcept -> std::same_as<void>;
+      { K::multiply(weights, prepared, y, range) } noexcept -> std::same_as<void>;
       { K::unpack_row(weights, count, row) } noexcept -> std::same_as<void>;
     };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// \file Instruction sets: tags for the types, and which one this machine runs best (L1).
+/// \file Instruction sets: one list of them, and which one the program runs on (L1).
 ///
 /// One program holds the inner loops for every set (function target attributes) and chooses when it runs, so that a
 /// program compiled with plain -O2 is as fast as one tuned for its machine.
@@ -7,8 +7,9 @@
 
 #include <array>
 #include <atomic>
+#include <cstddef>
+#include <cstdint>
 #include <cstdlib>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -24,18 +25,35 @@
 
 namespace tulle {
 
-/// In order of preference: a later one is faster where the machine has it.
-enum class InstructionSet { scalar, simd128, avx2, avx_vnni, avx512 };
-
+/// The instruction sets as tags for the types of loops. `available()`: whether the CPU and the operating system run the set.
+/// A new set is one struct and one entry of `isa::All`.
 namespace isa {
 
 /// Plain C++: the reference that every other set is compared with.
 struct Scalar {
-  static constexpr InstructionSet value = InstructionSet::scalar;
+  static constexpr std::string_view name = "scalar";
+  static constexpr bool runs_avx2 = false;  ///< whether code for AVX2 runs wherever this set does
+  static bool available() noexcept { return true; }
 };
+
 /// Vectors of 128 bits: SSE4.1 (Penryn and later), NEON, or WebAssembly's.
 struct Simd128 {
-  static constexpr InstructionSet value = InstructionSet::simd128;
+#if defined(TULLE_X86)
+  static constexpr std::string_view name = "sse4.1";
+  static bool available() noexcept { return __builtin_cpu_supports("sse4.1"); }
+#else
+#if defined(__aarch64__)
+  static constexpr std::string_view name = "neon";
+#else
+  static constexpr std::string_view name = "simd128";
+#endif
+#if defined(TULLE_SIMD128)
+  static bool available() noexcept { return true; }
+#else
+  static bool available() noexcept { return false; }
+#endif
+#endif
+  static constexpr bool runs_avx2 = false;
   /// Whether a * b + c is rounded once, as on every other set. Where it is not, float results differ in their last bits.
 #if defined(__aarch64__)
   static constexpr bool fuses = true;
@@ -43,17 +61,46 @@ struct Simd128 {
   static constexpr bool fuses = false;
 #endif
 };
+
 /// AVX2, FMA and F16C (Haswell, Zen and later).
 struct Avx2 {
-  static constexpr InstructionSet value = InstructionSet::avx2;
+  static constexpr std::string_view name = "avx2";
+  static constexpr bool runs_avx2 = true;
+  static bool available() noexcept {
+#if defined(TULLE_X86)
+    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c");
+#else
+    return false;
+#endif
+  }
 };
-/// AVX2 and the int8 dot products of AVX-VNNI (Alder Lake and later). All else is AVX2's.
+
+/// AVX2 and the int8 dot products of AVX-VNNI (Alder Lake, Zen 5 and later). Everything else is AVX2's.
 struct AvxVnni : Avx2 {
-  static constexpr InstructionSet value = InstructionSet::avx_vnni;
+  static constexpr std::string_view name = "avx_vnni";
+  static bool available() noexcept {
+#if defined(TULLE_X86)
+    return Avx2::available() && __builtin_cpu_supports("avxvnni");
+#else
+    return false;
+#endif
+  }
 };
+
 /// AVX-512 F, BW, DQ, VL, VNNI, VBMI and VBMI2 (Ice Lake, Zen 4 and later).
 struct Avx512 {
-  static constexpr InstructionSet value = InstructionSet::avx512;
+  static constexpr std::string_view name = "avx512";
+  static constexpr bool runs_avx2 = true;
+  static bool available() noexcept {
+#if defined(TULLE_X86)
+    return Avx2::available() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+           __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
+           __builtin_cpu_supports("avx512vnni") && __builtin_cpu_supports("avx512vbmi") &&
+           __builtin_cpu_supports("avx512vbmi2");
+#else
+    return false;
+#endif
+  }
 };
 
 /// Not a set of its own: whatever `active_instruction_set` says when the loop is called.
@@ -63,135 +110,171 @@ struct Active {};
 template <class Isa>
 using WithoutDots = std::conditional_t<std::is_same_v<Isa, AvxVnni>, Avx2, Isa>;
 
+template <class... Sets>
+struct List {
+  static constexpr std::size_t size = sizeof...(Sets);
+  static constexpr std::array<std::string_view, size> names{Sets::name...};
+  static constexpr std::array<bool (*)() noexcept, size> available{&Sets::available...};
+
+  template <class Isa>
+  static constexpr std::size_t index_of() noexcept {
+    static_assert((std::is_same_v<Isa, Sets> || ...), "this build has no loops for the set");
+    std::size_t index = 0;
+    (void)((std::is_same_v<Isa, Sets> || (++index, false)) || ...);
+    return index;
+  }
+};
+
+/// What this build holds loops for, the fastest first. WebAssembly's modules are small: they hold one.
+#if defined(TULLE_X86)
+using All = List<Avx512, AvxVnni, Avx2, Simd128, Scalar>;
+#elif defined(__wasm_simd128__)
+using All = List<Simd128>;
+#elif defined(TULLE_SIMD128)
+using All = List<Simd128, Scalar>;
+#else
+using All = List<Scalar>;
+#endif
+
 }  // namespace isa
 
-/// Those a program can be told to run on. WebAssembly's modules are small: they hold one.
-#if defined(__wasm_simd128__)
-inline constexpr std::array instruction_sets{InstructionSet::simd128};
-#else
-inline constexpr std::array instruction_sets{InstructionSet::scalar, InstructionSet::simd128, InstructionSet::avx2,
-                                             InstructionSet::avx_vnni, InstructionSet::avx512};
-#endif
+/// One of `isa::All` as a value: its index in the list.
+enum class InstructionSet : std::uint8_t {};
+
+template <class Isa>
+inline constexpr InstructionSet set_of = static_cast<InstructionSet>(isa::All::index_of<Isa>());
+
+/// All of them, the plainest first.
+inline constexpr std::array instruction_sets = [] {
+  std::array<InstructionSet, isa::All::size> sets{};
+  for (std::size_t i = 0; i < sets.size(); ++i) sets[i] = static_cast<InstructionSet>(sets.size() - 1 - i);
+  return sets;
+}();
 
 constexpr std::string_view instruction_set_name(InstructionSet set) noexcept {
-  switch (set) {
-    case InstructionSet::scalar: return "scalar";
-#if defined(TULLE_X86)
-    case InstructionSet::simd128: return "sse4.1";
-#elif defined(__aarch64__)
-    case InstructionSet::simd128: return "neon";
-#else
-    case InstructionSet::simd128: return "simd128";
-#endif
-    case InstructionSet::avx2: return "avx2";
-    case InstructionSet::avx_vnni: return "avx_vnni";
-    case InstructionSet::avx512: return "avx512";
-  }
-  return "unknown";
+  return isa::All::names[static_cast<std::size_t>(set)];
 }
 
-/// Whether this machine (processor and operating system) runs the set.
+/// Whether this machine (CPU and operating system) runs the set.
 inline bool machine_has(InstructionSet set) noexcept {
-#if defined(TULLE_X86)
-  switch (set) {
-    case InstructionSet::scalar: return true;
-    case InstructionSet::simd128: return __builtin_cpu_supports("sse4.1");
-    case InstructionSet::avx2:
-      return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c");
-    case InstructionSet::avx_vnni: return machine_has(InstructionSet::avx2) && __builtin_cpu_supports("avxvnni");
-    case InstructionSet::avx512:
-      return machine_has(InstructionSet::avx2) && __builtin_cpu_supports("avx512f") &&
-             __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
-             __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512vnni") &&
-             __builtin_cpu_supports("avx512vbmi") && __builtin_cpu_supports("avx512vbmi2");
-  }
-  return false;
-#elif defined(TULLE_SIMD128)
-  return set == InstructionSet::scalar || set == InstructionSet::simd128;
-#else
-  return set == InstructionSet::scalar;
-#endif
+  return isa::All::available[static_cast<std::size_t>(set)]();
 }
 
 namespace detail {
 
 inline InstructionSet best_instruction_set() noexcept {
-  InstructionSet best = instruction_sets.front();
-  for (const InstructionSet set : instruction_sets) {
-    if (machine_has(set)) best = set;
-  }
-  return best;
+  std::size_t index = 0;
+  while (index + 1 < isa::All::size && !isa::All::available[index]()) ++index;
+  return static_cast<InstructionSet>(index);
 }
 
-inline std::optional<InstructionSet> find_instruction_set(std::string_view name) noexcept {
+/// Errors: invalid_argument for an unknown name, unsupported when this machine lacks the set.
+inline InstructionSet find_instruction_set(std::string_view name) {
+  std::string available;
+  bool is_known = false;
   for (const InstructionSet set : instruction_sets) {
+    is_known = is_known || instruction_set_name(set) == name;
+    if (!machine_has(set)) continue;
     if (instruction_set_name(set) == name) return set;
+    available += (available.empty() ? "" : ", ") + std::string(instruction_set_name(set));
   }
-  return std::nullopt;
+  if (is_known) fail(ErrorCode::unsupported, "this machine has no ", name, "; it has ", available);
+  fail(ErrorCode::invalid_argument, "unknown instruction set \"", name, "\"; this machine has ", available);
 }
 
-inline std::atomic<InstructionSet>& active_slot() noexcept {
-  static std::atomic<InstructionSet> slot = [] {
-    const InstructionSet best = best_instruction_set();
-    const char* wanted = std::getenv("TULLE_ISA");
-    if (wanted == nullptr) return best;
-    const auto set = find_instruction_set(wanted);
-    return set && machine_has(*set) ? *set : best;  // use_instruction_set() reports a wrong name
-  }();
-  return slot;
+/// The instruction set of the process.
+struct ActiveChoice {
+  std::atomic<InstructionSet> set{best_instruction_set()};
+  std::atomic<bool> variable_is_wrong{
+      false};                         ///< TULLE_ISA names no set of this machine; nothing else was chosen since
+  std::atomic<std::size_t> holds{0};  ///< see `InstructionSetHold`
+
+  static const char* variable() noexcept {
+    const char* name = std::getenv("TULLE_ISA");
+    return name != nullptr && *name == '\0' ? nullptr : name;
+  }
+
+  ActiveChoice() noexcept {
+    const char* wanted = variable();
+    if (wanted == nullptr) return;
+    variable_is_wrong = true;
+    for (const InstructionSet each : instruction_sets) {
+      if (instruction_set_name(each) != wanted || !machine_has(each)) continue;
+      set = each;
+      variable_is_wrong = false;
+    }
+  }
+};
+
+inline ActiveChoice& active_choice() noexcept {
+  static ActiveChoice choice;
+  return choice;
 }
 
 }  // namespace detail
 
-/// The set that kernels run on: the machine's best, or the one that TULLE_ISA or `use_instruction_set` asked for.
+/// The set that kernels run on: the machine's best, or the one that TULLE_ISA or `use_instruction_set` names.
 inline InstructionSet active_instruction_set() noexcept {
-  return detail::active_slot().load(std::memory_order_relaxed);
+  return detail::active_choice().set.load(std::memory_order_relaxed);
+}
+
+/// Called before weights are packed. Errors: invalid_argument or unsupported where TULLE_ISA names no set of this machine,
+/// unless `use_instruction_set` was called since.
+inline void check_instruction_set() {
+  if (!detail::active_choice().variable_is_wrong) return;
+  try {
+    const char* variable = detail::ActiveChoice::variable();
+    (void)detail::find_instruction_set(variable == nullptr ? "" : variable);
+  } catch (const Error& error) {
+    fail(error.code(), "TULLE_ISA: ", error.what());
+  }
 }
 
 /// Forces a set by name ("avx2") for the whole process; call it before a model is loaded.
-/// Errors: invalid_argument for an unknown name, unsupported when this machine lacks the set.
+/// Errors: invalid_argument for an unknown name, unsupported when this machine lacks the set, state while weights exist whose
+/// layout was chosen for another set.
 inline void use_instruction_set(std::string_view name) {
-  const auto set = detail::find_instruction_set(name);
-  if (!set) {
-    std::string known;
-    for (const InstructionSet each : instruction_sets)
-      known += (known.empty() ? "" : ", ") + std::string(instruction_set_name(each));
-    fail(ErrorCode::invalid_argument, "unknown instruction set \"", name, "\"; known are ", known);
+  const InstructionSet set = detail::find_instruction_set(name);
+  detail::ActiveChoice& choice = detail::active_choice();
+  if (set != active_instruction_set() && choice.holds.load(std::memory_order_acquire) != 0) {
+    fail(ErrorCode::state, "a model is loaded for ", instruction_set_name(active_instruction_set()),
+         "; choose the instruction set ", name, " before loading, or free the model first");
   }
-  if (!machine_has(*set)) fail(ErrorCode::unsupported, "this machine has no ", name);
-  detail::active_slot().store(*set, std::memory_order_relaxed);
+  choice.set.store(set, std::memory_order_relaxed);
+  choice.variable_is_wrong = false;
 }
+
+/// A member of weights whose layout was chosen for the active set: while one lives, that set cannot be changed.
+class InstructionSetHold {
+ public:
+  InstructionSetHold() noexcept { detail::active_choice().holds.fetch_add(1, std::memory_order_relaxed); }
+  InstructionSetHold(const InstructionSetHold&) noexcept : InstructionSetHold() {}
+  InstructionSetHold& operator=(const InstructionSetHold&) noexcept { return *this; }
+  ~InstructionSetHold() { detail::active_choice().holds.fetch_sub(1, std::memory_order_release); }
+};
+
+namespace detail {
+
+template <class First, class... Rest, class Run>
+decltype(auto) with_set_of(isa::List<First, Rest...>, [[maybe_unused]] InstructionSet set, Run& run) {
+  if constexpr (sizeof...(Rest) > 0) {
+    if (set != set_of<First>) return with_set_of(isa::List<Rest...>{}, set, run);
+  }
+  return run(First{});
+}
+
+}  // namespace detail
 
 /// Calls `run` with the tag `Isa`, or with the active set's tag for `isa::Active`. `run` must be callable with every tag.
 template <class Isa, class Run>
 decltype(auto) with_instruction_set(Run&& run) {
   if constexpr (!std::is_same_v<Isa, isa::Active>) {
     return run(Isa{});
-  } else if constexpr (instruction_sets.size() == 1) {
-    return run(isa::Simd128{});
+  } else if constexpr (isa::All::size == 1) {
+    return detail::with_set_of(isa::All{}, instruction_sets.front(), run);
   } else {
-    switch (active_instruction_set()) {
-#if defined(TULLE_X86)
-      case InstructionSet::avx512: return run(isa::Avx512{});
-      case InstructionSet::avx_vnni: return run(isa::AvxVnni{});
-      case InstructionSet::avx2: return run(isa::Avx2{});
-#endif
-#if defined(TULLE_SIMD128)
-      case InstructionSet::simd128: return run(isa::Simd128{});
-#endif
-      default: break;
-    }
-    return run(isa::Scalar{});
+    return detail::with_set_of(isa::All{}, active_instruction_set(), run);
   }
-}
-
-/// Whether Intel made this processor: its shuffles and blends of bytes take longer than those of others.
-inline bool made_by_intel() noexcept {
-#if defined(TULLE_X86)
-  return __builtin_cpu_is("intel");
-#else
-  return false;
-#endif
 }
 
 namespace detail {

@@ -16,11 +16,12 @@ namespace tulle {
 
 namespace detail {
 
-/// Calls `run(Avx2Ops())` where AVX2 is active, else returns false: what the compiler's flags allow is to run then.
+/// Calls `run(Avx2Ops())` where the active set runs AVX2. Otherwise returns false: the caller then runs what the compiler's
+/// flags allow.
 template <class Run>
 bool on_avx2([[maybe_unused]] Run&& run) noexcept {
 #if defined(TULLE_X86)
-  if (active_instruction_set() >= InstructionSet::avx2) {
+  if (with_instruction_set<isa::Active>([]<class Isa>(Isa) { return Isa::runs_avx2; })) {
     run(Avx2Ops());
     return true;
   }

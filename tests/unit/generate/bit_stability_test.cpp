@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "unit/generate/tiny_pipeline.hpp"
-#include "unit/kernel/instruction_sets.hpp"
 #include "unit/model/random_model.hpp"
 
 using namespace tulle;
@@ -101,7 +100,7 @@ void check_bits(const Subject& subject) {
   const auto tokens = testing::random_tokens(length, 200, 77);
   for (const InstructionSet set : instruction_sets) {
     if (!machine_has(set)) continue;
-    const testing::ActiveSet active(set);
+    const testing::TinyModelsOn active(set);
     for (const std::string dtype : {"f32", "f16", "i8"}) {
       if (set != usual && dtype == "f16") continue;  // the other sets: briefly
       std::vector<float> contiguous;

@@ -10,7 +10,6 @@
 #include "unit/format/file_builder.hpp"
 #include "unit/generate/golden_model.hpp"
 #include "unit/generate/tiny_pipeline.hpp"
-#include "unit/kernel/instruction_sets.hpp"
 
 using namespace tulle;
 using testing::GoldenModel;
@@ -75,7 +74,7 @@ TEST_CASE("logits and greedy tokens of float models are those of transformers", 
 TEST_CASE("every instruction set gives the logits of transformers", "[generate][model][golden]") {
   for (const InstructionSet set : instruction_sets) {
     if (!machine_has(set)) continue;
-    const testing::ActiveSet active(set);
+    const testing::TinyModelsOn active(set);
     CAPTURE(instruction_set_name(set));
     for (const std::string name : {"codegen-tiny", "llama-tiny-tied", "gguf/bf16.gguf"}) {
       const GoldenModel golden(name);
@@ -100,7 +99,7 @@ TEST_CASE("quantized files run in integers within the rounding of their activati
     const GoldenModel golden(name);
     for (const InstructionSet set : instruction_sets) {
       if (!machine_has(set)) continue;
-      const testing::ActiveSet active(set);
+      const testing::TinyModelsOn active(set);
       const auto engine = tiny_engine(name, small_engine());
       const double difference =
           testing::relative_difference(testing::prompt_logits(*engine, golden.tokens), golden.logits);
@@ -119,7 +118,7 @@ TEST_CASE("a checkpoint quantized per token has the logits of compressed-tensors
   const auto wanted = testing::golden_floats("models/llama-tiny-int8/logits_w8a8_127.npy");
   for (const InstructionSet set : instruction_sets) {
     if (!machine_has(set)) continue;
-    const testing::ActiveSet active(set);
+    const testing::TinyModelsOn active(set);
     CAPTURE(instruction_set_name(set));
     const auto engine = tiny_engine("llama-tiny-int8", small_engine());
     CHECK(testing::largest_difference(testing::prompt_logits(*engine, tokens), wanted) <= 2e-4);

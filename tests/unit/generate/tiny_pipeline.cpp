@@ -16,11 +16,25 @@ PackOptions packed_for(std::string_view kernel) {
   return pack;
 }
 
+std::map<std::string, std::shared_ptr<const Model<AnyKernel>>>& kept_models() {
+  static std::map<std::string, std::shared_ptr<const Model<AnyKernel>>> models;
+  return models;
+}
+
 }  // namespace
 
+TinyModelsOn::TinyModelsOn(InstructionSet set) {
+  kept_models().clear();
+  use_instruction_set(instruction_set_name(set));
+}
+
+TinyModelsOn::~TinyModelsOn() {
+  kept_models().clear();
+  use_instruction_set(instruction_set_name(before_));
+}
+
 std::shared_ptr<const Model<AnyKernel>> tiny_model(const std::string& name, std::string_view kernel) {
-  static std::map<std::string, std::shared_ptr<const Model<AnyKernel>>> models;
-  auto& model = models[name + " " + std::string(kernel)];
+  auto& model = kept_models()[name + " " + std::string(kernel)];
   if (model == nullptr) model = Model<AnyKernel>::load(TULLE_GOLDEN "/models/" + name, packed_for(kernel));
   return model;
 }

@@ -22,8 +22,20 @@ class TextGeneration;
 
 namespace tulle::testing {
 
-/// "llama-tiny-gqa" or "gguf/q8_0.gguf", packed once for every kernel and instruction set and then kept.
+/// "llama-tiny-gqa" or "gguf/q8_0.gguf", packed once for every kernel and then kept.
 std::shared_ptr<const Model<AnyKernel>> tiny_model(const std::string& name, std::string_view kernel = "auto");
+
+/// Forces an instruction set while it lives, for which `tiny_model` packs anew. No engine may live before or after it.
+class TinyModelsOn {
+ public:
+  explicit TinyModelsOn(InstructionSet set);
+  ~TinyModelsOn();
+  TinyModelsOn(const TinyModelsOn&) = delete;
+  TinyModelsOn& operator=(const TinyModelsOn&) = delete;
+
+ private:
+  InstructionSet before_ = active_instruction_set();
+};
 
 std::unique_ptr<Engine> tiny_engine(const std::string& name, const EngineOptions& options,
                                     std::string_view kernel = "auto", std::size_t vocabulary = 0);

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <string>
-#include <tuple>
 #include <type_traits>
 
 #include <catch2/catch_all.hpp>
@@ -15,15 +14,7 @@
 namespace tulle::testing {
 
 /// For TEMPLATE_LIST_TEST_CASE: every set that this build holds.
-#if defined(TULLE_X86)
-using InstructionSets = std::tuple<isa::Scalar, isa::Simd128, isa::Avx2, isa::AvxVnni, isa::Avx512>;
-#elif defined(__wasm_simd128__)
-using InstructionSets = std::tuple<isa::Simd128>;
-#elif defined(TULLE_SIMD128)
-using InstructionSets = std::tuple<isa::Scalar, isa::Simd128>;
-#else
-using InstructionSets = std::tuple<isa::Scalar>;
-#endif
+using InstructionSets = isa::All;
 
 /// The set whose bits `Isa` must give: its own where it rounds a * b + c twice.
 template <class Isa>
@@ -40,13 +31,13 @@ using ReferenceSet = typename ReferenceOf<Isa>::type;
 /// Ends the test as skipped, with the set's name, where the machine lacks it.
 template <class Isa>
 void require_native_machine() {
-  if (!machine_has(Isa::value)) SKIP("this machine has no " << instruction_set_name(Isa::value));
+  if (!Isa::available()) SKIP("this machine has no " << Isa::name);
 }
 
 /// The same, but AVX-VNNI may be emulated, 10000 times as slowly.
 template <class Isa>
 void require_machine() {
-  if (Isa::value != InstructionSet::avx_vnni || !runs_avx_vnni()) require_native_machine<Isa>();
+  if (!std::is_same_v<Isa, isa::AvxVnni> || !runs_avx_vnni()) require_native_machine<Isa>();
 }
 
 /// Forces the active set while it lives.

@@ -57,7 +57,7 @@ TEST_CASE("a kernel is what packs, prepares and multiplies without throwing", "[
 
 TEST_CASE("packing keeps the file's values unless asked otherwise", "[kernel][linear_kernel]") {
   const PackOptions options;
-  CHECK(options.kernel == KernelChoice::automatic);
+  CHECK(options.kernel == "auto");
   CHECK(options.int4_group == 32);
   CHECK_FALSE(options.scale_per_input);
 }

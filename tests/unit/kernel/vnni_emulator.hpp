@@ -83,8 +83,8 @@ TULLE_TARGET_AVX2 inline bool multiplies_bytes() noexcept {
 
 /// Whether loops for AVX-VNNI run in this test: here, or emulated. Every test asks, as Catch2 takes the signal back after each.
 inline bool runs_avx_vnni() {
-  if (machine_has(InstructionSet::avx_vnni)) return true;
-  if (!machine_has(InstructionSet::avx2)) return false;
+  if (isa::AvxVnni::available()) return true;
+  if (!isa::Avx2::available()) return false;
   struct sigaction action{};
   action.sa_sigaction = emulate_vpdpbusd;
   action.sa_flags = SA_SIGINFO;
@@ -96,7 +96,7 @@ inline bool runs_avx_vnni() {
 #else
 namespace tulle::testing {
 inline bool runs_avx_vnni() {
-  return machine_has(InstructionSet::avx_vnni);
+  return isa::AvxVnni::available();
 }
 }  // namespace tulle::testing
 #endif

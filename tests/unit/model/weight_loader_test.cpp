@@ -27,7 +27,7 @@ Architecture llama(const Json& changes = Json::object()) {
 }
 
 ModelWeights<AnyKernel> load(const TensorSource& source, const Architecture& model,
-                             KernelChoice kernel = KernelChoice::automatic, bool interleaved = false) {
+                             std::string_view kernel = "auto", bool interleaved = false) {
   LoadOptions options;
   options.pack.kernel = kernel;
   options.rotary_interleaved_rows = interleaved;
@@ -82,7 +82,7 @@ TEST_CASE("a source that reads piece by piece gives the same weights, and no mor
       const MemorySource source = testing::random_tensors(
           model, [&](std::string_view name) { return name.starts_with("model.layers") ? dtype : DType::f32; });
       const testing::LentSource lent(source);
-      for (const KernelChoice kernel : {KernelChoice::automatic, KernelChoice::dense_i8}) {
+      for (const std::string_view kernel : {"auto", "dense_i8"}) {
         const auto expected = load(source, model, kernel), weights = load(lent, model, kernel);
         CHECK(all_rows(weights) == all_rows(expected));
         std::vector<float> row(model.hidden), expected_row(model.hidden);
@@ -135,7 +135,7 @@ TEST_CASE("a tied head is the embedding; both exist once where the kernel keeps 
   CHECK(shared.embedding.size_bytes() == 0);
   shared.embedding.row(99, shared.head, row.data());
   CHECK(row == source.row("model.embed_tokens.weight", 99));
-  const auto quantized = load(source, model, KernelChoice::dense_i8);
+  const auto quantized = load(source, model, "dense_i8");
   CHECK(quantized.embedding.size_bytes() == 100 * 64 * sizeof(float));
   quantized.embedding.row(99, quantized.head, row.data());
   CHECK(row == source.row("model.embed_tokens.weight", 99));
@@ -185,7 +185,7 @@ TEST_CASE("tensors of different types in one stack become parts where panels all
 TEST_CASE("rows stored for adjacent pairs are put into the order of halves", "[model][weight_loader]") {
   const Architecture model = llama();
   const MemorySource source = testing::random_tensors(model);
-  const auto weights = load(source, model, KernelChoice::automatic, true);
+  const auto weights = load(source, model, "auto", true);
   for (std::size_t head = 0; head < 4; ++head) {
     for (std::size_t i = 0; i < 8; ++i) {
       CHECK(row_of(weights.layers[0].query_key_value, 16 * head + i) ==
@@ -202,7 +202,7 @@ TEST_CASE("interleaved rows with a bias are not supported", "[model][weight_load
   const Architecture model = llama({{"attention_bias", true}});
   const MemorySource source = testing::random_tensors(model);
   try {
-    (void)load(source, model, KernelChoice::automatic, true);
+    (void)load(source, model, "auto", true);
     FAIL("loaded");
   } catch (const Error& error) {
     CHECK(error.code() == ErrorCode::unsupported);

@@ -48,7 +48,7 @@ double gelu(double x) {
 
 TEMPLATE_LIST_TEST_CASE("the RMS norm is that of doubles", "[tensor][ops]", Sets) {
   testing::require_native_machine<TestType>();
-  const testing::ActiveSet active(TestType::value);
+  const testing::ActiveSet active(set_of<TestType>);
   for (const std::size_t size : sizes) {
     const auto x = random_floats(size, 1), weight = random_floats(size, 2);
     double squares = 0;
@@ -64,7 +64,7 @@ TEMPLATE_LIST_TEST_CASE("the RMS norm is that of doubles", "[tensor][ops]", Sets
 
 TEMPLATE_LIST_TEST_CASE("the layer norm is that of doubles, also far from zero", "[tensor][ops]", Sets) {
   testing::require_native_machine<TestType>();
-  const testing::ActiveSet active(TestType::value);
+  const testing::ActiveSet active(set_of<TestType>);
   for (const float offset : {0.0f, 500.0f}) {
     for (const std::size_t size : sizes) {
       const auto x = random_floats(size, 3, offset - 2, offset + 2), weight = random_floats(size, 4),
@@ -85,7 +85,7 @@ TEMPLATE_LIST_TEST_CASE("the layer norm is that of doubles, also far from zero",
 
 TEMPLATE_LIST_TEST_CASE("a row of zeros has norms without infinities", "[tensor][ops]", Sets) {
   testing::require_native_machine<TestType>();
-  const testing::ActiveSet active(TestType::value);
+  const testing::ActiveSet active(set_of<TestType>);
   const std::vector<float> zeros(20), ones(20, 1.0f);
   std::vector<float> y(20, 7.0f);
   rms_norm(zeros.data(), ones.data(), y.size(), 1e-6f, y.data());
@@ -96,7 +96,7 @@ TEMPLATE_LIST_TEST_CASE("a row of zeros has norms without infinities", "[tensor]
 
 TEMPLATE_LIST_TEST_CASE("rows are added element by element", "[tensor][ops]", Sets) {
   testing::require_native_machine<TestType>();
-  const testing::ActiveSet active(TestType::value);
+  const testing::ActiveSet active(set_of<TestType>);
   for (const std::size_t size : sizes) {
     const auto x = random_floats(size, 6), before = random_floats(size, 7);
     auto y = before;
@@ -107,7 +107,7 @@ TEMPLATE_LIST_TEST_CASE("rows are added element by element", "[tensor][ops]", Se
 
 TEMPLATE_LIST_TEST_CASE("the gated activation is that of doubles, also in place", "[tensor][ops]", Sets) {
   testing::require_native_machine<TestType>();
-  const testing::ActiveSet active(TestType::value);
+  const testing::ActiveSet active(set_of<TestType>);
   for (const std::size_t size : sizes) {
     auto gate = random_floats(size, 8, -12, 12);
     const auto up = random_floats(size, 9);
@@ -120,7 +120,7 @@ TEMPLATE_LIST_TEST_CASE("the gated activation is that of doubles, also in place"
 
 TEMPLATE_LIST_TEST_CASE("gelu_new is that of doubles", "[tensor][ops]", Sets) {
   testing::require_native_machine<TestType>();
-  const testing::ActiveSet active(TestType::value);
+  const testing::ActiveSet active(set_of<TestType>);
   for (const std::size_t size : sizes) {
     auto x = random_floats(size, 10, -6, 6);
     std::vector<double> wanted(size);
@@ -133,7 +133,7 @@ TEMPLATE_LIST_TEST_CASE("gelu_new is that of doubles", "[tensor][ops]", Sets) {
 TEMPLATE_LIST_TEST_CASE("activations of huge values are the value or zero, and a NaN stays one", "[tensor][ops]",
                         Sets) {
   testing::require_native_machine<TestType>();
-  const testing::ActiveSet active(TestType::value);
+  const testing::ActiveSet active(set_of<TestType>);
   // 20 elements: whole batches and a tail on every machine.
   const float nan = std::numeric_limits<float>::quiet_NaN();
   for (const float huge : {90.0f, 1000.0f, 1e12f}) {
@@ -158,7 +158,7 @@ TEMPLATE_LIST_TEST_CASE("activations of huge values are the value or zero, and a
 TEMPLATE_LIST_TEST_CASE("a rotation turns pairs by their angle and leaves the rest of the head alone", "[tensor][ops]",
                         Sets) {
   testing::require_native_machine<TestType>();
-  const testing::ActiveSet active(TestType::value);
+  const testing::ActiveSet active(set_of<TestType>);
   constexpr std::size_t head_dim = 12, pairs = 4;
   const auto x = random_floats(head_dim, 11);
   std::vector<float> cosines(pairs), sines(pairs);
@@ -182,7 +182,7 @@ TEMPLATE_LIST_TEST_CASE("a rotation turns pairs by their angle and leaves the re
 
 TEMPLATE_LIST_TEST_CASE("the bits of a row do not depend on where it lies", "[tensor][ops]", Sets) {
   testing::require_native_machine<TestType>();
-  const testing::ActiveSet active(TestType::value);
+  const testing::ActiveSet active(set_of<TestType>);
   constexpr std::size_t size = 77;
   const auto x = random_floats(size, 12), weight = random_floats(size, 13), bias = random_floats(size, 14);
   std::vector<float> first(3 * size);
@@ -200,7 +200,7 @@ TEMPLATE_LIST_TEST_CASE("the bits of a row do not depend on where it lies", "[te
 TEMPLATE_LIST_TEST_CASE("an activation has the same bits when a row is cut at a multiple of 16", "[tensor][ops]",
                         Sets) {
   testing::require_native_machine<TestType>();
-  const testing::ActiveSet active(TestType::value);
+  const testing::ActiveSet active(set_of<TestType>);
   constexpr std::size_t size = 77;
   const auto x = random_floats(size, 15, -6, 6);
   auto whole = x;
@@ -215,7 +215,7 @@ TEMPLATE_LIST_TEST_CASE("an activation has the same bits when a row is cut at a 
 
 TEMPLATE_LIST_TEST_CASE("activations follow the exponential over its whole range", "[tensor][ops]", Sets) {
   testing::require_native_machine<TestType>();
-  const testing::ActiveSet active(TestType::value);
+  const testing::ActiveSet active(set_of<TestType>);
   std::vector<float> gate, one;
   for (float x = -95; x <= 95; x += 0.37f) gate.push_back(x);
   one.assign(gate.size(), 1.0f);
@@ -231,7 +231,7 @@ TEMPLATE_LIST_TEST_CASE("activations follow the exponential over its whole range
 
 TEMPLATE_LIST_TEST_CASE("halves are those of to_half, for numbers of every kind", "[tensor][ops]", Sets) {
   testing::require_native_machine<TestType>();
-  const testing::ActiveSet active(TestType::value);
+  const testing::ActiveSet active(set_of<TestType>);
   std::vector<float> x;
   for (std::uint32_t i = 0; i < 100003; ++i) x.push_back(std::bit_cast<float>(i * 42943u));  // over all 2^32 patterns
   for (const float special :

@@ -15,7 +15,7 @@ class ActivationsF32 {
  public:
   /// Room for `max_inputs` rows of at most `max_columns` columns. Errors: memory.
   ActivationsF32(std::size_t max_inputs, std::size_t max_columns)
-      : values_(round_up(max_inputs, tile_inputs) * max_columns) {}
+      : values_(round_up(max_inputs, tile_inputs) * max_columns, Uninitialized{}) {}
 
   void start(std::size_t inputs, std::size_t columns) noexcept {
     inputs_ = inputs;
@@ -23,6 +23,7 @@ class ActivationsF32 {
   }
 
   std::size_t inputs() const noexcept { return inputs_; }
+  std::size_t size_bytes() const noexcept { return values_.size_bytes(); }
 
   const float* values(const InputTile& tile) const noexcept { return values_.data() + tile.first * columns_; }
 

@@ -38,9 +38,9 @@ class ActivationsI14 {
 
   /// Room for `max_inputs` rows of at most `max_columns` columns. Errors: memory.
   ActivationsI14(std::size_t max_inputs, std::size_t max_columns)
-      : codes_(round_up(max_inputs, tile_of<isa::Avx512>) * 2 * stride_of(max_columns)),
-        scales_(max_inputs),
-        inverses_(max_inputs) {}
+      : codes_(round_up(max_inputs, tile_of<isa::Avx512>) * 2 * stride_of(max_columns), Uninitialized{}),
+        scales_(max_inputs, Uninitialized{}),
+        inverses_(max_inputs, Uninitialized{}) {}
 
   /// Says how many inputs follow, of how many columns.
   template <class Isa>
@@ -51,6 +51,9 @@ class ActivationsI14 {
   }
 
   std::size_t inputs() const noexcept { return inputs_; }
+  std::size_t size_bytes() const noexcept {
+    return codes_.size_bytes() + scales_.size_bytes() + inverses_.size_bytes();
+  }
   std::size_t tile() const noexcept { return tile_; }  ///< 0: few inputs
   bool many() const noexcept { return tile_ > 0; }     ///< codes are int16
   std::size_t stride() const noexcept { return stride_of(columns_); }

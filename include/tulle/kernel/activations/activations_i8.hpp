@@ -23,10 +23,10 @@ class ActivationsI8 {
  public:
   /// Room for `max_inputs` rows of at most `max_columns` columns. Errors: memory.
   ActivationsI8(std::size_t max_inputs, std::size_t max_columns)
-      : codes_(round_up(max_inputs, tile_inputs) * round_up(max_columns, chunk_columns)),
-        scales_(codes_.size() / group_columns),
-        sums_(codes_.size() / sum_columns) {
-    if constexpr (has_offset_codes) offset_codes_ = AlignedBuffer<std::uint8_t>(codes_.size());
+      : codes_(round_up(max_inputs, tile_inputs) * round_up(max_columns, chunk_columns), Uninitialized{}),
+        scales_(codes_.size() / group_columns, Uninitialized{}),
+        sums_(codes_.size() / sum_columns, Uninitialized{}) {
+    if constexpr (has_offset_codes) offset_codes_ = AlignedBuffer<std::uint8_t>(codes_.size(), Uninitialized{});
   }
 
   /// Says how many inputs follow, of how many columns, and whether a whole row shares one scale ("per token").
@@ -38,6 +38,9 @@ class ActivationsI8 {
   }
 
   std::size_t inputs() const noexcept { return inputs_; }
+  std::size_t size_bytes() const noexcept {
+    return codes_.size_bytes() + offset_codes_.size_bytes() + scales_.size_bytes() + sums_.size_bytes();
+  }
   std::size_t padded_columns() const noexcept { return padded_; }
 
   const std::int8_t* codes(const InputTile& tile) const noexcept { return codes_.data() + begin_of(tile); }

@@ -52,11 +52,11 @@ class DenseFloatPanels {
 
   template <class Isa>
   void multiply(const ActivationsF32& input, MatrixView<float> y, RowRange range) const noexcept {
-    with_instruction_set<Isa>([&]<class Tag>(Tag) {
-      const detail::DenseFloatLoop<Element, isa::WithoutDots<Tag>> loop{panels_.data(), columns_, input, y, range};
-      for_each_tile(loop, input.inputs(), range);
-    });
+    with_instruction_set<Isa>([&]<class Tag>(Tag) { multiply_on<isa::WithoutDots<Tag>>(input, y, range); });
   }
+  /// The loop of one instruction set. Not inline, see `I8Weights`.
+  template <class Tag>
+  void multiply_on(const ActivationsF32& input, MatrixView<float> y, RowRange range) const noexcept;
 
  private:
   DenseFloatPanels(std::size_t rows, std::size_t columns)
@@ -71,6 +71,14 @@ class DenseFloatPanels {
   std::size_t rows_ = 0, columns_ = 0;
   AlignedBuffer<Element> panels_;
 };
+
+template <class Element>
+template <class Tag>
+void DenseFloatPanels<Element>::multiply_on(const ActivationsF32& input, MatrixView<float> y,
+                                            RowRange range) const noexcept {
+  const detail::DenseFloatLoop<Element, Tag> loop{panels_.data(), columns_, input, y, range};
+  for_each_tile(loop, input.inputs(), range);
+}
 
 /// What the two float kernels share; `Derived` brings name, Weights and pack.
 template <class Isa>

@@ -20,7 +20,7 @@ namespace tulle::detail {
 /// One tile of Y = X W^T for panels [columns][16 rows]: y = fma(w, x, y) over the columns in order, whatever the tile.
 template <class Element, class Isa>
 struct DenseFloatLoop {
-  static constexpr std::size_t far_panels = 4, min_panels = 2;
+  static constexpr std::size_t streams_one_row = 4, min_streams = 2;
 
   const Element* panels;
   std::size_t columns;

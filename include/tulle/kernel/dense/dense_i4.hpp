@@ -34,19 +34,11 @@ class DenseI4Weights {
 
   template <class Isa>
   void multiply(const ActivationsI8& input, MatrixView<float> y, RowRange range) const noexcept {
-    with_instruction_set<Isa>([&]<class Tag>(Tag) {
-      const auto sweep = [&]<bool Minima>() {
-        const detail::DenseI4Loop<Minima, Tag> loop{
-            codes_.data(), scales_.data(), minima_.data(), group_, groups(), input, y, range};
-        for_each_tile(loop, input.inputs(), range);
-      };
-      if (minima_.size() != 0) {
-        sweep.template operator()<true>();
-      } else {
-        sweep.template operator()<false>();
-      }
-    });
+    with_instruction_set<Isa>([&]<class Tag>(Tag) { multiply_on<Tag>(input, y, range); });
   }
+  /// The loop of one instruction set. Not inline, see `I8Weights`.
+  template <class Tag>
+  void multiply_on(const ActivationsI8& input, MatrixView<float> y, RowRange range) const noexcept;
 
  private:
   DenseI4Weights(std::size_t rows, std::size_t columns, std::size_t group, bool with_minima)
@@ -89,17 +81,26 @@ struct BasicDenseI4 : ActivationsI8Kernel<Isa> {
   }
   static void unpack_row(const Weights& weights, std::size_t row, float* out) noexcept { weights.unpack_row(row, out); }
   static void multiply(const Weights& weights, const ActivationsI8& input, MatrixView<float> y,
-                       RowRange range) noexcept;
+                       RowRange range) noexcept {
+    weights.multiply<Isa>(input, y, range);
+  }
 };
 
-// Not inline, see `I8Kernel`.
-template <class Isa>
-void BasicDenseI4<Isa>::multiply(const Weights& weights, const ActivationsI8& input, MatrixView<float> y,
-                                 RowRange range) noexcept {
-  weights.multiply<Isa>(input, y, range);
-}
-
 using DenseI4 = BasicDenseI4<isa::Active>;
+
+template <class Tag>
+void DenseI4Weights::multiply_on(const ActivationsI8& input, MatrixView<float> y, RowRange range) const noexcept {
+  const auto sweep = [&]<bool Minima>() {
+    const detail::DenseI4Loop<Minima, Tag> loop{
+        codes_.data(), scales_.data(), minima_.data(), group_, groups(), input, y, range};
+    for_each_tile(loop, input.inputs(), range);
+  };
+  if (minima_.size() != 0) {
+    sweep.template operator()<true>();
+  } else {
+    sweep.template operator()<false>();
+  }
+}
 
 inline void DenseI4Weights::quantize_row(std::size_t row, const float* values) noexcept {
   for (std::size_t begin = 0; begin < columns_; begin += group_) {

@@ -27,7 +27,7 @@ template <bool Minima, class Isa>
 struct DenseI4Loop {
   static constexpr std::size_t span = group_columns;
   static constexpr std::size_t lines = span / 8;  ///< 64-byte lines of a span
-  static constexpr std::size_t far_panels = 4, min_panels = 1;
+  static constexpr std::size_t streams_one_row = 4, min_streams = 1;
 
   const std::uint8_t* codes;
   const Half* scales;

@@ -19,8 +19,8 @@
 #include <tulle/kernel/ell/ell_unpacked.hpp>
 #include <tulle/kernel/linear_kernel.hpp>
 #include <tulle/kernel/schedule/parallel_pack.hpp>
-#include <tulle/kernel/schedule/prefetch.hpp>
 #include <tulle/kernel/schedule/work_partition.hpp>
+#include <tulle/tensor/machine.hpp>
 
 namespace tulle {
 
@@ -70,49 +70,11 @@ class EllWeights {
 
   template <class Isa>
   void multiply(const ActivationsI14& input, MatrixView<float> y, RowRange range) const noexcept {
-    if (range.begin >= range.end) return;  // a worker without a share; its range may begin inside a panel
-    with_instruction_set<Isa>([&]<class Tag>(Tag) {
-      with_form([&]<class Layout>(Layout) {
-        const detail::EllLoop<Layout, Tag> loop{bytes_.data(), advances_.data(), bundles_.data(), window_, columns_,
-                                                spans(),       sums_.data(),     scales_.data(),  input,   y,
-                                                range};
-        if constexpr (ActivationsI14::tile_of<Tag> > 0) {
-          if (input.many()) return loop.run_many();
-        }
-        const std::size_t end = round_up(range.end, panel_rows) / panel_rows;
-        // Two panels in turns: two memory streams, which processors of Intel read faster than one, and AMD's slower. They
-        // want more registers than AVX2 has: only where a bundle is more than one step that pays.
-        if constexpr (Tag::value == InstructionSet::avx512 ||
-                      (std::is_base_of_v<isa::Avx2, Tag> && Layout::steps > 1)) {
-          if (input.inputs() == 1 && detail::foresees_pages_only)
-            return run_far_apart(loop, range.begin / panel_rows, end);
-        }
-        // A few inputs stay in the first cache while a block of panels, which stays in the second, passes by.
-        constexpr std::size_t block_panels = 16;
-        [[maybe_unused]] auto ready = ready_for(loop);
-        for (std::size_t begin = range.begin / panel_rows; begin < end; begin += block_panels) {
-          const std::size_t block_end = std::min(begin + block_panels, end);
-          if constexpr (Tag::value == InstructionSet::avx512) {
-            if (ready) ready->make(begin, block_end);
-          }
-          const auto run = [&]<std::size_t Inputs>(std::size_t& first) {
-            for (; first + Inputs <= input.inputs(); first += Inputs) {
-              for (std::size_t panel = begin; panel < block_end; ++panel) {
-                run_panel<Inputs>(ready, loop, panel, first);
-              }
-            }
-          };
-          std::size_t first = 0;
-          if constexpr (Tag::value != InstructionSet::simd128) {
-            run.template operator()<8>(first);
-            run.template operator()<4>(first);
-            run.template operator()<2>(first);
-          }
-          run.template operator()<1>(first);
-        }
-      });
-    });
+    with_instruction_set<Isa>([&]<class Tag>(Tag) { multiply_on<Tag>(input, y, range); });
   }
+  /// The loop of one instruction set. Not inline, see `I8Weights`.
+  template <class Tag>
+  void multiply_on(const ActivationsI14& input, MatrixView<float> y, RowRange range) const noexcept;
 
  private:
   enum class Form : std::uint8_t { narrow, wide, nibbles };
@@ -121,8 +83,8 @@ class EllWeights {
   template <class Tag>
   static std::size_t best_window(Tag, bool nibbles, double nonzero_share) noexcept {
     if constexpr (!std::is_base_of_v<isa::Avx2, Tag>) return detail::EllWide::window;
-    constexpr double max_nonzeros = 0.25;
-    const bool waits_for_memory = Tag::value == InstructionSet::avx2 && !nibbles && nonzero_share <= max_nonzeros;
+    const bool waits_for_memory =
+        std::is_same_v<Tag, isa::Avx2> && !nibbles && nonzero_share <= this_machine.ell_window_48;
     return waits_for_memory ? detail::middle_window : detail::short_window;
   }
 
@@ -130,7 +92,7 @@ class EllWeights {
   template <class Layout, class Tag>
   static auto ready_for(const detail::EllLoop<Layout, Tag>& loop) noexcept {
 #if defined(TULLE_X86)
-    if constexpr (Tag::value == InstructionSet::avx512) {
+    if constexpr (std::is_same_v<Tag, isa::Avx512>) {
       std::optional<detail::UnpackedEll<Layout>> ready;
       if (loop.input.inputs() >= 2 * detail::UnpackedEll<Layout>::inputs) ready.emplace(loop);
       return ready;
@@ -225,7 +187,51 @@ class EllWeights {
   std::vector<std::size_t> bundles_;  ///< [panels * spans + 1] where each one's bundles begin
   AlignedBuffer<std::int32_t> sums_;  ///< [panels * spans][16] of a row's values
   AlignedBuffer<float> scales_;       ///< [rows padded]
+  InstructionSetHold hold_;           ///< the window suits the set
 };
+
+template <class Tag>
+void EllWeights::multiply_on(const ActivationsI14& input, MatrixView<float> y, RowRange range) const noexcept {
+  if (range.begin >= range.end) return;  // a worker without a share; its range may begin inside a panel
+  with_form([&]<class Layout>(Layout) {
+    const detail::EllLoop<Layout, Tag> loop{bytes_.data(), advances_.data(), bundles_.data(), window_, columns_,
+                                            spans(),       sums_.data(),     scales_.data(),  input,   y,
+                                            range};
+    if constexpr (ActivationsI14::tile_of<Tag> > 0) {
+      if (input.many()) return loop.run_many();
+    }
+    const std::size_t end = round_up(range.end, panel_rows) / panel_rows;
+    // Two panels interleaved: two memory streams, which some CPUs read faster than one. They need more registers than
+    // AVX2 has: that pays only where a bundle is more than one step.
+    if constexpr (std::is_same_v<Tag, isa::Avx512> || (std::is_base_of_v<isa::Avx2, Tag> && Layout::steps > 1)) {
+      if (input.inputs() == 1 && this_machine.interleaves_ell)
+        return run_far_apart(loop, range.begin / panel_rows, end);
+    }
+    // A few inputs stay in the first cache while a block of panels, which stays in the second, passes by.
+    constexpr std::size_t block_panels = 16;
+    [[maybe_unused]] auto ready = ready_for(loop);
+    for (std::size_t begin = range.begin / panel_rows; begin < end; begin += block_panels) {
+      const std::size_t block_end = std::min(begin + block_panels, end);
+      if constexpr (std::is_same_v<Tag, isa::Avx512>) {
+        if (ready) ready->make(begin, block_end);
+      }
+      const auto run = [&]<std::size_t Inputs>(std::size_t& first) {
+        for (; first + Inputs <= input.inputs(); first += Inputs) {
+          for (std::size_t panel = begin; panel < block_end; ++panel) {
+            run_panel<Inputs>(ready, loop, panel, first);
+          }
+        }
+      };
+      std::size_t first = 0;
+      if constexpr (!std::is_same_v<Tag, isa::Simd128>) {
+        run.template operator()<8>(first);
+        run.template operator()<4>(first);
+        run.template operator()<2>(first);
+      }
+      run.template operator()<1>(first);
+    }
+  });
+}
 
 namespace detail {
 
@@ -244,16 +250,11 @@ struct EllKernel {
     input.quantize<Isa>(x, range);
   }
   static bool shares_input(const Weights& a, const Weights& b) noexcept { return a.columns() == b.columns(); }
-  static void multiply(const Weights& weights, const Input& input, MatrixView<float> y, RowRange range) noexcept;
+  static void multiply(const Weights& weights, const Input& input, MatrixView<float> y, RowRange range) noexcept {
+    weights.multiply<Isa>(input, y, range);
+  }
   static void unpack_row(const Weights& weights, std::size_t row, float* out) noexcept { weights.unpack_row(row, out); }
 };
-
-// Not inline, see `I8Kernel`.
-template <class Isa, bool Nibbles>
-void EllKernel<Isa, Nibbles>::multiply(const Weights& weights, const Input& input, MatrixView<float> y,
-                                       RowRange range) noexcept {
-  weights.multiply<Isa>(input, y, range);
-}
 
 }  // namespace detail
 

@@ -34,7 +34,7 @@ struct BalancedPanels {
   static constexpr std::size_t fields_per_byte = 8 / field_bits;
   static constexpr std::size_t field_bytes = 64 * steps / fields_per_byte;
   static constexpr std::size_t block_bytes = field_bytes + line_bytes * steps;
-  static constexpr std::size_t far_panels = 4;
+  static constexpr std::size_t streams_one_row = 4;
   static constexpr bool offset_codes = false;
   static constexpr bool expands_for_many = false;
   static constexpr bool expands_on_simd128 = field_bits == 2;  ///< what such fields need costs more than they save

@@ -49,7 +49,7 @@ struct BitmaskPanels {
   static constexpr std::size_t block_bytes = 0;  ///< blocks differ in size
   static constexpr std::size_t code_bits = 8;
   static constexpr std::size_t steps = 4;
-  static constexpr std::size_t far_panels = 2;
+  static constexpr std::size_t streams_one_row = 2;
   static constexpr bool offset_codes = true;
   static constexpr std::size_t mask_bytes = block_codes / 8;
   static constexpr bool expands_for_many = true;

@@ -17,7 +17,7 @@ struct DensePanels {
   static constexpr std::string_view name = "dense_i8";
   static constexpr std::size_t block_bytes = block_codes, code_bits = 8;
   static constexpr std::size_t steps = 4;
-  static constexpr std::size_t far_panels = 4;
+  static constexpr std::size_t streams_one_row = 4;
   static constexpr bool offset_codes = true;
   static constexpr bool expands_for_many = false, expands_on_simd128 = false;
 

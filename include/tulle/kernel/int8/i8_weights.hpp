@@ -48,40 +48,11 @@ class I8Weights {
 
   template <class Isa>
   void multiply(const ActivationsI8& input, MatrixView<float> y, RowRange range) const noexcept {
-    with_instruction_set<Isa>([&]<class Tag>(Tag) {
-      const auto sweep = [&]<class Scale, std::size_t Span>(const Scale* group_scales, const float* row_scales) {
-        using Expanded = detail::ExpandedLayout<Layout, Tag>;
-        const auto expanded = [&] {
-          detail::multiply_expanded<Expanded, Scale, Span, Tag>(panels_, detail::expand_blocks<Layout, Tag>,
-                                                                group_scales, row_scales, input, y, range);
-        };
-        if constexpr (Tag::value == InstructionSet::simd128 && !std::is_same_v<Expanded, Layout>) {
-          return expanded();
-        } else {
-          if constexpr (!std::is_same_v<Expanded, Layout>) {
-            if (input.inputs() > 2 * tile_inputs) return expanded();
-          }
-          const detail::I8Loop<Layout, Scale, Span, Tag> loop{
-              {panels_.bytes(), panels_.offsets(), panels_.panel_bytes()},
-              group_scales,
-              row_scales,
-              input,
-              y,
-              range,
-              {0, panels_.padded_columns()}};
-          for_each_tile(loop, input.inputs(), range);
-        }
-      };
-      if constexpr (Layout::code_bits == 4)
-        return sweep.template operator()<Half, 32>(panels_.scales().halves(), nullptr);
-      else
-        switch (group()) {
-          case 16: return sweep.template operator()<float, 16>(panels_.scales().floats(), nullptr);
-          case 32: return sweep.template operator()<Half, 32>(panels_.scales().halves(), nullptr);
-          default: return sweep.template operator()<void, group_columns>(nullptr, panels_.scales().floats());
-        }
-    });
+    with_instruction_set<Isa>([&]<class Tag>(Tag) { multiply_on<Tag>(input, y, range); });
   }
+  /// The loop of one instruction set. Not inline, so that `extern template` keeps it out of what only calls it.
+  template <class Tag>
+  void multiply_on(const ActivationsI8& input, MatrixView<float> y, RowRange range) const noexcept;
 
  private:
   static constexpr detail::I8Format format = detail::I8Format::of<Layout>();
@@ -109,14 +80,44 @@ struct I8Kernel : ActivationsI8Kernel<Isa> {
   }
   static void unpack_row(const Weights& weights, std::size_t row, float* out) noexcept { weights.unpack_row(row, out); }
   static void multiply(const Weights& weights, const ActivationsI8& input, MatrixView<float> y,
-                       RowRange range) noexcept;
+                       RowRange range) noexcept {
+    weights.template multiply<Isa>(input, y, range);
+  }
 };
 
-// Not inline, so that `extern template` keeps its loops out of what only calls it.
-template <class Layout, class Isa>
-void I8Kernel<Layout, Isa>::multiply(const Weights& weights, const ActivationsI8& input, MatrixView<float> y,
-                                     RowRange range) noexcept {
-  weights.template multiply<Isa>(input, y, range);
+template <class Layout>
+template <class Tag>
+void I8Weights<Layout>::multiply_on(const ActivationsI8& input, MatrixView<float> y, RowRange range) const noexcept {
+  const auto sweep = [&]<class Scale, std::size_t Span>(const Scale* group_scales, const float* row_scales) {
+    using Expanded = detail::ExpandedLayout<Layout, Tag>;
+    const auto expanded = [&] {
+      detail::multiply_expanded<Expanded, Scale, Span, Tag>(panels_, detail::expand_blocks<Layout, Tag>, group_scales,
+                                                            row_scales, input, y, range);
+    };
+    if constexpr (std::is_same_v<Tag, isa::Simd128> && !std::is_same_v<Expanded, Layout>) {
+      return expanded();
+    } else {
+      if constexpr (!std::is_same_v<Expanded, Layout>) {
+        if (input.inputs() > 2 * tile_inputs) return expanded();
+      }
+      const detail::I8Loop<Layout, Scale, Span, Tag> loop{{panels_.bytes(), panels_.offsets(), panels_.panel_bytes()},
+                                                          group_scales,
+                                                          row_scales,
+                                                          input,
+                                                          y,
+                                                          range,
+                                                          {0, panels_.padded_columns()}};
+      for_each_tile(loop, input.inputs(), range);
+    }
+  };
+  if constexpr (Layout::code_bits == 4)
+    return sweep.template operator()<Half, 32>(panels_.scales().halves(), nullptr);
+  else
+    switch (group()) {
+      case 16: return sweep.template operator()<float, 16>(panels_.scales().floats(), nullptr);
+      case 32: return sweep.template operator()<Half, 32>(panels_.scales().halves(), nullptr);
+      default: return sweep.template operator()<void, group_columns>(nullptr, panels_.scales().floats());
+    }
 }
 
 }  // namespace tulle

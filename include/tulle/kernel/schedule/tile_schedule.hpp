@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// \file How a product Y = X W^T is cut into tiles: a few panels of W by 1, 2, 4 or 8 inputs (L2).
+/// \file How a product Y = X W^T is cut into tiles: a few panels of W by 1, 2, 4 or 8 rows of X (L2).
 #pragma once
 
 #include <algorithm>
@@ -9,21 +9,21 @@
 
 #include <tulle/core/types.hpp>
 #include <tulle/kernel/linear_kernel.hpp>
-#include <tulle/kernel/schedule/prefetch.hpp>
+#include <tulle/tensor/machine.hpp>
 
 namespace tulle {
 
-/// Activations are stored in tiles of this many inputs, interleaved, so that one tile is read front to back.
+/// Activations are stored in tiles of this many rows, interleaved, so that one tile is read front to back.
 inline constexpr std::size_t tile_inputs = 8;
 
-/// A run of inputs that one inner loop takes together.
+/// Consecutive rows of activations (inputs) that one inner loop multiplies together.
 struct InputTile {
-  std::size_t first = 0;   ///< index of its first input
+  std::size_t first = 0;   ///< index of its first row
   std::size_t inputs = 0;  ///< how many are real; the rest of `width` is zeros
   std::size_t width = 1;   ///< 1, 2, 4 or 8
 };
 
-/// The tile that holds input `first` (a multiple of 8) when there are `inputs` in all.
+/// The tile that holds row `first` (a multiple of 8) when there are `inputs` in all.
 constexpr InputTile input_tile(std::size_t first, std::size_t inputs) noexcept {
   const std::size_t rest = std::min(inputs - first, tile_inputs);
   const std::size_t width = rest > 4 ? 8 : rest > 2 ? 4 : rest;
@@ -52,19 +52,20 @@ inline void copy_panel(const float* from, std::size_t rows, float* to) noexcept 
   std::memcpy(to + 12, from + 12, four);
 }
 
-/// What y holds of a panel x input. values [16]; those of padding rows and of rows outside the range are left alone.
+/// Reads the outputs of a panel and one row from y. values [16]; those of padding rows and of rows outside the range are left alone.
 inline void load_panel(MatrixView<float> y, RowRange rows, std::size_t panel, std::size_t input,
                        float* values) noexcept {
   copy_panel(y[input] + panel * panel_rows, real_rows(panel, rows), values);
 }
 
-/// Writes one finished panel x input to y, without padding rows and rows outside the range. values [16].
+/// Writes the outputs of a panel and one row to y, without padding rows and rows outside the range. values [16].
 inline void store_panel(MatrixView<float> y, RowRange rows, std::size_t panel, std::size_t input,
                         const float* values) noexcept {
   copy_panel(values, real_rows(panel, rows), y[input] + panel * panel_rows);
 }
 
-/// Asks for where a panel x inputs `first` ... `end - 1` goes: the rows of y lie far apart, which no processor foresees.
+/// Prefetches the outputs of a panel and the rows `first` ... `end - 1`: they lie far apart in y, at no stride that the hardware
+/// prefetchers follow.
 inline void prefetch_outputs([[maybe_unused]] MatrixView<float> y, [[maybe_unused]] std::size_t panel,
                              [[maybe_unused]] std::size_t first, [[maybe_unused]] std::size_t end) noexcept {
 #if defined(TULLE_X86)
@@ -72,41 +73,44 @@ inline void prefetch_outputs([[maybe_unused]] MatrixView<float> y, [[maybe_unuse
 #endif
 }
 
-/// Calls `each` with `Panels` panels out of [first, last) at a time that lie far apart, until all were in a call. At the end,
-/// where panels are missing, the last one is repeated.
-template <std::size_t Panels, class Each>
-void for_far_panels(std::size_t first, std::size_t last, const Each& each) noexcept {
-  const std::size_t apart = (last - first) / Panels;
-  std::array<std::size_t, Panels> panels{};
-  for (std::size_t panel = first; panel < first + apart; ++panel) {
-    for (std::size_t i = 0; i < Panels; ++i) panels[i] = panel + i * apart;
+/// Calls `each` with one panel out of each of `Streams` equal parts of [first, last), until every panel was in a call. The
+/// panels of a call lie far apart: each is a memory stream of its own. At the end, where panels are missing, the last one is
+/// repeated.
+template <std::size_t Streams, class Each>
+void for_each_in_streams(std::size_t first, std::size_t last, const Each& each) noexcept {
+  const std::size_t part = (last - first) / Streams;
+  std::array<std::size_t, Streams> panels{};
+  for (std::size_t panel = first; panel < first + part; ++panel) {
+    for (std::size_t i = 0; i < Streams; ++i) panels[i] = panel + i * part;
     each(panels);
   }
-  if (first + apart * Panels < last) {
-    for (std::size_t i = 0; i < Panels; ++i) panels[i] = std::min(first + apart * Panels + i, last - 1);
+  if (first + part * Streams < last) {
+    for (std::size_t i = 0; i < Streams; ++i) panels[i] = std::min(first + part * Streams + i, last - 1);
     each(panels);
   }
 }
 
 }  // namespace detail
 
-/// Runs `loop.template run<Panels, Inputs>(panels, tile)` over the panels of `rows` and all input tiles.
-/// Panels that are taken together lie far apart: each is a memory stream of its own. A single input takes `Loop::far_panels`
-/// (2 or 4), or, where the processor `reads_one_stream`, `Loop::min_panels`: 2 if a step waits for the one before, else 1.
-/// More inputs take 2. Tiles are the inner loop: a panel comes from main memory once and from the cache for every further
-/// tile. Where panels are missing at the end the last one is taken again, which writes the same values once more, so a loop
-/// that adds to y instead must leave repeated panels out.
+/// Runs `loop.template run<Panels, Inputs>(panels, tile)` over the panels of `rows` and the tiles of all `inputs` rows of X.
+/// One row reads `Loop::streams_one_row` panels (2 or 4) as separate memory streams, or, where the machine reads one stream
+/// faster, `Loop::min_streams`: 2 if a step depends on the one before, else 1. Several rows read 2. Tiles are the inner loop: a
+/// panel comes from main memory once and from the cache for every further tile. Where panels are missing at the end the last
+/// one is computed again, which writes the same values once more, so a loop that adds to y instead must leave repeated panels
+/// out.
 template <class Loop>
 void for_each_tile(const Loop& loop, std::size_t inputs, RowRange rows) noexcept {
   if (rows.begin >= rows.end) return;  // a worker without a share; its range may begin at the end, inside a panel
   const std::size_t first = rows.begin / panel_rows;
   const std::size_t last = (rows.end + panel_rows - 1) / panel_rows;
-  const auto one_input = [&]<std::size_t Panels>(const std::array<std::size_t, Panels>& panels) {
+  const auto one_row = [&]<std::size_t Panels>(const std::array<std::size_t, Panels>& panels) {
     loop.template run<Panels, 1>(panels.data(), input_tile(0, 1));
   };
-  if (inputs == 1 && detail::reads_one_stream) return detail::for_far_panels<Loop::min_panels>(first, last, one_input);
-  if (inputs == 1) return detail::for_far_panels<Loop::far_panels>(first, last, one_input);
-  detail::for_far_panels<2>(first, last, [&](const std::array<std::size_t, 2>& panels) {
+  if (inputs == 1) {
+    return this_machine.reads_one_stream ? detail::for_each_in_streams<Loop::min_streams>(first, last, one_row)
+                                         : detail::for_each_in_streams<Loop::streams_one_row>(first, last, one_row);
+  }
+  detail::for_each_in_streams<2>(first, last, [&](const std::array<std::size_t, 2>& panels) {
     for (std::size_t input = 0; input < inputs; input += tile_inputs) {
       const InputTile tile = input_tile(input, inputs);
       const std::size_t next = input + tile.inputs, next_end = std::min(next + tile_inputs, inputs);

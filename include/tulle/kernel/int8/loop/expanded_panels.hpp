@@ -21,16 +21,16 @@ namespace tulle::detail {
 /// The layout that many inputs meet in place of `Layout`: what an instruction set multiplies fastest once it is made.
 template <class Layout, class Tag>
 constexpr auto expanded_layout() noexcept {
-  if constexpr (Tag::value == InstructionSet::simd128 && Layout::expands_on_simd128) {
+  if constexpr (std::is_same_v<Tag, isa::Simd128> && Layout::expands_on_simd128) {
     return std::type_identity<DensePanels>{};
 #if defined(TULLE_X86)
   } else if constexpr (std::is_base_of_v<isa::Avx2, Tag> && requires { typename Layout::Step256; }) {
     return std::type_identity<ReadyPanels256<Layout>>{};
-  } else if constexpr (Tag::value == InstructionSet::avx512 && requires { typename Layout::Step256; }) {
+  } else if constexpr (std::is_same_v<Tag, isa::Avx512> && requires { typename Layout::Step256; }) {
     return std::type_identity<ReadyPanels512<Layout>>{};
   } else if constexpr (std::is_same_v<Tag, isa::Avx2>) {
     return std::type_identity<SignedPanels>{};
-  } else if constexpr (Tag::value == InstructionSet::avx512) {
+  } else if constexpr (std::is_same_v<Tag, isa::Avx512>) {
     return std::type_identity<SummedPanels>{};
 #endif
   } else {
@@ -84,7 +84,7 @@ void multiply_expanded(const PackedPanels& panels, ExpandBlocks expand, const Sc
   constexpr std::size_t expanded_bytes = To::block_bytes;
   constexpr std::size_t at_once = std::is_base_of_v<isa::Avx2, Tag> ? 1 : 2;  // as many as the loop takes
   // So much of the panels stays in the cache while the inputs pass by; fewer parts are read from and added to y less often.
-  constexpr std::size_t part_columns = Tag::value == InstructionSet::avx512 ? 1024 : 512;
+  constexpr std::size_t part_columns = std::is_same_v<Tag, isa::Avx512> ? 1024 : 512;
   alignas(64) std::uint8_t expanded[at_once * part_columns / block_columns * expanded_bytes];
   for (std::size_t first = range.begin; first < range.end; first += at_once * panel_rows) {
     const RowRange rows{first, std::min(first + at_once * panel_rows, range.end)};

@@ -36,7 +36,7 @@ namespace tulle::detail {
 template <class Layout, class Scale, std::size_t Span, class Isa>
 struct I8Loop {
   static constexpr bool grouped = !std::is_void_v<Scale>;
-  static constexpr std::size_t far_panels = Layout::far_panels, min_panels = Layout::block_bytes > 0 ? 1 : 2;
+  static constexpr std::size_t streams_one_row = Layout::streams_one_row, min_streams = Layout::block_bytes > 0 ? 1 : 2;
   static constexpr std::size_t blocks = Span / block_columns;
 
   I8Panels<Layout> panels;

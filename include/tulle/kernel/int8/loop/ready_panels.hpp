@@ -22,7 +22,7 @@ template <class Layout>
 struct ReadyPanels256 {
   static constexpr std::size_t first_bytes = MissingProducts::bytes, step_bytes = 96;
   static constexpr std::size_t steps = Layout::steps, block_bytes = first_bytes + 2 * steps * step_bytes;
-  static constexpr std::size_t far_panels = Layout::far_panels;
+  static constexpr std::size_t streams_one_row = Layout::streams_one_row;
   static constexpr bool offset_codes = false;
 
   /// Exact, see `SignedPanels::Step`.
@@ -72,7 +72,7 @@ struct ReadyPanels512 {
   using Step512 = typename Layout::Step512;
   static constexpr std::size_t first_bytes = panel_rows * sizeof(std::int32_t), step_bytes = 128;
   static constexpr std::size_t steps = Layout::steps, block_bytes = first_bytes + steps * step_bytes;
-  static constexpr std::size_t far_panels = Layout::far_panels;
+  static constexpr std::size_t streams_one_row = Layout::streams_one_row;
   static constexpr bool offset_codes = false;
 
   /// Makes block `index` of a panel ready, at an address that is a multiple of 64.

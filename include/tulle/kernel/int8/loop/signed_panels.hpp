@@ -40,7 +40,7 @@ struct SignedPanels {
   static constexpr std::size_t first_bytes = MissingProducts::bytes, step_bytes = 64;
   static constexpr std::size_t steps = 4, block_bytes = first_bytes + 2 * steps * step_bytes;
   static constexpr bool offset_codes = false;
-  static constexpr std::size_t far_panels = 4;
+  static constexpr std::size_t streams_one_row = 4;
 
   /// Exact like `add_products`: |w| * ~x is at least 128 * -128, and two of them fit an int16.
   struct Step {

@@ -21,7 +21,7 @@ struct SummedPanels {
   static constexpr std::size_t first_bytes = panel_rows * sizeof(std::int32_t);
   static constexpr std::size_t steps = 4, block_bytes = first_bytes + block_codes;
   static constexpr bool offset_codes = false;
-  static constexpr std::size_t far_panels = 4;
+  static constexpr std::size_t streams_one_row = 4;
 
   struct Step512 {
     __m512i codes;

@@ -40,7 +40,7 @@ TEMPLATE_TEST_CASE("a block that was made ready gives the products of the block,
                    "[kernel][ready_panels]", (detail::BalancedPanels<detail::TwoOfFour, 8>),
                    (detail::BalancedPanels<detail::TwoOfFour, 4>),
                    (detail::BalancedPanels<detail::EightOfSixteen, 8>)) {
-  if (!machine_has(InstructionSet::avx2)) SKIP("this machine has no AVX2");
+  if (!isa::Avx2::available()) SKIP("this machine has no AVX2");
   using Ready = detail::ReadyPanels256<TestType>;
   const DType dtype = TestType::code_bits == 8 ? DType::i8 : DType::q4_0;
   for (const bool extreme : {false, true}) {

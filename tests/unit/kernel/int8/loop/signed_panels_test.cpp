@@ -33,7 +33,7 @@ TULLE_TARGET_AVX2 std::array<std::int32_t, panel_rows> signed_products(const std
 }  // namespace
 
 TEST_CASE("magnitudes and signs apart give the exact products, the largest too", "[kernel][signed_panels]") {
-  if (!machine_has(InstructionSet::avx2)) SKIP("this machine has no AVX2");
+  if (!isa::Avx2::available()) SKIP("this machine has no AVX2");
   testing::check_block_products<SignedPanels>(signed_products);
 }
 

@@ -34,7 +34,7 @@ TULLE_TARGET_AVX512 std::array<std::int32_t, panel_rows> summed_products(const s
 
 TEST_CASE("activations with an offset and the sums of the weights give the exact products, the largest too",
           "[kernel][summed_panels]") {
-  if (!machine_has(InstructionSet::avx512)) SKIP("this machine has no AVX-512");
+  if (!isa::Avx512::available()) SKIP("this machine has no AVX-512");
   testing::check_block_products<SummedPanels>(summed_products);
 }
 

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels.hpp"
+
+#if defined(TULLE_X86)
+namespace tulle {
+
+TULLE_LOOPS(template, isa::AvxVnni)
+TULLE_LOOPS(template, isa::Avx2)
+TULLE_FLOAT_LOOPS(template, isa::Avx2)
+
+}  // namespace tulle
+#endif

@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels.hpp"
+
+#if defined(TULLE_X86)
+namespace tulle {
+
+TULLE_LOOPS(template, isa::Avx512)
+TULLE_FLOAT_LOOPS(template, isa::Avx512)
+
+}  // namespace tulle
+#endif
