@@ -9,15 +9,15 @@ namespace tulle {
 
 extern template struct detail::EllKernel<isa::Active, false>;
 extern template struct detail::EllKernel<isa::Active, true>;
-extern template struct I8Kernel<detail::DensePanels, isa::Active>;
-extern template struct I8Kernel<detail::BitmaskPanels, isa::Active>;
-extern template struct I8Kernel<detail::BalancedPanels<detail::TwoOfFour, 8>, isa::Active>;
-extern template struct I8Kernel<detail::BalancedPanels<detail::FourOfSixteen, 8>, isa::Active>;
-extern template struct I8Kernel<detail::BalancedPanels<detail::EightOfSixteen, 8>, isa::Active>;
-extern template struct I8Kernel<detail::BalancedPanels<detail::EightOfSixteenGap4, 8>, isa::Active>;
-extern template struct I8Kernel<detail::BalancedPanels<detail::TwoOfFour, 4>, isa::Active>;
-extern template struct I8Kernel<detail::BalancedPanels<detail::FourOfSixteen, 4>, isa::Active>;
-extern template struct I8Kernel<detail::BalancedPanels<detail::EightOfSixteenGap4, 4>, isa::Active>;
+extern template struct I8Kernel<detail::DenseBlocks, isa::Active>;
+extern template struct I8Kernel<detail::BitmaskBlocks, isa::Active>;
+extern template struct I8Kernel<detail::BalancedBlocks<detail::TwoOfFour, 8>, isa::Active>;
+extern template struct I8Kernel<detail::BalancedBlocks<detail::FourOfSixteen, 8>, isa::Active>;
+extern template struct I8Kernel<detail::BalancedBlocks<detail::EightOfSixteen, 8>, isa::Active>;
+extern template struct I8Kernel<detail::BalancedBlocks<detail::EightOfSixteenGap4, 8>, isa::Active>;
+extern template struct I8Kernel<detail::BalancedBlocks<detail::TwoOfFour, 4>, isa::Active>;
+extern template struct I8Kernel<detail::BalancedBlocks<detail::FourOfSixteen, 4>, isa::Active>;
+extern template struct I8Kernel<detail::BalancedBlocks<detail::EightOfSixteenGap4, 4>, isa::Active>;
 extern template struct BasicDenseI4<isa::Active>;
 extern template struct BasicDenseF32<isa::Active>;
 extern template struct BasicDenseF16<isa::Active>;
