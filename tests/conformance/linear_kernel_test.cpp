@@ -12,8 +12,7 @@
 #include <tulle/kernel/dense/dense_float.hpp>
 #include <tulle/kernel/dense/dense_i4.hpp>
 #include <tulle/kernel/ell/ell.hpp>
-#include <tulle/kernel/int8/balanced_i4.hpp>
-#include <tulle/kernel/int8/balanced_i8.hpp>
+#include <tulle/kernel/int8/balanced.hpp>
 #include <tulle/kernel/int8/bitmask_i8.hpp>
 #include <tulle/kernel/int8/dense_i8.hpp>
 

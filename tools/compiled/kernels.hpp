@@ -14,15 +14,15 @@ namespace tulle {
 #define TULLE_LOOPS(Template, Set)                                                                           \
   TULLE_LOOP(Template, Set, ActivationsI14, EllWeights)                                                      \
   TULLE_LOOP(Template, Set, ActivationsI8, DenseI4Weights)                                                   \
-  TULLE_LOOP(Template, Set, ActivationsI8, I8Weights<detail::DensePanels>)                                   \
-  TULLE_LOOP(Template, Set, ActivationsI8, I8Weights<detail::BitmaskPanels>)                                 \
-  TULLE_LOOP(Template, Set, ActivationsI8, I8Weights<detail::BalancedPanels<detail::TwoOfFour, 8>>)          \
-  TULLE_LOOP(Template, Set, ActivationsI8, I8Weights<detail::BalancedPanels<detail::FourOfSixteen, 8>>)      \
-  TULLE_LOOP(Template, Set, ActivationsI8, I8Weights<detail::BalancedPanels<detail::EightOfSixteen, 8>>)     \
-  TULLE_LOOP(Template, Set, ActivationsI8, I8Weights<detail::BalancedPanels<detail::EightOfSixteenGap4, 8>>) \
-  TULLE_LOOP(Template, Set, ActivationsI8, I8Weights<detail::BalancedPanels<detail::TwoOfFour, 4>>)          \
-  TULLE_LOOP(Template, Set, ActivationsI8, I8Weights<detail::BalancedPanels<detail::FourOfSixteen, 4>>)      \
-  TULLE_LOOP(Template, Set, ActivationsI8, I8Weights<detail::BalancedPanels<detail::EightOfSixteenGap4, 4>>)
+  TULLE_LOOP(Template, Set, ActivationsI8, I8Weights<detail::DenseBlocks>)                                   \
+  TULLE_LOOP(Template, Set, ActivationsI8, I8Weights<detail::BitmaskBlocks>)                                 \
+  TULLE_LOOP(Template, Set, ActivationsI8, I8Weights<detail::BalancedBlocks<detail::TwoOfFour, 8>>)          \
+  TULLE_LOOP(Template, Set, ActivationsI8, I8Weights<detail::BalancedBlocks<detail::FourOfSixteen, 8>>)      \
+  TULLE_LOOP(Template, Set, ActivationsI8, I8Weights<detail::BalancedBlocks<detail::EightOfSixteen, 8>>)     \
+  TULLE_LOOP(Template, Set, ActivationsI8, I8Weights<detail::BalancedBlocks<detail::EightOfSixteenGap4, 8>>) \
+  TULLE_LOOP(Template, Set, ActivationsI8, I8Weights<detail::BalancedBlocks<detail::TwoOfFour, 4>>)          \
+  TULLE_LOOP(Template, Set, ActivationsI8, I8Weights<detail::BalancedBlocks<detail::FourOfSixteen, 4>>)      \
+  TULLE_LOOP(Template, Set, ActivationsI8, I8Weights<detail::BalancedBlocks<detail::EightOfSixteenGap4, 4>>)
 
 // Those of floats, for the sets that differ there (`isa::WithoutDots`).
 #define TULLE_FLOAT_LOOPS(Template, Set)                             \

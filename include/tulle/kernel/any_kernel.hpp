@@ -15,8 +15,7 @@
 #include <tulle/kernel/dense/dense_i4.hpp>
 #include <tulle/kernel/ell/ell.hpp>
 #include <tulle/kernel/fastest_layout.hpp>
-#include <tulle/kernel/int8/balanced_i4.hpp>
-#include <tulle/kernel/int8/balanced_i8.hpp>
+#include <tulle/kernel/int8/balanced.hpp>
 #include <tulle/kernel/int8/bitmask_i8.hpp>
 #include <tulle/kernel/int8/dense_i8.hpp>
 #include <tulle/kernel/linear_kernel.hpp>

@@ -11,6 +11,7 @@
 #include <tulle/core/half.hpp>
 #include <tulle/kernel/activations/activations_f32.hpp>
 #include <tulle/kernel/schedule/prefetch.hpp>
+#include <tulle/kernel/schedule/store_tile.hpp>
 #include <tulle/kernel/schedule/tile_schedule.hpp>
 #include <tulle/tensor/simd128.hpp>
 #include <tulle/tensor/x86.hpp>
@@ -121,17 +122,7 @@ struct DenseFloatLoop {
             }
           }
         }
-#pragma GCC unroll 4
-        for (std::size_t p = 0; p < at_once; ++p) {
-#pragma GCC unroll 4
-          for (std::size_t lane = 0; lane < lanes; ++lane) {
-            if (lane0 + lane >= tile.inputs) continue;
-            alignas(32) float values[panel_rows];
-            _mm256_store_ps(values, sums[p][lane][0]);
-            _mm256_store_ps(values + 8, sums[p][lane][1]);
-            store_panel(y, rows, which[p0 + p], tile.first + lane0 + lane, values);
-          }
-        }
+        store_tile(sums, which + p0, tile, lane0, y, rows);
       }
     }
   }
@@ -161,16 +152,7 @@ struct DenseFloatLoop {
         for (std::size_t p = 0; p < Panels; ++p) sums[p][lane] = _mm512_fmadd_ps(weights[p], value, sums[p][lane]);
       }
     }
-#pragma GCC unroll 4
-    for (std::size_t p = 0; p < Panels; ++p) {
-#pragma GCC unroll 8
-      for (std::size_t lane = 0; lane < Inputs; ++lane) {
-        if (lane >= tile.inputs) continue;
-        alignas(64) float values[panel_rows];
-        _mm512_store_ps(values, sums[p][lane]);
-        store_panel(y, rows, which[p], tile.first + lane, values);
-      }
-    }
+    store_tile(sums, which, tile, y, rows);
   }
 #endif
 };

@@ -12,6 +12,7 @@
 #include <tulle/kernel/activations/activations_i8.hpp>
 #include <tulle/kernel/dense/dense_i4_loop_simd128.hpp>
 #include <tulle/kernel/schedule/prefetch.hpp>
+#include <tulle/kernel/schedule/store_tile.hpp>
 #include <tulle/kernel/schedule/tile_schedule.hpp>
 #include <tulle/tensor/x86.hpp>
 
@@ -172,17 +173,7 @@ struct DenseI4Loop {
             }
           }
         }
-#pragma GCC unroll 4
-        for (std::size_t p = 0; p < at_once; ++p) {
-#pragma GCC unroll 4
-          for (std::size_t lane = 0; lane < lanes; ++lane) {
-            if (lane0 + lane >= tile.inputs) continue;
-            alignas(32) float out[panel_rows];
-            _mm256_store_ps(out, values[p][lane][0]);
-            _mm256_store_ps(out + 8, values[p][lane][1]);
-            store_panel(y, rows, which[p0 + p], tile.first + lane0 + lane, out);
-          }
-        }
+        store_tile(values, which + p0, tile, lane0, y, rows);
       }
     }
   }
@@ -250,16 +241,7 @@ struct DenseI4Loop {
         }
       }
     }
-#pragma GCC unroll 4
-    for (std::size_t p = 0; p < Panels; ++p) {
-#pragma GCC unroll 8
-      for (std::size_t lane = 0; lane < Inputs; ++lane) {
-        if (lane >= tile.inputs) continue;
-        alignas(64) float out[panel_rows];
-        _mm512_store_ps(out, values[p][lane]);
-        store_panel(y, rows, which[p], tile.first + lane, out);
-      }
-    }
+    store_tile(values, which, tile, y, rows);
   }
 #endif
 };

@@ -140,9 +140,11 @@ struct EllLoop {
   template <std::size_t Inputs, std::size_t Panels>
   void compute(isa::Avx2, const EllPiece (&pieces)[Panels], const std::uint8_t* x,
                EllDots<Inputs> (&dots)[Panels]) const noexcept {
-    if (window <= short_window) return compute_ell_avx2<Form, short_window, Isa>(pieces, x, input.stride(), dots);
+    using Short = EllLoop256<Form, short_window, Isa>;
+    if (window <= short_window) return compute_ell_avx2<Short>(pieces, x, input.stride(), dots);
     if constexpr (std::is_same_v<Form, EllWide>) {
-      if (window <= middle_window) return compute_ell_avx2<Form, middle_window, Isa>(pieces, x, input.stride(), dots);
+      using Middle = EllLoop256<Form, middle_window, Isa>;
+      if (window <= middle_window) return compute_ell_avx2<Middle>(pieces, x, input.stride(), dots);
     }
     compute<Inputs>(isa::Scalar{}, pieces, x, dots);  // packed for AVX-512
   }

@@ -79,11 +79,22 @@ struct EllSum256<isa::AvxVnni> {
   TULLE_INLINE_AVX2 __m256i total() const noexcept { return _mm256_add_epi32(_mm256_slli_epi32(high, 7), low); }
 };
 
+/// What a loop is compiled for: the form of the weights, the columns of a window and the instruction set.
+template <class FormOf, std::size_t Window, class IsaOf>
+struct EllLoop256 {
+  using Form = FormOf;
+  using Order = EllOrder256<Window>;
+  using Sum = EllSum256<IsaOf>;
+};
+
 /// A walk over the bundles of a piece, for 8 rows (or twice as many) and some inputs.
-template <class Form, std::size_t Window, class Isa, std::size_t Halves, std::size_t Lanes>
+template <class Loop, std::size_t Halves, std::size_t Lanes>
 struct EllWalk256 {
+  using Form = typename Loop::Form;
+  using Order = typename Loop::Order;
+
   __m256i position[Halves];
-  EllSum256<Isa> sums[Halves][Lanes];
+  typename Loop::Sum sums[Halves][Lanes];
   const std::uint8_t *bundle, *advance;
   std::size_t window;
 
@@ -110,7 +121,7 @@ struct EllWalk256 {
     for (std::size_t step = 0; step < Form::steps; ++step, ++advance) {
       window += *advance;
       const std::uint8_t* in_window = x + window_step * window;
-      EllOrder256<Window> orders[Halves];
+      Order orders[Halves];
       __m256i values[Halves];
 #pragma GCC unroll 2
       for (std::size_t h = 0; h < Halves; ++h) {
@@ -125,16 +136,16 @@ struct EllWalk256 {
         const __m256i run = _mm256_mullo_epi32(gaps, running);
         const __m256i columns = _mm256_add_epi8(run, position[h]);
         position[h] = _mm256_shuffle_epi8(columns, last);
-        orders[h] = EllOrder256<Window>::of(window, columns);
+        orders[h] = Order::of(window, columns);
       }
 #pragma GCC unroll 4
       for (std::size_t lane = 0; lane < Lanes; ++lane) {
         const std::uint8_t* upper = in_window + 2 * lane * stride;
         __m256i picked[Halves];
-        EllOrder256<Window>::pick(orders, upper, picked);
+        Order::pick(orders, upper, picked);
 #pragma GCC unroll 2
         for (std::size_t h = 0; h < Halves; ++h) sums[h][lane].add_high(picked[h], values[h]);
-        EllOrder256<Window>::pick(orders, upper + stride, picked);
+        Order::pick(orders, upper + stride, picked);
 #pragma GCC unroll 2
         for (std::size_t h = 0; h < Halves; ++h) sums[h][lane].add_low(picked[h], values[h]);
       }
@@ -145,7 +156,7 @@ struct EllWalk256 {
 
 /// 8 rows and at most 4 inputs at a time, or all 16 rows of one input. Panels that lie far apart are taken in turns, bundle by
 /// bundle: each is a memory stream of its own.
-template <class Form, std::size_t Window, class Isa, std::size_t Panels, std::size_t Inputs>
+template <class Loop, std::size_t Panels, std::size_t Inputs>
 TULLE_TARGET_AVX2 void compute_ell_avx2(const EllPiece (&pieces)[Panels], const std::uint8_t* x, std::size_t stride,
                                         EllDots<Inputs> (&dots)[Panels]) noexcept {
   constexpr std::size_t halves = Inputs == 1 ? 2 : 1, lanes = Inputs < 4 ? Inputs : 4;
@@ -156,7 +167,7 @@ TULLE_TARGET_AVX2 void compute_ell_avx2(const EllPiece (&pieces)[Panels], const 
   for (std::size_t half0 = 0; half0 < 2; half0 += halves) {
     for (std::size_t lane0 = 0; lane0 < Inputs; lane0 += lanes) {
       const std::uint8_t* x_of_lanes = x + 2 * lane0 * stride;
-      EllWalk256<Form, Window, Isa, halves, lanes> walks[Panels];
+      EllWalk256<Loop, halves, lanes> walks[Panels];
       std::size_t common = pieces[0].bundles;
 #pragma GCC unroll 2
       for (std::size_t p = 0; p < Panels; ++p) {
@@ -166,7 +177,7 @@ TULLE_TARGET_AVX2 void compute_ell_avx2(const EllPiece (&pieces)[Panels], const 
       for (std::size_t left = common; left > 0; --left) {
 #pragma GCC unroll 2
         for (std::size_t p = 0; p < Panels; ++p) {
-          if (half0 == 0) prefetch_bundle<Form>(walks[p].bundle, walks[p].advance);
+          if (half0 == 0) prefetch_bundle<typename Loop::Form>(walks[p].bundle, walks[p].advance);
           walks[p].add_bundle(running, x_of_lanes, stride);
         }
       }

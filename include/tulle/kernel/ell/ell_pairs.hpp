@@ -128,22 +128,11 @@ class EllPairs {
   }
   /// For 16 rows.
   TULLE_INLINE_AVX512 void load_sums(std::size_t row, std::size_t input, __m512i (&sums)[4]) const noexcept {
-    __m512i rows[4];
+    __m256i near[4], far[4];
+    load_sums(row, input, near);
+    load_sums(row + 8, input, far);
 #pragma GCC unroll 4
-    for (std::size_t i = 0; i < 4; ++i) {
-      const auto load = [&](std::size_t of) TULLE_TARGET_AVX512 {
-        return _mm512_broadcast_i32x4(_mm_load_si128(reinterpret_cast<const __m128i*>(sums_[of] + lane_of(input))));
-      };
-      const __m512i near = _mm512_mask_blend_epi32(0x00F0, load(row + i), load(row + 4 + i));
-      const __m512i far = _mm512_mask_blend_epi32(0xF000, load(row + 8 + i), load(row + 12 + i));
-      rows[i] = _mm512_mask_blend_epi32(0xFF00, near, far);
-    }
-    const __m512i a = _mm512_unpacklo_epi32(rows[0], rows[1]), b = _mm512_unpackhi_epi32(rows[0], rows[1]);
-    const __m512i c = _mm512_unpacklo_epi32(rows[2], rows[3]), d = _mm512_unpackhi_epi32(rows[2], rows[3]);
-    sums[0] = _mm512_unpacklo_epi64(a, c);
-    sums[1] = _mm512_unpackhi_epi64(a, c);
-    sums[2] = _mm512_unpacklo_epi64(b, d);
-    sums[3] = _mm512_unpackhi_epi64(b, d);
+    for (std::size_t i = 0; i < 4; ++i) sums[i] = _mm512_inserti64x4(_mm512_castsi256_si512(near[i]), far[i], 1);
   }
 
  private:

@@ -18,42 +18,36 @@ namespace tulle {
 
 namespace detail {
 
-#if defined(TULLE_X86)
+#if defined(TULLE_SIMD128)
 
-/// For every byte of a mask, where vpshufb finds what belongs at its 8 positions: k at the position of the k-th set bit,
-/// the top bit (which makes zero) elsewhere. `first` also counts the bits, for the positions of the byte after it.
-struct ExpandTable {
-  alignas(16) std::uint8_t first[256][16], second[256][16];
-
-  constexpr ExpandTable() : first(), second() {
-    for (unsigned byte = 0; byte < 256; ++byte) {
-      unsigned set = 0;
-      for (unsigned position = 0; position < 8; ++position) {
-        const bool is_set = (byte >> position & 1) != 0;
-        first[byte][position] = second[byte][8 + position] = static_cast<std::uint8_t>(is_set ? set : 0x80);
-        set += is_set;
-      }
-      for (unsigned position = 8; position < 16; ++position) first[byte][position] = static_cast<std::uint8_t>(set);
+/// For every byte of a mask, the order of a byte shuffle that expands it: byte k is the number of bits set below bit k, with
+/// its top bit, which gives a zero, where bit k is not set.
+inline constexpr std::array<std::uint64_t, 256> expand_orders = [] {
+  std::array<std::uint64_t, 256> orders{};
+  for (unsigned byte = 0; byte < 256; ++byte) {
+    std::uint64_t set = 0;
+    for (unsigned k = 0; k < 8; ++k) {
+      const bool is_set = (byte >> k & 1) != 0;
+      orders[byte] |= (set | (is_set ? 0u : 0x80u)) << 8 * k;
+      set += is_set;
     }
   }
-};
-inline constexpr ExpandTable expand_table{};
+  return orders;
+}();
 
 #endif
 
 /// A block is 32 bytes of mask, one bit for each of its codes in their dense order [4 quads][16 rows][4], and the codes
 /// that are not zero in the same order: 1/8 byte a weight and 1 byte a nonzero. Expanding a quad of columns gives a line of
 /// a dense panel, so group scales and sums are those of dense weights.
-struct BitmaskPanels {
+struct BitmaskBlocks {
   static constexpr std::string_view name = "bitmask_i8";
   static constexpr std::size_t block_bytes = 0;  ///< blocks differ in size
   static constexpr std::size_t code_bits = 8;
   static constexpr std::size_t steps = 4;
   static constexpr std::size_t streams_one_row = 2;
-  static constexpr bool offset_codes = true;
+  static constexpr bool offset_codes = true, picks = false;
   static constexpr std::size_t mask_bytes = block_codes / 8;
-  static constexpr bool expands_for_many = true;
-  static constexpr bool expands_on_simd128 = true;
 
   static std::size_t bytes_of(const std::int8_t* codes) noexcept {
     return mask_bytes + count_nonzeros(codes, block_codes);
@@ -92,18 +86,10 @@ struct BitmaskPanels {
       }
     }
 #if defined(TULLE_X86)
-    TULLE_INLINE_AVX2 DenseStep256 step(isa::Avx2 isa, std::size_t s, std::size_t half) noexcept {
-      return DenseStep256::of(codes(isa, s, half));
-    }
     TULLE_INLINE_AVX512 DenseStep512 step(isa::Avx512 isa, std::size_t s, std::size_t) noexcept {
       return DenseStep512::of(codes(isa, s));
     }
 
-    TULLE_INLINE_AVX2 __m256i codes(isa::Avx2, std::size_t s, std::size_t half) noexcept {
-      const std::uint8_t* mask = at + 8 * s + 4 * half;
-      const __m128i low = expand16(mask), high = expand16(mask + 2);
-      return _mm256_set_m128i(high, low);
-    }
     TULLE_INLINE_AVX512 __m512i codes(isa::Avx512, std::size_t s) noexcept {
       std::uint64_t mask;
       std::memcpy(&mask, at + 8 * s, sizeof mask);
@@ -116,33 +102,36 @@ struct BitmaskPanels {
     }
 #endif
 
-    const std::uint8_t* at = nullptr;  ///< the mask of the block
-
-   private:
-#if defined(TULLE_X86)
-    TULLE_INLINE_AVX2 __m128i expand16(const std::uint8_t* mask) noexcept {
-      const __m128i order =
-          _mm_add_epi8(_mm_load_si128(reinterpret_cast<const __m128i*>(expand_table.first[mask[0]])),
-                       _mm_load_si128(reinterpret_cast<const __m128i*>(expand_table.second[mask[1]])));
-      const __m128i codes = _mm_shuffle_epi8(_mm_loadu_si128(reinterpret_cast<const __m128i*>(values_)), order);
-      values_ += std::popcount(static_cast<unsigned>(mask[0] | mask[1] << 8));
+#if defined(TULLE_SIMD128)
+    /// The 16 codes from index `first` on; called with 0, 16, ... 240.
+    TULLE_INLINE_SIMD128 simd128::I8x16 codes(isa::Simd128, std::size_t first) noexcept {
+      constexpr std::uint64_t ones = 0x0101010101010101;
+      const std::uint8_t low = at[first / 8], high = at[first / 8 + 1];
+      const std::uint64_t order[2] = {expand_orders[low], expand_orders[high] + ones * set_bits.counts[low]};
+      const auto codes = simd128::shuffle(simd128::load<simd128::I8x16>(values_), simd128::load<simd128::I8x16>(order));
+      values_ += set_bits.counts[low] + set_bits.counts[high];
       return codes;
     }
 #endif
 
+    const std::uint8_t* at = nullptr;  ///< the mask of the block
+
+   private:
     const std::uint8_t* values_ = nullptr;
   };
 
-#if defined(TULLE_X86)
-  using Step512 = DenseStep512;
-
   /// The next `blocks` blocks as dense ones. out [blocks][256].
-  TULLE_TARGET_AVX2 static void expand(isa::Avx2 isa, Cursor& cursor, std::size_t blocks, std::int8_t* out) noexcept {
-    for (; blocks > 0; --blocks, out += block_codes, cursor.next()) {
-      for (std::size_t half = 0; half < 2 * steps; ++half) {
-        _mm256_store_si256(reinterpret_cast<__m256i*>(out + 32 * half), cursor.codes(isa, half / 2, half % 2));
-      }
+#if defined(TULLE_SIMD128)
+  TULLE_TARGET_SIMD128 static void expand(isa::Simd128 isa, Cursor& cursor, std::size_t blocks,
+                                          std::int8_t* out) noexcept {
+    for (; blocks > 0; --blocks, cursor.next()) {
+      for (std::size_t i = 0; i < block_codes; i += 16, out += 16) simd128::store(out, cursor.codes(isa, i));
     }
+  }
+#endif
+#if defined(TULLE_X86)
+  static void expand(isa::Avx2, Cursor& cursor, std::size_t blocks, std::int8_t* out) noexcept {
+    expand(isa::Simd128{}, cursor, blocks, out);
   }
   TULLE_TARGET_AVX512 static void expand(isa::Avx512 isa, Cursor& cursor, std::size_t blocks,
                                          std::int8_t* out) noexcept {
@@ -156,7 +145,7 @@ struct BitmaskPanels {
 }  // namespace detail
 
 template <class Isa>
-using BasicBitmaskI8 = I8Kernel<detail::BitmaskPanels, Isa>;
+using BasicBitmaskI8 = I8Kernel<detail::BitmaskBlocks, Isa>;
 using BitmaskI8 = BasicBitmaskI8<isa::Active>;
 
 static_assert(LinearKernel<BitmaskI8>);

@@ -15,7 +15,7 @@ inline constexpr std::size_t block_codes = panel_rows * block_columns;
 
 /// Gives the cursor of `Layout` at the first block of a panel.
 template <class Layout>
-struct I8Panels {
+struct PanelCursors {
   const std::uint8_t* bytes;
   const std::size_t* offsets;   ///< where each panel begins, for layouts whose blocks differ in size
   std::size_t panel_bytes;      ///< of every panel of the others

@@ -8,8 +8,8 @@
 #include <utility>
 
 #include <tulle/kernel/activations/activations_i8.hpp>
-#include <tulle/kernel/int8/loop/expanded_panels.hpp>
 #include <tulle/kernel/int8/loop/i8_loop.hpp>
+#include <tulle/kernel/int8/loop/unpacked_blocks.hpp>
 #include <tulle/kernel/int8/packed_panels.hpp>
 #include <tulle/kernel/linear_kernel.hpp>
 #include <tulle/kernel/schedule/work_partition.hpp>
@@ -89,17 +89,15 @@ template <class Layout>
 template <class Tag>
 void I8Weights<Layout>::multiply_on(const ActivationsI8& input, MatrixView<float> y, RowRange range) const noexcept {
   const auto sweep = [&]<class Scale, std::size_t Span>(const Scale* group_scales, const float* row_scales) {
-    using Expanded = detail::ExpandedLayout<Layout, Tag>;
-    const auto expanded = [&] {
-      detail::multiply_expanded<Expanded, Scale, Span, Tag>(panels_, detail::expand_blocks<Layout, Tag>, group_scales,
-                                                            row_scales, input, y, range);
-    };
-    if constexpr (std::is_same_v<Tag, isa::Simd128> && !std::is_same_v<Expanded, Layout>) {
-      return expanded();
-    } else {
-      if constexpr (!std::is_same_v<Expanded, Layout>) {
-        if (input.inputs() > 2 * tile_inputs) return expanded();
+    using Unpacked = detail::UnpackedLayout<Layout, Tag>;
+    constexpr bool has_loop = detail::HasI8Loop<Layout, Tag>;
+    if constexpr (!std::is_same_v<Unpacked, Layout>) {
+      if (!has_loop || input.inputs() > 2 * tile_inputs) {
+        return detail::multiply_unpacked<Unpacked, Scale, Span, Tag>(panels_, detail::unpack_blocks<Layout, Tag>,
+                                                                     group_scales, row_scales, input, y, range);
       }
+    }
+    if constexpr (has_loop) {
       const detail::I8Loop<Layout, Scale, Span, Tag> loop{{panels_.bytes(), panels_.offsets(), panels_.panel_bytes()},
                                                           group_scales,
                                                           row_scales,

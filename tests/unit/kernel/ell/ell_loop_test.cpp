@@ -2,14 +2,20 @@
 #include <tulle/kernel/ell/ell_loop.hpp>
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
+#include <memory>
 #include <numeric>
 #include <vector>
 
 #include <catch2/catch_all.hpp>
 
 #include <tulle/core/aligned_buffer.hpp>
+#include <tulle/kernel/ell/ell.hpp>
+#include <tulle/kernel/ell/ell_pairs.hpp>
+#include <tulle/kernel/ell/ell_unpacked.hpp>
 
 #include "unit/kernel/encoded_matrix.hpp"
 #include "unit/kernel/instruction_sets.hpp"
@@ -135,3 +141,157 @@ TEST_CASE("the begins of windows are those of every 8 columns", "[kernel][ell_lo
     for (const std::uint8_t byte : window_begins.bytes[i]) REQUIRE(byte == 8 * i);
   }
 }
+
+#if defined(TULLE_X86)
+
+namespace {
+
+/// The products, in registers of 8 rows or of 16, as [inputs][rows].
+template <class Isa>
+struct Products {
+  static constexpr std::size_t inputs = EllPairs<Isa>::inputs;
+  std::int32_t values[inputs][panel_rows];
+
+  TULLE_TARGET_AVX2 void load(isa::Avx2, const EllPairs<Isa>& pairs, std::size_t row) {
+    for (std::size_t input = 0; input < inputs; input += 4) {
+      for (std::size_t at = 0; at < panel_rows; at += 8) {
+        __m256i sums[4];
+        pairs.load_sums(row + at, input, sums);
+        for (std::size_t i = 0; i < 4; ++i) std::memcpy(values[input + i] + at, &sums[i], sizeof sums[i]);
+      }
+    }
+  }
+  TULLE_TARGET_AVX512 void load(isa::Avx512, const EllPairs<Isa>& pairs, std::size_t row) {
+    for (std::size_t input = 0; input < inputs; input += 4) {
+      __m512i sums[4];
+      pairs.load_sums(row, input, sums);
+      for (std::size_t i = 0; i < 4; ++i) std::memcpy(values[input + i], &sums[i], sizeof sums[i]);
+    }
+  }
+};
+
+/// Panels of one span, as many as fit at once, and a tile of random or of the largest codes.
+template <class Isa, class Form>
+void check_products(std::size_t columns, std::size_t zeros_of_100, bool extreme) {
+  constexpr std::size_t inputs = EllPairs<Isa>::inputs;
+  constexpr std::size_t max_panels = EllPairs<Isa>::max_rows / panel_rows;
+  testing::Numbers numbers(static_cast<std::uint32_t>(columns + zeros_of_100));
+  std::vector<std::int8_t> codes(max_panels * panel_rows * columns);
+  const int least = Form::nibbles ? -7 : -128, range = Form::nibbles ? 15 : 256;
+  for (std::int8_t& code : codes) {
+    if (numbers.below(100) < zeros_of_100) continue;
+    code = static_cast<std::int8_t>(extreme ? least
+                                            : least + static_cast<int>(numbers.below(static_cast<std::size_t>(range))));
+  }
+  std::fill_n(codes.data() + 5 * columns, columns, std::int8_t{0});  // a row of another length
+  AlignedBuffer<std::int16_t> x(columns * inputs);
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    x[i] = static_cast<std::int16_t>(extreme ? -8127 : static_cast<int>(numbers.below(16255)) - 8127);
+  }
+  std::vector<EllPanel> panels;
+  std::size_t max_bundles = 0;
+  for (std::size_t panel = 0; panel < max_panels; ++panel) {
+    panels.push_back(
+        EllEncoder().encode<Form>(codes.data() + panel * panel_rows * columns, columns, columns, Form::window));
+    max_bundles = std::max(max_bundles, panels[panel].bytes.size() / Form::bundle_bytes);
+  }
+  const auto pairs = std::make_unique<EllPairs<Isa>>(max_bundles * Form::steps);
+  const std::size_t rows = pairs->rows_at_once();
+  REQUIRE((rows >= 8 && rows % 8 == 0 && rows <= max_panels * panel_rows));
+  for (std::size_t row = 0; row < rows; row += 8) {
+    const EllPanel& panel = panels[row / panel_rows];
+    const EllPiece piece{panel.bytes.data(), panel.advances.data(), panel.bytes.size() / Form::bundle_bytes};
+    pairs->template read<Form>(piece, row % panel_rows, row);
+  }
+  pairs->end_lists(rows);
+  pairs->multiply(rows, x.data());
+  for (std::size_t first = 0; first < rows; first += panel_rows) {
+    Products<Isa> products;
+    products.load(Isa{}, *pairs, first);
+    for (std::size_t row = first; row < std::min(first + panel_rows, rows); ++row) {
+      for (std::size_t i = 0; i < inputs; ++i) {
+        std::int64_t expected = 0;
+        for (std::size_t column = 0; column < columns; ++column) {
+          const int code = codes[row * columns + column] * (Form::nibbles ? 16 : 1);
+          expected += std::int64_t{code} * x[column * inputs + i];
+        }
+        REQUIRE(products.values[i][row - first] == expected);
+      }
+    }
+  }
+}
+
+}  // namespace
+
+TEMPLATE_TEST_CASE("lists of weights give the exact products with a tile", "[kernel][ell_loop]", isa::Avx2,
+                   isa::Avx512) {
+  testing::require_machine<TestType>();
+  for (const std::size_t columns : {1, 31, 200, 2048}) {
+    for (const std::size_t zeros_of_100 : {0, 50, 90, 100}) {
+      for (const bool extreme : {false, true}) {
+        check_products<TestType, EllNarrow>(columns, zeros_of_100, extreme);
+        check_products<TestType, EllWide>(columns, zeros_of_100, extreme);
+        check_products<TestType, EllNibbles>(columns, zeros_of_100, extreme);
+      }
+    }
+  }
+}
+
+#endif
+
+#if defined(TULLE_X86)
+
+namespace {
+
+/// y of `inputs` inputs, `at_once` of them in one product.
+template <class Kernel>
+std::vector<float> products(const testing::EncodedMatrix& matrix, std::size_t inputs, std::size_t at_once) {
+  const std::size_t rows = matrix.rows.rows(), columns = matrix.rows.columns();
+  const auto weights = Kernel::pack(matrix.rows);
+  const auto x = testing::random_floats(inputs * columns, 3);
+  std::vector<float> y(inputs * rows);
+  typename Kernel::Input input(at_once, columns);
+  for (std::size_t first = 0; first < inputs; first += at_once) {
+    Kernel::start(weights, at_once, input);
+    Kernel::prepare(weights, {x.data() + first * columns, at_once, columns}, input, {0, at_once});
+    Kernel::multiply(weights, input, {y.data() + first * rows, at_once, rows}, {0, rows});
+  }
+  return y;
+}
+
+}  // namespace
+
+TEMPLATE_TEST_CASE("weights made ready for many inputs give the bits of those that are not", "[kernel][ell_loop]",
+                   BasicEllI8<isa::Avx512>, BasicEllI4<isa::Avx512>) {
+  testing::require_machine<isa::Avx512>();
+  // 18 panels and a part, of one span; then of two, with more steps than fit, so that some panels of a block are not ready.
+  for (const auto& [rows, columns, kept] : {std::array<std::size_t, 3>{300, 200, 3}, {100, 4000, 8}}) {
+    const auto matrix = testing::pruned(testing::random_matrix(DType::i8, rows, columns, 6), {kept, 16}, 7);
+    const auto expected = products<TestType>(matrix, 18, 1);
+    CHECK(products<TestType>(matrix, 18, 18) == expected);
+    CHECK(products<TestType>(matrix, 18, 9) == expected);
+  }
+}
+
+TEST_CASE("a block of panels is ready as far as it fits", "[kernel][ell_loop]") {
+  testing::require_machine<isa::Avx512>();
+  constexpr std::size_t steps_of_panel = 300, panels = 10;
+  std::vector<std::size_t> bundles;
+  for (std::size_t piece = 0; piece <= panels; ++piece)
+    bundles.push_back(piece * steps_of_panel / detail::EllWide::steps);
+  AlignedBuffer<std::uint8_t> bytes(bundles.back() * detail::EllWide::bundle_bytes);
+  const std::vector<std::uint8_t> advances(bundles.back() * detail::EllWide::steps);
+  const ActivationsI14 input(16, 64);
+  const detail::EllLoop<detail::EllWide, isa::Avx512> loop{
+      bytes.data(), advances.data(), bundles.data(), 64, 64, 1, nullptr, nullptr, input, {}, {0, panels * panel_rows}};
+  detail::UnpackedEll<detail::EllWide> ready(loop);
+  ready.make(2, panels);
+  CHECK(!ready.holds(1));
+  CHECK(ready.holds(2));
+  CHECK(ready.holds(7));  // 6 * 300 steps
+  CHECK(!ready.holds(8));
+  ready.make(8, panels);
+  CHECK((!ready.holds(7) && ready.holds(8) && ready.holds(9) && !ready.holds(panels)));
+}
+
+#endif

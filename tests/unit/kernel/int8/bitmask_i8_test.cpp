@@ -2,13 +2,15 @@
 #include <tulle/kernel/int8/bitmask_i8.hpp>
 
 #include <array>
+#include <bit>
+#include <cstdint>
 
 #include <catch2/catch_all.hpp>
 
 #include "unit/kernel/encoded_matrix.hpp"
 
 using namespace tulle;
-using detail::BitmaskPanels;
+using detail::BitmaskBlocks;
 
 TEST_CASE("a block is its mask and its nonzeros, and reads back", "[kernel][bitmask_i8]") {
   testing::Numbers numbers(1);
@@ -20,10 +22,10 @@ TEST_CASE("a block is its mask and its nonzeros, and reads back", "[kernel][bitm
       code = placed % 2 == 0 ? std::int8_t{-128} : static_cast<std::int8_t>(numbers.below(127) + 1);
       ++placed;
     }
-    REQUIRE(BitmaskPanels::bytes_of(codes.data()) == 32 + kept);
+    REQUIRE(BitmaskBlocks::bytes_of(codes.data()) == 32 + kept);
     std::array<std::uint8_t, 32 + detail::block_codes> bytes{};
-    CHECK(BitmaskPanels::write(codes.data(), bytes.data()) == bytes.data() + 32 + kept);
-    BitmaskPanels::Cursor cursor(bytes.data());
+    CHECK(BitmaskBlocks::write(codes.data(), bytes.data()) == bytes.data() + 32 + kept);
+    BitmaskBlocks::Cursor cursor(bytes.data());
     cursor.read(read.data());
     CHECK(read == codes);
     cursor.next();
@@ -31,17 +33,13 @@ TEST_CASE("a block is its mask and its nonzeros, and reads back", "[kernel][bitm
   }
 }
 
-#if defined(TULLE_X86)
-TEST_CASE("the expand table finds the bytes of every mask", "[kernel][bitmask_i8]") {
+#if defined(TULLE_SIMD128)
+TEST_CASE("the order of a mask finds the byte of every bit that is set", "[kernel][bitmask_i8]") {
   for (unsigned mask = 0; mask < 256; ++mask) {
-    const auto count = static_cast<unsigned>(std::popcount(mask));
     for (unsigned position = 0; position < 8; ++position) {
       const unsigned before = static_cast<unsigned>(std::popcount(mask & ((1u << position) - 1)));
-      const unsigned expected = mask >> position & 1 ? before : 0x80;
-      REQUIRE(detail::expand_table.first[mask][position] == expected);
-      REQUIRE(detail::expand_table.second[mask][8 + position] == expected);
-      REQUIRE(detail::expand_table.first[mask][8 + position] == count);
-      REQUIRE(detail::expand_table.second[mask][position] == 0);
+      const unsigned order = detail::expand_orders[mask] >> 8 * position & 255;
+      REQUIRE((mask >> position & 1 ? order == before : order >= 0x80));
     }
   }
 }

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tulle/kernel/int8/dense_i8.hpp>
 
+#include <array>
 #include <cmath>
 #include <limits>
 
 #include <catch2/catch_all.hpp>
+
+#include <tulle/kernel/int8/bitmask_i8.hpp>
 
 #include "unit/kernel/encoded_matrix.hpp"
 #include "unit/kernel/instruction_sets.hpp"
@@ -133,4 +136,39 @@ TEMPLATE_LIST_TEST_CASE("the row's scale comes last and is one multiplication", 
   float y = 0;
   Kernel::multiply(weights, input, {&y, 1, 1}, {0, 1});
   CHECK(y == static_cast<float>(3 * 127 + 5 * 2) * (1.27f / 127) * 0.1f);
+}
+
+TEST_CASE("a dense block is its codes, one behind the other", "[kernel][dense_i8]") {
+  testing::Numbers numbers(1);
+  std::array<std::array<std::int8_t, detail::block_codes>, 3> blocks{};
+  for (auto& block : blocks) {
+    for (std::int8_t& code : block) code = static_cast<std::int8_t>(numbers.bits());
+  }
+  alignas(64) std::array<std::uint8_t, 3 * detail::DenseBlocks::block_bytes> bytes{};
+  std::uint8_t* out = bytes.data();
+  for (const auto& block : blocks) {
+    REQUIRE(detail::DenseBlocks::fits(block.data()));
+    out = detail::DenseBlocks::write(block.data(), out);
+  }
+  CHECK(out == bytes.data() + bytes.size());
+  detail::DenseBlocks::Cursor cursor{bytes.data()};
+  for (const auto& block : blocks) {
+    std::array<std::int8_t, detail::block_codes> read{};
+    cursor.read(read.data());
+    CHECK(read == block);
+    cursor.next();
+  }
+}
+
+TEST_CASE("bytes a weight: 1 dense, 1/8 and the nonzeros as a bitmask", "[kernel][dense_i8]") {
+  constexpr std::size_t rows = 64, columns = 512, scales = rows * sizeof(float);
+  const auto size_of = [&](auto kernel, testing::Zeros zeros) {
+    return kernel.pack(testing::pruned(testing::random_matrix(DType::i8, rows, columns, 6), zeros, 7).rows)
+        .size_bytes();
+  };
+  CHECK(size_of(DenseI8(), {}) == rows * columns + scales);
+  // A random byte may be zero too; every panel begins at a cache line.
+  const std::size_t half = size_of(BitmaskI8(), {8, 16}) - scales - 4 * sizeof(std::size_t);
+  CHECK(half <= rows * columns * 5 / 8 + 4 * 64);
+  CHECK(half >= rows * columns * 5 / 8 * 98 / 100);
 }

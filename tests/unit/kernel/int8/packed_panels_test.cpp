@@ -2,11 +2,14 @@
 #include <tulle/kernel/int8/packed_panels.hpp>
 
 #include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
 #include <vector>
 
 #include <catch2/catch_all.hpp>
 
-#include <tulle/kernel/int8/balanced_i8.hpp>
+#include <tulle/kernel/int8/balanced.hpp>
 #include <tulle/kernel/int8/bitmask_i8.hpp>
 #include <tulle/kernel/int8/dense_i8.hpp>
 
@@ -34,7 +37,7 @@ TEST_CASE("a panel is read in any order, padded with zeros", "[kernel][packed_pa
 }
 
 TEMPLATE_TEST_CASE("what is packed is read back, one panel's end is the next one's begin", "[kernel][packed_panels]",
-                   detail::DensePanels, detail::BitmaskPanels) {
+                   detail::DenseBlocks, detail::BitmaskBlocks) {
   const auto matrix = testing::random_matrix(DType::i8, 40, 72, 5);
   const detail::I8Format format = detail::I8Format::of<TestType>();
   const detail::PackedPanels panels(matrix.rows, format, nullptr);
@@ -76,4 +79,56 @@ TEST_CASE("a matrix without the zeros a layout wants is refused, with its rows",
                  Catch::Matchers::ContainsSubstring("rows 16 to 31") && Catch::Matchers::ContainsSubstring("2:4_i8"));
     }
   }
+}
+
+TEST_CASE("a scale is found by row and column, for rows and for groups", "[kernel][packed_panels]") {
+  for (const std::size_t group : {0, 16, 32}) {
+    constexpr std::size_t rows = 35, columns = 96;
+    GroupScales scales(rows, columns, group);
+    CHECK(scales.group() == group);
+    CHECK(scales.groups() == (group == 0 ? 0 : columns / group));
+    const std::size_t per_row = group == 0 ? 1 : columns / group;
+    CHECK(scales.size_bytes() == 48 * per_row * (group == 32 ? 2 : 4));
+    const auto wanted = [](std::size_t row, std::size_t index) { return static_cast<float>(row * 8 + index) * 0.5f; };
+    for (std::size_t row = 0; row < rows; ++row) {
+      for (std::size_t index = 0; index < per_row; ++index) scales.set(row, index, wanted(row, index));
+    }
+    for (std::size_t row = 0; row < rows; ++row) {
+      for (std::size_t column = 0; column < columns; ++column) {
+        REQUIRE(scales.at(row, column) == wanted(row, group == 0 ? 0 : column / group));
+      }
+    }
+    // In a panel the 16 rows of a group lie side by side; padding rows have scale 0.
+    if (group == 16) {
+      CHECK(scales.floats()[(2 * 6 + 1) * 16 + 2] == wanted(34, 1));
+      CHECK(scales.floats()[(2 * 6 + 1) * 16 + 3] == 0);
+    }
+    if (group == 32) CHECK(to_float(scales.halves()[(1 * 3 + 2) * 16 + 5]) == wanted(21, 2));
+  }
+}
+
+namespace {
+
+template <std::size_t BlockBytes>
+struct Layout {
+  static constexpr std::size_t block_bytes = BlockBytes;
+  struct Cursor {
+    const std::uint8_t* at;
+  };
+};
+
+}  // namespace
+
+TEST_CASE("a panel lies behind those before it, or where its offset says", "[kernel][packed_panels]") {
+  const std::array<std::uint8_t, 100> bytes{};
+  const detail::PanelCursors<Layout<10>> equal{bytes.data(), nullptr, 30};
+  CHECK(equal[0].at == bytes.data());
+  CHECK(equal[2].at == bytes.data() + 60);
+  const detail::PanelCursors<Layout<10>> later{bytes.data(), nullptr, 30, 4};
+  CHECK(later[4].at == bytes.data());
+  CHECK(later[5].at == bytes.data() + 30);
+  const std::array<std::size_t, 3> offsets{0, 7, 64};
+  const detail::PanelCursors<Layout<0>> uneven{bytes.data(), offsets.data(), 0};
+  CHECK(uneven[1].at == bytes.data() + 7);
+  CHECK(uneven[2].at == bytes.data() + 64);
 }

@@ -65,6 +65,11 @@ struct DenseStep512 {
   }
 };
 
+/// sums + 128 times the codes of every row.
+TULLE_INLINE_AVX512 __m512i add_128_times(__m512i sums, __m512i codes) noexcept {
+  return _mm512_dpbusd_epi32(sums, _mm512_set1_epi8(static_cast<char>(0x80)), codes);
+}
+
 #endif
 
 #if defined(TULLE_SIMD128)

@@ -33,13 +33,15 @@ namespace tulle::detail {
 /// `next` goes to the next block. Steps are taken in order, on AVX2 the lower 8 rows of a step before the upper 8; vectors of
 /// 128 bits take its quarters in any order. On AVX-512 steps are given the chunk of 64 activations, and where in it the block's
 /// 16 begin.
-template <class Layout, class Scale, std::size_t Span, class Isa>
+template <class LayoutOf, class Scale, std::size_t Span, class IsaOf>
 struct I8Loop {
+  using Layout = LayoutOf;
+  using Isa = IsaOf;
   static constexpr bool grouped = !std::is_void_v<Scale>;
   static constexpr std::size_t streams_one_row = Layout::streams_one_row, min_streams = Layout::block_bytes > 0 ? 1 : 2;
-  static constexpr std::size_t blocks = Span / block_columns;
+  static constexpr std::size_t span = Span;
 
-  I8Panels<Layout> panels;
+  PanelCursors<Layout> panels;
   const Scale* group_scales;
   const float* row_scales;  ///< [rows padded], null when grouped
   const ActivationsI8& input;

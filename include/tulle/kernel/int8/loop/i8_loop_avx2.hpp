@@ -9,6 +9,7 @@
 #include <tulle/kernel/activations/activations_i8.hpp>
 #include <tulle/kernel/int8/i8_blocks.hpp>
 #include <tulle/kernel/schedule/prefetch.hpp>
+#include <tulle/kernel/schedule/store_tile.hpp>
 #include <tulle/kernel/schedule/tile_schedule.hpp>
 #include <tulle/tensor/x86.hpp>
 
@@ -16,15 +17,13 @@
 
 namespace tulle::detail {
 
-template <class Layout, class Scale, std::size_t Span, class Isa>
-struct I8Loop;
-
 /// One tile: panels (as many at once as there are registers for) by 4 of its inputs at a time.
-template <std::size_t Panels, std::size_t Inputs, class Layout, class Scale, std::size_t Span, class Isa>
-TULLE_TARGET_AVX2 void compute_i8_avx2(const I8Loop<Layout, Scale, Span, Isa>& loop, const std::size_t* which,
-                                       const InputTile& tile) noexcept {
-  constexpr bool grouped = !std::is_void_v<Scale>;
-  constexpr std::size_t blocks = Span / block_columns;
+template <std::size_t Panels, std::size_t Inputs, class Loop>
+TULLE_TARGET_AVX2 void compute_i8_avx2(const Loop& loop, const std::size_t* which, const InputTile& tile) noexcept {
+  using Layout = typename Loop::Layout;
+  using Isa = typename Loop::Isa;
+  constexpr bool grouped = Loop::grouped;
+  constexpr std::size_t span = Loop::span, blocks = span / block_columns;
   constexpr std::size_t at_once = Panels * Inputs <= 4 ? Panels : Inputs >= 4 ? 1 : 4 / Inputs;
   constexpr std::size_t lanes = Inputs < 4 ? Inputs : 4;
   constexpr bool offset_codes = Layout::offset_codes && std::is_same_v<Isa, isa::AvxVnni>;  // undone by the first sums
@@ -46,7 +45,7 @@ TULLE_TARGET_AVX2 void compute_i8_avx2(const I8Loop<Layout, Scale, Span, Isa>& l
           values[p][lane][1] = _mm256_load_ps(before + 8);
         }
       }
-      for (std::size_t begin = loop.columns.begin; begin < loop.columns.end; begin += Span) {
+      for (std::size_t begin = loop.columns.begin; begin < loop.columns.end; begin += span) {
         const std::int8_t* x = loop.input.codes(tile) + code_index(begin, Inputs, lane0);
         __m256i dots[at_once][lanes][2];
 #pragma GCC unroll 4
@@ -64,7 +63,7 @@ TULLE_TARGET_AVX2 void compute_i8_avx2(const I8Loop<Layout, Scale, Span, Isa>& l
 #pragma GCC unroll 4
             for (std::size_t lane = 0; lane < lanes; ++lane) {
               if constexpr (offset_codes)
-                first = _mm256_set1_epi32(-128 * loop.input.template sum_of<Span>(tile, begin, lane0 + lane));
+                first = _mm256_set1_epi32(-128 * loop.input.template sum_of<span>(tile, begin, lane0 + lane));
               dots[p][lane][half] = first;
             }
           }
@@ -94,7 +93,7 @@ TULLE_TARGET_AVX2 void compute_i8_avx2(const I8Loop<Layout, Scale, Span, Isa>& l
           for (std::size_t half = 0; half < 2; ++half) {
             __m256 w_scale{};
             if constexpr (grouped)
-              w_scale = load8(loop.panel_scales(which[p0 + p]) + begin / Span * panel_rows + 8 * half);
+              w_scale = load8(loop.panel_scales(which[p0 + p]) + begin / span * panel_rows + 8 * half);
 #pragma GCC unroll 4
             for (std::size_t lane = 0; lane < lanes; ++lane) {
               __m256 scale = _mm256_set1_ps(x_scales[begin / group_columns * Inputs + lane0 + lane]);
@@ -105,23 +104,19 @@ TULLE_TARGET_AVX2 void compute_i8_avx2(const I8Loop<Layout, Scale, Span, Isa>& l
           }
         }
       }
+      if (!grouped && loop.is_last_part()) {
 #pragma GCC unroll 4
-      for (std::size_t p = 0; p < at_once; ++p) {
-#pragma GCC unroll 4
-        for (std::size_t lane = 0; lane < lanes; ++lane) {
-          if (lane0 + lane >= tile.inputs) continue;
-          alignas(32) float out[panel_rows];
+        for (std::size_t p = 0; p < at_once; ++p) {
 #pragma GCC unroll 2
           for (std::size_t half = 0; half < 2; ++half) {
-            __m256 value = values[p][lane][half];
-            if (!grouped && loop.is_last_part()) {
-              value = _mm256_mul_ps(value, _mm256_loadu_ps(loop.row_scales + which[p0 + p] * panel_rows + 8 * half));
-            }
-            _mm256_store_ps(out + 8 * half, value);
+            const __m256 scale = _mm256_loadu_ps(loop.row_scales + which[p0 + p] * panel_rows + 8 * half);
+#pragma GCC unroll 4
+            for (std::size_t lane = 0; lane < lanes; ++lane)
+              values[p][lane][half] = _mm256_mul_ps(values[p][lane][half], scale);
           }
-          store_panel(loop.y, loop.rows, which[p0 + p], tile.first + lane0 + lane, out);
         }
       }
+      store_tile(values, which + p0, tile, lane0, loop.y, loop.rows);
     }
   }
 }

@@ -9,15 +9,13 @@
 #include <tulle/kernel/activations/activations_i8.hpp>
 #include <tulle/kernel/int8/i8_blocks.hpp>
 #include <tulle/kernel/schedule/prefetch.hpp>
+#include <tulle/kernel/schedule/store_tile.hpp>
 #include <tulle/kernel/schedule/tile_schedule.hpp>
 #include <tulle/tensor/x86.hpp>
 
 #if defined(TULLE_X86)
 
 namespace tulle::detail {
-
-template <class Layout, class Scale, std::size_t Span, class Isa>
-struct I8Loop;
 
 /// Activations as the steps of a layout read them.
 template <class Layout>
@@ -58,28 +56,27 @@ TULLE_INLINE_AVX512 void start_i8_avx512(const typename Layout::Cursor (&w)[Pane
 }
 
 /// One tile: all its panels by all its inputs at once.
-template <std::size_t Panels, std::size_t Inputs, class Layout, class Scale, std::size_t Span, class Isa>
-TULLE_TARGET_AVX512 void compute_i8_avx512(const I8Loop<Layout, Scale, Span, Isa>& loop, const std::size_t* which,
-                                           const InputTile& tile) noexcept {
-  constexpr bool grouped = !std::is_void_v<Scale>;
-  constexpr std::size_t blocks = Span / block_columns;
+template <std::size_t Panels, std::size_t Inputs, class Loop>
+TULLE_TARGET_AVX512 void compute_i8_avx512(const Loop& loop, const std::size_t* which, const InputTile& tile) noexcept {
+  using Layout = typename Loop::Layout;
+  constexpr bool grouped = Loop::grouped;
+  constexpr std::size_t span = Loop::span, blocks = span / block_columns;
   const float* x_scales = loop.input.scales(tile);
   const std::int32_t* x_sums = loop.input.sums(tile) + loop.columns.begin / sum_columns * Inputs;
   __m512 values[Panels][Inputs];
   typename Layout::Cursor w[Panels];
-  __mmask16 real[Panels];
 #pragma GCC unroll 4
   for (std::size_t p = 0; p < Panels; ++p) {
     w[p] = loop.panels[which[p]];
-    real[p] = static_cast<__mmask16>((1u << real_rows(which[p], loop.rows)) - 1);
+    const __mmask16 real = real_row_mask(which[p], loop.rows);
 #pragma GCC unroll 8
     for (std::size_t lane = 0; lane < Inputs; ++lane) {
       values[p][lane] = _mm512_setzero_ps();
       if (loop.is_first_part() || lane >= tile.inputs) continue;
-      values[p][lane] = _mm512_maskz_loadu_ps(real[p], loop.y[tile.first + lane] + which[p] * panel_rows);
+      values[p][lane] = _mm512_maskz_loadu_ps(real, loop.y[tile.first + lane] + which[p] * panel_rows);
     }
   }
-  for (std::size_t begin = loop.columns.begin; begin < loop.columns.end; begin += Span) {
+  for (std::size_t begin = loop.columns.begin; begin < loop.columns.end; begin += span) {
     __m512i dots[Panels][Inputs];
     start_i8_avx512<Layout, blocks>(w, x_sums, dots);
     x_sums += blocks * Inputs;
@@ -93,7 +90,7 @@ TULLE_TARGET_AVX512 void compute_i8_avx512(const I8Loop<Layout, Scale, Span, Isa
       }
 #pragma GCC unroll 4
       for (std::size_t s = 0; s < Layout::steps; ++s) {
-        typename Layout::Step512 step[Panels];
+        decltype(w[0].step(isa::Avx512{}, s, column)) step[Panels];
 #pragma GCC unroll 4
         for (std::size_t p = 0; p < Panels; ++p) step[p] = w[p].step(isa::Avx512{}, s, column);
 #pragma GCC unroll 8
@@ -111,7 +108,7 @@ TULLE_TARGET_AVX512 void compute_i8_avx512(const I8Loop<Layout, Scale, Span, Isa
 #pragma GCC unroll 4
     for (std::size_t p = 0; p < Panels; ++p) {
       __m512 w_scale{};
-      if constexpr (grouped) w_scale = load16(loop.panel_scales(which[p]) + begin / Span * panel_rows);
+      if constexpr (grouped) w_scale = load16(loop.panel_scales(which[p]) + begin / span * panel_rows);
 #pragma GCC unroll 8
       for (std::size_t lane = 0; lane < Inputs; ++lane) {
         __m512 scale = _mm512_set1_ps(x_scales[begin / group_columns * Inputs + lane]);
@@ -120,18 +117,15 @@ TULLE_TARGET_AVX512 void compute_i8_avx512(const I8Loop<Layout, Scale, Span, Isa
       }
     }
   }
+  if (!grouped && loop.is_last_part()) {
 #pragma GCC unroll 4
-  for (std::size_t p = 0; p < Panels; ++p) {
+    for (std::size_t p = 0; p < Panels; ++p) {
+      const __m512 scale = _mm512_loadu_ps(loop.row_scales + which[p] * panel_rows);
 #pragma GCC unroll 8
-    for (std::size_t lane = 0; lane < Inputs; ++lane) {
-      if (lane >= tile.inputs) continue;
-      __m512 value = values[p][lane];
-      if (!grouped && loop.is_last_part()) {
-        value = _mm512_mul_ps(value, _mm512_loadu_ps(loop.row_scales + which[p] * panel_rows));
-      }
-      _mm512_mask_storeu_ps(loop.y[tile.first + lane] + which[p] * panel_rows, real[p], value);
+      for (std::size_t lane = 0; lane < Inputs; ++lane) values[p][lane] = _mm512_mul_ps(values[p][lane], scale);
     }
   }
+  store_tile(values, which, tile, loop.y, loop.rows);
 }
 
 }  // namespace tulle::detail

@@ -22,7 +22,7 @@ namespace tulle::detail {
 /// WebAssembly module.
 template <class Layout>
 struct I8Loop128 {
-  const I8Panels<Layout>& panels;
+  const PanelCursors<Layout>& panels;
   const float* row_scales;              ///< [rows padded], null when columns come in groups
   const Half* half_scales = nullptr;    ///< [panels][columns / 32][16], or null
   const float* float_scales = nullptr;  ///< [panels][columns / 16][16], or null

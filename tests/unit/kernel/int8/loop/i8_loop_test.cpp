@@ -6,7 +6,7 @@
 
 #include <catch2/catch_all.hpp>
 
-#include <tulle/kernel/int8/balanced_i8.hpp>
+#include <tulle/kernel/int8/balanced.hpp>
 #include <tulle/kernel/int8/bitmask_i8.hpp>
 #include <tulle/kernel/int8/dense_i8.hpp>
 

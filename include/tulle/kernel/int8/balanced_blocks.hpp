@@ -25,7 +25,7 @@ namespace tulle::detail {
 /// bits of 32 bytes, then in the next higher ones, so that both halves of a step are one shift and one mask away. Codes of 4
 /// bits, in two's complement, lie in their 32 bytes a step in the same way.
 template <class Pattern, std::size_t CodeBits>
-struct BalancedPanels {
+struct BalancedBlocks {
   static constexpr std::string_view name = CodeBits == 8 ? Pattern::i8_name : Pattern::i4_name;
   static constexpr std::size_t steps = Pattern::steps;
   static constexpr std::size_t code_bits = CodeBits;
@@ -35,9 +35,7 @@ struct BalancedPanels {
   static constexpr std::size_t field_bytes = 64 * steps / fields_per_byte;
   static constexpr std::size_t block_bytes = field_bytes + line_bytes * steps;
   static constexpr std::size_t streams_one_row = 4;
-  static constexpr bool offset_codes = false;
-  static constexpr bool expands_for_many = false;
-  static constexpr bool expands_on_simd128 = field_bits == 2;  ///< what such fields need costs more than they save
+  static constexpr bool offset_codes = false, picks = true;
   static constexpr unsigned field_mask = (1u << field_bits) - 1;
 
   /// Where the fields of a half of step s begin, and the lowest of their bits.
@@ -99,11 +97,11 @@ struct BalancedPanels {
 
   /// |w| meets x with w's sign (see `add_products`): which activations meet a row differs, so no sum of theirs is known.
   struct Step256 {
-    __m256i signs, magnitudes, order;
+    __m256i codes, magnitudes, order;  ///< of codes only the signs count
     template <class Isa>
     TULLE_INLINE_AVX2 __m256i dot(Isa isa, __m256i sums, const std::int8_t* x, std::size_t) const noexcept {
       const __m256i block = _mm256_broadcastsi128_si256(_mm_load_si128(reinterpret_cast<const __m128i*>(x)));
-      return add_products(isa, sums, signs, magnitudes, _mm256_shuffle_epi8(block, order));
+      return add_products(isa, sums, codes, magnitudes, _mm256_shuffle_epi8(block, order));
     }
   };
   /// vpdpbusd multiplies u8 by s8 exactly: x + 128, chosen out of a chunk, meets w, and the loop starts its sums at
@@ -164,17 +162,18 @@ struct BalancedPanels {
       const __m512i fields =
           _mm512_broadcast_i64x4(_mm256_load_si256(reinterpret_cast<const __m256i*>(at + fields_at(s, 0))));
       const __m512i order = shift_halves(fields, shift(s, 0), shift(s, 1), field_mask);
-      return {codes512(s), _mm512_or_si512(pattern.order(order, s), _mm512_set1_epi8(static_cast<char>(column)))};
+      return {codes(isa::Avx512{}, s),
+              _mm512_or_si512(pattern.order(order, s), _mm512_set1_epi8(static_cast<char>(column)))};
     }
     /// Adds 128 times the codes of every row.
     TULLE_INLINE_AVX512 __m512i add_codes(__m512i sums_128) const noexcept {
 #pragma GCC unroll 2
       for (std::size_t s = 0; s < steps; ++s) {
-        sums_128 = _mm512_dpbusd_epi32(sums_128, _mm512_set1_epi8(static_cast<char>(0x80)), codes512(s));
+        sums_128 = add_128_times(sums_128, codes(isa::Avx512{}, s));
       }
       return sums_128;
     }
-    TULLE_INLINE_AVX512 __m512i codes512(std::size_t s) const noexcept {
+    TULLE_INLINE_AVX512 __m512i codes(isa::Avx512, std::size_t s) const noexcept {
       const std::uint8_t* line = at + field_bytes + line_bytes * s;
       if constexpr (code_bits == 8) return _mm512_loadu_si512(line);
       const __m512i pairs = _mm512_broadcast_i64x4(_mm256_load_si256(reinterpret_cast<const __m256i*>(line)));
@@ -185,7 +184,7 @@ struct BalancedPanels {
 #endif
 #if defined(TULLE_SIMD128)
     TULLE_INLINE_SIMD128 PickingStep128 step(isa::Simd128, std::size_t s, std::size_t quarter) const noexcept
-      requires(field_bits == 4)  // then a field is a column
+      requires(field_bits == 4)  // then a field is a column; what others need costs more than their bytes save
     {
       using namespace simd128;
       const std::size_t half = quarter / 2;
