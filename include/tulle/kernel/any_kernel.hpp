@@ -222,3 +222,7 @@ struct AnyKernel {
 static_assert(LinearKernel<AnyKernel>);
 
 }  // namespace tulle
+
+#ifdef TULLE_COMPILED
+#include <tulle/kernel/compiled.hpp>
+#endif

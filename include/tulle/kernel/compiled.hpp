@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/// \file The engine of the run-time front ends, compiled once for all programs of this repository: its kernels, caches and
-/// decoder take a compiler most of its time. Link `tulle_compiled`.
+/// \file The kernels that the library tulle::compiled holds; any_kernel.hpp includes it where that is linked (L2).
 #pragma once
 
-#include <tulle/generate/engine.hpp>
+#include <tulle/kernel/any_kernel.hpp>
 
 namespace tulle {
 
@@ -21,9 +20,5 @@ extern template struct I8Kernel<detail::BalancedPanels<detail::EightOfSixteenGap
 extern template struct BasicDenseI4<isa::Active>;
 extern template struct BasicDenseF32<isa::Active>;
 extern template struct BasicDenseF16<isa::Active>;
-extern template class Model<AnyKernel>;
-extern template class Decoder<AnyKernel, AnyCache>;
-extern template class Generator<AnyKernel, AnyCache, SamplerChain>;
-extern template bool Engine::Policies::step(const Engine::Emit&, const std::atomic<bool>*, const LogitsObserver&);
 
 }  // namespace tulle
