@@ -11,9 +11,9 @@
 
 #include <CLI/CLI.hpp>
 
+#include <tulle/generate/engine.hpp>
 #include <tulle/tensor/isa.hpp>
 
-#include "compiled/engine.hpp"
 #include "measure.hpp"
 #include "tulle/synthetic_model.hpp"
 

@@ -11,9 +11,9 @@
 #include <string_view>
 #include <vector>
 
+#include <tulle/generate/engine.hpp>
 #include <tulle/generate/text_generation.hpp>
 
-#include "compiled/engine.hpp"
 #include "tulle.h"
 
 namespace {

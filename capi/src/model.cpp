@@ -18,6 +18,13 @@
 #include "guard.hpp"
 #include "tulle_experimental.h"
 
+#ifdef TULLE_WITH_SENTENCEPIECE
+#include <tulle/text/sentencepiece.hpp>
+using SentencePiece = tulle::SentencePieceLibrary;
+#else
+using SentencePiece = tulle::OwnSentencePiece;
+#endif
+
 namespace tulle::capi {
 
 ModelTable& models() {
@@ -158,7 +165,7 @@ int32_t tulle_model_load(const char* path, size_t path_size, const tulle_load_op
       fail(ErrorCode::invalid_argument, "the path of the model is empty or holds a 0");
     }
     const auto checkpoint = Checkpoint::open(text);
-    return loading.load(*checkpoint, load_tokenizer_if_any(text), load_chat_template(text));
+    return loading.load(*checkpoint, load_tokenizer_if_any<SentencePiece>(text), load_chat_template(text));
   });
 }
 
@@ -183,7 +190,7 @@ int32_t tulle_model_load_files(const tulle_file* files, size_t count, const tull
     const GivenFiles given = given_files(files, count);
     const auto checkpoint = Checkpoint::open(given);
     if (checkpoint->gguf() != nullptr) return loading.load_gguf(*checkpoint);
-    return loading.load(*checkpoint, load_tokenizer_if_any(given), load_chat_template(given));
+    return loading.load(*checkpoint, load_tokenizer_if_any<SentencePiece>(given), load_chat_template(given));
   });
 }
 

@@ -6,11 +6,11 @@
 #include <string>
 
 #include <tulle/format/checkpoint.hpp>
-#include <tulle/text/chat_template.hpp>
+#include <tulle/generate/engine.hpp>
+#include <tulle/text/render_chat.hpp>
 #include <tulle/text/tokenizer.hpp>
 
 #include "assembly.hpp"
-#include "compiled/engine.hpp"
 #include "handle_table.hpp"
 #include "tulle.h"
 

@@ -2,5 +2,5 @@
 /// \file Everything for text generation. Our own headers never include it.
 #pragma once
 
-#include <tulle/assemblies.hpp>
+#include <tulle/core/error.hpp>
 #include <tulle/generate/text_generation.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernels.hpp"
+#include <tulle/kernel/any_kernel.hpp>
 
 namespace tulle {
 

@@ -1,4 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine.hpp"
+#include <tulle/generate/engine.hpp>
 
 template class tulle::Model<tulle::AnyKernel>;

@@ -5,9 +5,9 @@
 #include <memory>
 #include <string>
 #include <tulle/format/checkpoint.hpp>
+#include <tulle/generate/engine.hpp>
 #include <tulle/generate/text_generation.hpp>
 
-#include "compiled/engine.hpp"
 #include "model_flags.hpp"
 
 /// `name` (--isa), or what TULLE_ISA asks for where that is empty. Errors: invalid_argument, unsupported.

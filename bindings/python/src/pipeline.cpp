@@ -14,11 +14,19 @@
 
 #include <tulle/compat/deepsparse/names.hpp>
 #include <tulle/core/json.hpp>
+#include <tulle/format/tokenizer_files.hpp>
+#include <tulle/generate/engine.hpp>
 #include <tulle/generate/text_generation.hpp>
 
 #include "bindings.hpp"
-#include "compiled/engine.hpp"
 #include "run.hpp"
+
+#ifdef TULLE_WITH_SENTENCEPIECE
+#include <tulle/text/sentencepiece.hpp>
+using SentencePiece = tulle::SentencePieceLibrary;
+#else
+using SentencePiece = tulle::OwnSentencePiece;
+#endif
 
 namespace tulle::python {
 
@@ -63,7 +71,7 @@ Pipeline::Pipeline(const std::string& arguments) {
   const nb::gil_scoped_release release;
   const Progress progress = [](std::string_view, double) { check_signals(); };
   auto model = Model<AnyKernel>::load(path, pack, progress, construction.options.engine.threads);
-  tokenizer_ = load_tokenizer_if_any(path);
+  tokenizer_ = load_tokenizer_if_any<SentencePiece>(path);
   chat_template_ = load_chat_template(path);
   defaults_ = construction.defaults;
   generate_ =

@@ -49,11 +49,11 @@ namespace {
 
 /// The matrix as a numpy array that owns it; None where there is none.
 nb::object take_logits(GeneratedText& text) {
-  if (text.logits.size() == 0) return nb::none();
-  auto matrix = std::make_unique<FloatMatrix>(std::move(text.logits));
-  const std::size_t shape[] = {matrix->shape(0), matrix->shape(1)};
-  float* values = matrix->data();
-  const nb::capsule owner(matrix.release(), [](void* owned) noexcept { delete static_cast<FloatMatrix*>(owned); });
+  if (text.logits.values.empty()) return nb::none();
+  auto matrix = std::make_unique<Matrix>(std::move(text.logits));
+  const std::size_t shape[] = {matrix->rows, matrix->columns};
+  float* values = matrix->values.data();
+  const nb::capsule owner(matrix.release(), [](void* owned) noexcept { delete static_cast<Matrix*>(owned); });
   return nb::cast(nb::ndarray<nb::numpy, float, nb::ndim<2>, nb::c_contig>(values, 2, shape, owner));
 }
 

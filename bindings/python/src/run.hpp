@@ -8,10 +8,10 @@
 #include <optional>
 #include <vector>
 
+#include <tulle/generate/engine.hpp>
 #include <tulle/generate/generation_run.hpp>
 
 #include "bindings.hpp"
-#include "compiled/engine.hpp"
 
 namespace tulle::python {
 

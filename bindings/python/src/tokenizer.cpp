@@ -7,7 +7,7 @@
 
 #include <utility>
 
-#include <tulle/text/chat_template.hpp>
+#include <tulle/text/render_chat.hpp>
 #include <tulle/text/tokenizer.hpp>
 
 #include "bindings.hpp"

@@ -2,159 +2,61 @@
 /// \file Tokenizers and chat templates, found beside a model or alone (L3).
 #pragma once
 
+#include <concepts>
 #include <memory>
-#include <span>
 #include <string>
 #include <string_view>
 
 #include <tulle/core/error.hpp>
-#include <tulle/core/input_file.hpp>
-#include <tulle/core/json.hpp>
-#include <tulle/format/byte_reader.hpp>
-#include <tulle/format/gguf.hpp>
-#include <tulle/format/gguf_tokenizer.hpp>
-#include <tulle/format/model_files.hpp>
-#include <tulle/format/model_path.hpp>
 #include <tulle/text/no_tokenizer.hpp>
 #include <tulle/text/tokenizer.hpp>
-#include <tulle/text/tokenizer_json.hpp>
-#include <tulle/text/vocab_merges.hpp>
-
-#ifdef TULLE_WITH_SENTENCEPIECE
-#include <tulle/text/sentencepiece.hpp>
-#else
-#include <tulle/text/sentencepiece_vocabulary.hpp>
-#endif
 
 namespace tulle {
 
+class ModelFiles;
+struct SentencePieceOptions;
+
 namespace detail {
 
-/// tokenizer_config.json, with what only special_tokens_map.json says (the older form) put in.
-inline Json read_tokenizer_config(const ModelFiles& files) {
-  Json config = files.optional_json("tokenizer_config.json");
-  const Json map = files.optional_json("special_tokens_map.json");
-  if (config.is_null()) return map;
-  if (map.is_object()) config.insert(map.begin(), map.end());  // keeps what is there
-  return config;
-}
+/// A tokenizer of the bytes of a sentencepiece .model file; the third argument names the file in messages.
+using ReadSentencePiece = std::shared_ptr<const Tokenizer> (*)(std::string_view, const SentencePieceOptions&,
+                                                               std::string_view);
 
-#ifdef TULLE_WITH_SENTENCEPIECE
-
-inline std::shared_ptr<const Tokenizer> sentencepiece_from_file(const ModelFiles& files, const std::string& name) {
-  const Json config = read_tokenizer_config(files);
-  SentencePieceOptions options;
-  if (config.is_object()) {
-    options.add_bos = json_value(config, "add_bos_token", true, files.where());
-    options.add_eos = json_value(config, "add_eos_token", false, files.where());
-  }
-  const Json added = files.optional_json("added_tokens.json");
-  for (const auto& entry : added.items()) {
-    AddedToken token;
-    token.content = entry.key();
-    token.id = to_token(entry.value(), files.where());
-    options.added_tokens.push_back(std::move(token));
-  }
-  return tokenizer_from_sentencepiece(files.open(name)->text(), options, files.path(name));
-}
-
-#else
-
-inline std::shared_ptr<const Tokenizer> sentencepiece_from_file(const ModelFiles& files, const std::string& name) {
-  VocabularySpec spec = sentencepiece_vocabulary(files.open(name)->text(), files.path(name));
-  const Json config = read_tokenizer_config(files);
-  spec.add_bos = !config.is_object() || json_value(config, "add_bos_token", true, files.where());
-  spec.add_eos = config.is_object() && json_value(config, "add_eos_token", false, files.where());
-  spec.model_tokens = spec.tokens.size();
-  const Json added = files.optional_json("added_tokens.json");
-  for (const auto& entry : added.items()) {
-    const auto id = static_cast<std::size_t>(to_token(entry.value(), files.where()));
-    if (id >= Vocabulary::largest_size) fail(ErrorCode::malformed, files.where(), ": an added token has the id ", id);
-    if (id >= spec.tokens.size()) {
-      spec.tokens.resize(id + 1);
-      spec.scores.resize(id + 1);
-      spec.types.resize(id + 1, VocabularySpec::unused);
-    }
-    spec.tokens[id] = entry.key();
-    spec.types[id] = VocabularySpec::user_defined;
-  }
-  return tokenizer_from_vocabulary(spec);
-}
-
-#endif
-
-inline std::shared_ptr<const Tokenizer> tokenizer_from_json_file(const ModelFiles& files, const std::string& name) {
-  return tokenizer_from_json(files.json(name), read_tokenizer_config(files), files.path(name));
-}
-
-/// What `make` makes of the metadata of a GGUF file.
-template <class Make>
-auto from_gguf_file(const ModelFiles& files, const std::string& name, Make&& make) {
-  const std::shared_ptr<const InputFile> file = files.open(name);
-  return make(parse_head(*file, [&](std::span<const std::byte> head) {
-    return parse_gguf_metadata(head, file->size(), files.path(name));
-  }));
-}
-
-inline std::shared_ptr<const Tokenizer> tokenizer_from_gguf_file(const ModelFiles& files, const std::string& name) {
-  return from_gguf_file(files, name, [](const GgufFile& file) { return tokenizer_from_gguf(file); });
-}
-
-/// "chat_template" of tokenizer_config.json: a string, or a list of {"name", "template"}, of which "default" is taken.
-inline std::string configured_chat_template(const Json& config, const std::string& where) {
-  const auto found = config.find("chat_template");
-  if (found == config.end() || found->is_null()) return "";
-  if (found->is_string()) return found->get<std::string>();
-  if (!found->is_array()) fail(ErrorCode::malformed, where, ": \"chat_template\" is neither a string nor a list");
-  for (const Json& entry : *found) {
-    if (!entry.is_object()) fail(ErrorCode::malformed, where, ": \"chat_template\" has an entry that is no object");
-    if (json_value(entry, "name", std::string(), where) == "default") {
-      return json_value(entry, "template", std::string(), where);
-    }
-  }
-  return "";
-}
+std::shared_ptr<const Tokenizer> load_tokenizer(const ModelFiles& files, ReadSentencePiece read);
+std::shared_ptr<const Tokenizer> load_tokenizer(const std::string& path, ReadSentencePiece read);
 
 }  // namespace detail
 
+/// A type that reads .model files. Errors of `read`: malformed, unsupported.
+template <class Reader>
+concept SentencePieceReader = std::convertible_to<decltype(&Reader::read), detail::ReadSentencePiece>;
+
+/// Our own code, for BPE and unigram models. `SentencePieceLibrary` in <tulle/text/sentencepiece.hpp> is the other one.
+struct OwnSentencePiece {
+  static std::shared_ptr<const Tokenizer> read(std::string_view model_bytes, const SentencePieceOptions& options,
+                                               std::string_view where);
+};
+
 /// The tokenizer among a model's files: tokenizer.json comes first, then vocab.json + merges.txt, tokenizer.model, one
 /// .gguf. Errors: not_found with what was looked for, malformed, unsupported.
-inline std::shared_ptr<const Tokenizer> load_tokenizer(const ModelFiles& files) {
-  if (files.has("tokenizer.json")) return detail::tokenizer_from_json_file(files, "tokenizer.json");
-  if (files.has("vocab.json") && files.has("merges.txt")) {
-    const std::shared_ptr<const InputFile> merges = files.open("merges.txt");
-    return tokenizer_from_vocab_merges(files.json("vocab.json"), merges->text(),
-                                       files.optional_json("added_tokens.json"), detail::read_tokenizer_config(files),
-                                       files.where());
-  }
-  if (files.has("tokenizer.model")) return detail::sentencepiece_from_file(files, "tokenizer.model");
-  if (const std::string gguf = files.only_gguf(); !gguf.empty()) return detail::tokenizer_from_gguf_file(files, gguf);
-  fail(
-      ErrorCode::not_found, files.where(),
-      " holds no tokenizer; looked for tokenizer.json, vocab.json with merges.txt, tokenizer.model and one .gguf file");
+template <SentencePieceReader Reader = OwnSentencePiece>
+std::shared_ptr<const Tokenizer> load_tokenizer(const ModelFiles& files) {
+  return detail::load_tokenizer(files, &Reader::read);
 }
 
 /// `path`: a model directory, a folder with only tokenizer files, a GGUF file, a tokenizer.json, or a sentencepiece
 /// .model file. Errors: those of the files.
-inline std::shared_ptr<const Tokenizer> load_tokenizer(const std::string& path) {
-  if (detail::is_directory(path)) return load_tokenizer(DirectoryFiles(path));
-  if (!detail::is_file(path)) {
-    fail(ErrorCode::not_found, path, ": no such file or directory; give a model or a tokenizer");
-  }
-  const auto [files, name] = detail::split_path(path);
-  if (detail::is_gguf_file(path)) return detail::tokenizer_from_gguf_file(files, name);
-  if (path.ends_with(".safetensors")) return load_tokenizer(files);
-  if (path.ends_with(".json")) return detail::tokenizer_from_json_file(files, name);
-  if (path.ends_with(".model")) return detail::sentencepiece_from_file(files, name);
-  fail(ErrorCode::unsupported, path, " is no tokenizer; give a tokenizer.json, a .model, a GGUF file or a directory");
+template <SentencePieceReader Reader = OwnSentencePiece>
+std::shared_ptr<const Tokenizer> load_tokenizer(const std::string& path) {
+  return detail::load_tokenizer(path, &Reader::read);
 }
 
 /// The same, from a path or a model's files; a NoTokenizer where there is none: a model of token ids alone is no error.
 /// Errors: malformed, unsupported.
-template <class Model>
+template <SentencePieceReader Reader = OwnSentencePiece, class Model>
 std::shared_ptr<const Tokenizer> load_tokenizer_if_any(const Model& model) {
   try {
-    return load_tokenizer(model);
+    return load_tokenizer<Reader>(model);
   } catch (const Error& error) {
     if (error.code() != ErrorCode::not_found) throw;
     return std::make_shared<const NoTokenizer>();
@@ -163,27 +65,14 @@ std::shared_ptr<const Tokenizer> load_tokenizer_if_any(const Model& model) {
 
 /// The chat template among a model's files: chat_template.jinja, "chat_template" in tokenizer_config.json, or the one
 /// in a GGUF file, where there is no tokenizer.json. "" where there is none. Errors: malformed.
-inline std::string load_chat_template(const ModelFiles& files) {
-  if (files.has("chat_template.jinja")) return std::string(files.open("chat_template.jinja")->text());
-  if (files.has("tokenizer_config.json")) {
-    return detail::configured_chat_template(files.json("tokenizer_config.json"), files.path("tokenizer_config.json"));
-  }
-  if (files.has("tokenizer.json")) return "";
-  const std::string gguf = files.only_gguf();
-  return gguf.empty() ? "" : detail::from_gguf_file(files, gguf, chat_template_from_gguf);
-}
+std::string load_chat_template(const ModelFiles& files);
 
 /// The chat template that belongs to `path` (as for `load_tokenizer`). "" where there is none.
 /// Errors: not_found when `path` does not exist, malformed.
-inline std::string load_chat_template(const std::string& path) {
-  if (detail::is_directory(path)) return load_chat_template(DirectoryFiles(path));
-  if (!detail::is_file(path)) {
-    fail(ErrorCode::not_found, path, ": no such file or directory; give a model or a tokenizer");
-  }
-  const auto [files, name] = detail::split_path(path);
-  if (detail::is_gguf_file(path)) return detail::from_gguf_file(files, name, chat_template_from_gguf);
-  const bool configured = files.has("chat_template.jinja") || files.has("tokenizer_config.json");
-  return configured ? load_chat_template(files) : "";
-}
+std::string load_chat_template(const std::string& path);
 
 }  // namespace tulle
+
+#ifndef TULLE_COMPILED
+#include <tulle/format/tokenizer_files_inline.hpp>
+#endif

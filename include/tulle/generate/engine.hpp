@@ -2,7 +2,6 @@
 /// \file Generators whose policies are chosen by name when the program runs (L4).
 #pragma once
 
-#include <array>
 #include <atomic>
 #include <cstddef>
 #include <functional>
@@ -15,28 +14,13 @@
 
 #include <tulle/cache/any_cache.hpp>
 #include <tulle/core/half.hpp>
+#include <tulle/generate/engine_options.hpp>
 #include <tulle/generate/generator.hpp>
 #include <tulle/generate/model.hpp>
 #include <tulle/kernel/any_kernel.hpp>
 #include <tulle/sampling/sampler_chain.hpp>
 
 namespace tulle {
-
-inline constexpr std::array<std::string_view, 3> cache_names{"contiguous", "sliding", "paged"};
-inline constexpr std::array<std::string_view, 4> cache_dtype_names{"auto", "f32", "f16", "i8"};
-
-/// What an engine is made of.
-struct EngineOptions {
-  std::string cache = "contiguous";  ///< one of `cache_names`
-  std::string cache_dtype = "auto";  ///< f32 for models whose matrices run in float, f16 for quantized ones
-  std::size_t sequence_length = 0;   ///< positions a sequence can reach; 0: the model's own, at most 4096
-  std::size_t prefill_chunk = 256;   ///< prompt tokens in one forward pass
-  std::size_t max_sequences = 16;    ///< at most so many at once; unused ones cost nothing
-  std::size_t window = 0;            ///< of the sliding cache; 0: sequence_length
-  std::size_t sinks = 4;             ///< first positions that the sliding cache keeps
-  std::size_t threads = 0;           ///< 0: one per core that the process may use
-  bool pin_threads = false;          ///< helper threads each keep to a core of their own; the caller's stays free
-};
 
 /// A `Generator` whose kernel, cache and sampler were chosen when it was made, with its own threads. The functions are
 /// those of `Generator`, with the same errors.
@@ -155,3 +139,7 @@ inline std::unique_ptr<Engine> make_engine(std::shared_ptr<const Model<AnyKernel
 }
 
 }  // namespace tulle
+
+#ifdef TULLE_COMPILED
+#include <tulle/generate/compiled.hpp>
+#endif

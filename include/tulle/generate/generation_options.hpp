@@ -11,9 +11,9 @@
 #include <vector>
 
 #include <tulle/core/types.hpp>
-#include <tulle/generate/generator.hpp>
+#include <tulle/generate/sequence.hpp>
 #include <tulle/sampling/sampling_options.hpp>
-#include <tulle/tensor/xtensor.hpp>
+#include <tulle/tensor/matrix.hpp>
 
 namespace tulle {
 
@@ -51,7 +51,7 @@ struct GeneratedText {
   std::vector<Token> tokens;             ///< what was generated, an eos included
   std::vector<float> log_probabilities;  ///< [tokens], where asked for
   FinishReason finish_reason = FinishReason::none;
-  FloatMatrix logits;  ///< [prompt + tokens - 1, vocabulary], or [tokens, vocabulary] without the prompt
+  Matrix logits;  ///< [prompt + tokens - 1, vocabulary], or [tokens, vocabulary] without the prompt
   std::size_t prompt_tokens = 0;
 };
 

@@ -18,8 +18,10 @@ namespace tulle {
 
 /// Immutable, and shared by everything that generates with it.
 /// Threads: const.
-template <LinearKernel Kernel>
+template <class Kernel>
 class Model {
+  static_assert(LinearKernel<Kernel>);
+
  public:
   /// Opens a Hugging Face directory or a GGUF file and packs its weights for `Kernel`, on `threads` as `LoadOptions`
   /// says. Errors: those of `Checkpoint::open`, `describe_model` and `load_weights`.

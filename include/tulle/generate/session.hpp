@@ -2,10 +2,7 @@
 /// \file A conversation whose history and cache live on between calls (L4).
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
-#include <cstdint>
-#include <cstring>
 #include <memory>
 #include <optional>
 #include <span>
@@ -13,12 +10,14 @@
 #include <utility>
 #include <vector>
 
-#include <tulle/generate/engine.hpp>
+#include <tulle/core/types.hpp>
 #include <tulle/generate/generation_options.hpp>
-#include <tulle/generate/generation_run.hpp>
 #include <tulle/text/tokenizer.hpp>
 
 namespace tulle {
+
+class Engine;
+class GenerationRun;
 
 /// One sequence of an engine. Every call continues the history, so only what is new goes through the model.
 /// Lifetime: engine and tokenizer must outlive it. Threads: one call at a time on an engine.
@@ -36,7 +35,7 @@ class Session {
   ~Session() { clear(); }
 
   /// Everything so far, prompts and answers.
-  std::span<const Token> history() const { return id_ ? engine_->history(*id_) : std::span<const Token>(); }
+  std::span<const Token> history() const;
 
   /// Appends text and generates. Special tokens are added at the very beginning only.
   GeneratedText generate(std::string_view text, const GenerationOptions& options = {}) {
@@ -50,89 +49,26 @@ class Session {
   }
 
   /// Appends tokens and generates. A first call that fails leaves the session empty.
-  GeneratedText append(std::vector<Token> tokens, const GenerationOptions& options = {}) {
-    const bool first = !id_;
-    try {
-      const auto run = start(std::move(tokens), options);
-      while (run->next()) {
-      }
-      return std::move(run->take_results().front());
-    } catch (...) {
-      if (first) clear();
-      throw;
-    }
-  }
+  GeneratedText append(std::vector<Token> tokens, const GenerationOptions& options = {});
 
   /// Appends tokens; what is returned generates as its pieces are asked for. Errors: those of `GenerationRun`.
   /// Lifetime: the session must outlive the run, and be left alone until it is gone.
-  std::unique_ptr<GenerationRun> start(std::vector<Token> tokens, const GenerationOptions& options = {}) {
-    const bool first = !id_;
-    if (first) {
-      if (tokens.empty()) fail(ErrorCode::invalid_argument, "the prompt is empty; give at least one token");
-      SequenceOptions nothing;
-      nothing.max_new_tokens = 0;
-      // The slot is opened with the first token alone; all tokens then go through `resume`.
-      id_ = engine_->start(std::span(tokens).first(1), SamplerChain(), nothing);
-      engine_->stop(*id_);
-      tokens.erase(tokens.begin());
-    }
-    try {
-      return std::make_unique<GenerationRun>(*engine_, *tokenizer_, *id_, std::move(tokens), options);
-    } catch (...) {
-      if (first) clear();
-      throw;
-    }
-  }
+  std::unique_ptr<GenerationRun> start(std::vector<Token> tokens, const GenerationOptions& options = {});
 
   /// Makes the history equal `tokens` and generates: what both begin with stays in the cache (a chat that is rendered anew
   /// at every turn).
-  GeneratedText continue_from(std::span<const Token> tokens, const GenerationOptions& options = {}) {
-    const auto known = history();
-    const auto common = static_cast<std::size_t>(
-        std::mismatch(known.begin(), known.end(), tokens.begin(), tokens.end()).first - known.begin());
-    if (common == 0) clear();
-    if (id_) engine_->truncate(*id_, common);
-    return append({tokens.begin() + static_cast<std::ptrdiff_t>(common), tokens.end()}, options);
-  }
+  GeneratedText continue_from(std::span<const Token> tokens, const GenerationOptions& options = {});
 
   /// Forgets all but the first `length` tokens; 0 forgets everything.
-  void truncate(std::size_t length) {
-    if (length == 0) return clear();
-    if (id_) engine_->truncate(*id_, length);
-  }
+  void truncate(std::size_t length);
 
-  void clear() noexcept {
-    if (id_) engine_->remove(*id_);
-    id_.reset();
-  }
+  void clear() noexcept;
 
   /// Tokens and cache as bytes: u64 count, tokens as i32, the cache's own state. They fit the same model and cache only.
-  std::vector<std::byte> save() const {
-    std::vector<Token> tokens;
-    std::vector<std::byte> state;
-    if (id_) engine_->save(*id_, tokens, state);
-    const std::uint64_t count = tokens.size();
-    std::vector<std::byte> bytes(sizeof count + tokens.size() * sizeof(Token));
-    std::memcpy(bytes.data(), &count, sizeof count);
-    if (count != 0) std::memcpy(bytes.data() + sizeof count, tokens.data(), tokens.size() * sizeof(Token));
-    bytes.insert(bytes.end(), state.begin(), state.end());
-    return bytes;
-  }
+  std::vector<std::byte> save() const;
 
   /// Replaces this session by a saved one. Errors: malformed, which leaves the session empty.
-  void restore(std::span<const std::byte> bytes) {
-    clear();
-    std::uint64_t count = 0;
-    if (bytes.size() < sizeof count) fail(ErrorCode::malformed, "the saved session is cut off");
-    std::memcpy(&count, bytes.data(), sizeof count);
-    bytes = bytes.subspan(sizeof count);
-    if (count > bytes.size() / sizeof(Token)) fail(ErrorCode::malformed, "the saved session is cut off");
-    if (count == 0) return;
-    std::vector<Token> tokens(static_cast<std::size_t>(count));
-    const std::size_t token_bytes = tokens.size() * sizeof(Token);
-    std::memcpy(tokens.data(), bytes.data(), token_bytes);
-    id_ = engine_->restore(tokens, bytes.subspan(token_bytes));
-  }
+  void restore(std::span<const std::byte> bytes);
 
  private:
   Engine* engine_;
@@ -141,3 +77,7 @@ class Session {
 };
 
 }  // namespace tulle
+
+#ifndef TULLE_COMPILED
+#include <tulle/generate/session_inline.hpp>
+#endif

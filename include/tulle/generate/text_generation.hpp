@@ -2,26 +2,27 @@
 /// \file Text in, text out (L4).
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
-#include <cstring>
 #include <iterator>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
-#include <tulle/format/tokenizer_files.hpp>
-#include <tulle/generate/engine.hpp>
+#include <tulle/core/progress.hpp>
+#include <tulle/generate/engine_options.hpp>
 #include <tulle/generate/generation_options.hpp>
-#include <tulle/generate/generation_run.hpp>
 #include <tulle/generate/session.hpp>
-#include <tulle/text/chat_template.hpp>
+#include <tulle/text/render_chat.hpp>
+#include <tulle/text/tokenizer.hpp>
 
 namespace tulle {
+
+struct AnyKernel;
+template <class Kernel>
+class Model;
 
 /// How a model is loaded and run; what one call generates stands in `GenerationOptions`.
 struct TextGenerationOptions {
@@ -35,7 +36,10 @@ struct TextGenerationOptions {
 /// Leaving the loop early ends the generation. Lifetime: the pipeline must outlive it; one at a time.
 class TextStream {
  public:
-  explicit TextStream(std::unique_ptr<GenerationRun> run) : run_(std::move(run)) {}
+  explicit TextStream(std::unique_ptr<GenerationRun> run);
+  TextStream(TextStream&& other) noexcept;
+  TextStream& operator=(TextStream&& other) noexcept;
+  ~TextStream();
 
   class Iterator {
    public:
@@ -61,11 +65,11 @@ class TextStream {
   std::default_sentinel_t end() const noexcept { return {}; }
 
   /// The next piece, or nothing at the end.
-  std::optional<TextPiece> next() { return run_->next(); }
+  std::optional<TextPiece> next();
 
   /// What was generated, after the last piece. Also holds timings.
-  std::vector<GeneratedText> results() { return run_->take_results(); }
-  const Timings& timings() const noexcept { return run_->timings(); }
+  std::vector<GeneratedText> results();
+  const Timings& timings() const noexcept;
 
  private:
   std::unique_ptr<GenerationRun> run_;
@@ -77,44 +81,28 @@ class TextStream {
 class TextGeneration {
  public:
   /// Loads a Hugging Face directory or a GGUF file. Errors: those of loading, with what is wrong, where, and what to do.
-  explicit TextGeneration(const std::string& path, const TextGenerationOptions& options = {})
-      : TextGeneration(Model<AnyKernel>::load(path, pack_options(options), options.progress, options.engine.threads),
-                       load_tokenizer(path), load_chat_template(path), options.engine) {}
+  explicit TextGeneration(const std::string& path, const TextGenerationOptions& options = {});
 
   /// Puts loaded parts together. `chat_template` may be empty.
   TextGeneration(std::shared_ptr<const Model<AnyKernel>> model, std::shared_ptr<const Tokenizer> tokenizer,
-                 std::string chat_template, const EngineOptions& options = {})
-      : model_(std::move(model)),
-        tokenizer_(std::move(tokenizer)),
-        chat_template_(std::move(chat_template)),
-        engine_(make_engine(model_, options, tokenizer_->vocabulary_size())) {}
+                 std::string chat_template, const EngineOptions& options = {});
+  TextGeneration(TextGeneration&& other) noexcept;
+  TextGeneration& operator=(TextGeneration&& other) noexcept;
+  ~TextGeneration();
 
-  const Model<AnyKernel>& model() const noexcept { return *model_; }
+  const Model<AnyKernel>& model() const noexcept { return *model_; }  ///< see <tulle/generate/model.hpp>
   const Tokenizer& tokenizer() const noexcept { return *tokenizer_; }
-  Engine& engine() noexcept { return *engine_; }
+  Engine& engine() noexcept { return *engine_; }  ///< see <tulle/generate/engine.hpp>
 
   /// Continues one prompt.
-  TextGenerationOutput operator()(std::string_view prompt, const GenerationOptions& options = {}) {
-    const std::string one(prompt);
-    return (*this)(std::span(&one, 1), options);
-  }
+  TextGenerationOutput operator()(std::string_view prompt, const GenerationOptions& options = {});
 
   /// Continues several prompts side by side. Errors: invalid_argument, capacity.
-  TextGenerationOutput operator()(std::span<const std::string> prompts, const GenerationOptions& options = {}) {
-    GenerationRun run(*engine_, *tokenizer_, encode(prompts, options), options);
-    while (run.next()) {
-    }
-    return {{prompts.begin(), prompts.end()}, run.take_results(), run.timings()};
-  }
+  TextGenerationOutput operator()(std::span<const std::string> prompts, const GenerationOptions& options = {});
 
   /// Continues a prompt piece by piece, as the pieces are asked for.
-  TextStream stream(std::string_view prompt, const GenerationOptions& options = {}) {
-    const std::string one(prompt);
-    return stream(std::span(&one, 1), options);
-  }
-  TextStream stream(std::span<const std::string> prompts, const GenerationOptions& options = {}) {
-    return TextStream(std::make_unique<GenerationRun>(*engine_, *tokenizer_, encode(prompts, options), options));
-  }
+  TextStream stream(std::string_view prompt, const GenerationOptions& options = {});
+  TextStream stream(std::span<const std::string> prompts, const GenerationOptions& options = {});
 
   /// An empty conversation that keeps its state between calls. Lifetime: the pipeline must outlive it.
   Session session() { return Session(*engine_, *tokenizer_); }
@@ -128,19 +116,7 @@ class TextGeneration {
   }
 
  private:
-  static PackOptions pack_options(const TextGenerationOptions& options) {
-    PackOptions pack;
-    pack.kernel = kernel_choice(options.kernel);
-    return pack;
-  }
-
-  std::vector<std::vector<Token>> encode(std::span<const std::string> prompts, const GenerationOptions& options) const {
-    std::vector<std::vector<Token>> tokens;
-    for (const std::string& prompt : prompts) {
-      tokens.push_back(tokenizer_->encode(prompt, {.add_special_tokens = options.add_special_tokens}));
-    }
-    return tokens;
-  }
+  std::vector<std::vector<Token>> encode(std::span<const std::string> prompts, const GenerationOptions& options) const;
 
   std::shared_ptr<const Model<AnyKernel>> model_;
   std::shared_ptr<const Tokenizer> tokenizer_;
@@ -149,3 +125,7 @@ class TextGeneration {
 };
 
 }  // namespace tulle
+
+#ifndef TULLE_COMPILED
+#include <tulle/generate/text_generation_inline.hpp>
+#endif

@@ -319,3 +319,7 @@ auto BasicAnyKernel<KernelList<Kernels...>>::input_form(const Weights& weights) 
 static_assert(LinearKernel<AnyKernel>);
 
 }  // namespace tulle
+
+#ifdef TULLE_COMPILED
+#include <tulle/kernel/compiled.hpp>
+#endif

@@ -10,9 +10,17 @@
 
 #include <tulle/core/types.hpp>
 #include <tulle/sampling/greedy.hpp>
+#include <tulle/sampling/min_new_tokens.hpp>
+#include <tulle/sampling/min_p.hpp>
 #include <tulle/sampling/multinomial.hpp>
+#include <tulle/sampling/no_repeat_ngram.hpp>
+#include <tulle/sampling/penalties.hpp>
 #include <tulle/sampling/sampler.hpp>
 #include <tulle/sampling/sampling_options.hpp>
+#include <tulle/sampling/temperature.hpp>
+#include <tulle/sampling/top_k.hpp>
+#include <tulle/sampling/top_p.hpp>
+#include <tulle/sampling/typical.hpp>
 
 namespace tulle {
 

@@ -2,20 +2,12 @@
 /// \file Every setting of the run-time sampler, as plain values (L2).
 #pragma once
 
-#include <cmath>
 #include <string_view>
 #include <vector>
 
 #include <tulle/core/error.hpp>
 #include <tulle/core/types.hpp>
-#include <tulle/sampling/min_new_tokens.hpp>
-#include <tulle/sampling/min_p.hpp>
-#include <tulle/sampling/no_repeat_ngram.hpp>
-#include <tulle/sampling/penalties.hpp>
 #include <tulle/sampling/temperature.hpp>
-#include <tulle/sampling/top_k.hpp>
-#include <tulle/sampling/top_p.hpp>
-#include <tulle/sampling/typical.hpp>
 
 namespace tulle {
 
@@ -56,20 +48,11 @@ struct SamplingOptions {
   bool greedy() const noexcept { return !do_sample || temperature < Temperature::smallest; }
 
   /// Errors: invalid_argument for the first value out of its range, also one that a greedy choice would not use.
-  void validate() const {
-    if (!(temperature >= 0 && std::isfinite(temperature))) {
-      fail(ErrorCode::invalid_argument, "temperature must be 0 (greedy) or a positive number, got ", temperature);
-    }
-    (void)TopK(top_k);
-    (void)TopP(top_p);
-    (void)MinP(min_p);
-    (void)Typical(typical_p);
-    (void)RepetitionPenalty(repetition_penalty);
-    (void)PresencePenalty(presence_penalty);
-    (void)FrequencyPenalty(frequency_penalty);
-    (void)NoRepeatNgram(no_repeat_ngram);
-    (void)MinNewTokens(min_new_tokens, eos);
-  }
+  void validate() const;
 };
 
 }  // namespace tulle
+
+#ifndef TULLE_COMPILED
+#include <tulle/sampling/sampling_options_inline.hpp>
+#endif

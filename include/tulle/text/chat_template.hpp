@@ -4,7 +4,6 @@
 
 #include <concepts>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -12,18 +11,12 @@
 
 #include <tulle/core/error.hpp>
 #include <tulle/core/json.hpp>
+#include <tulle/text/chat_message.hpp>
 #include <tulle/text/jinja/context.hpp>
 #include <tulle/text/jinja/parser.hpp>
 #include <tulle/text/jinja/renderer.hpp>
-#include <tulle/text/tokenizer.hpp>
 
 namespace tulle {
-
-/// One turn of a conversation.
-struct ChatMessage {
-  std::string role;  ///< "system", "user", "assistant", or what else the template knows
-  std::string content;
-};
 
 /// A parsed chat template: the Jinja that HF transformers keeps in tokenizer_config.json or chat_template.jinja.
 /// It renders as transformers' `apply_chat_template` does: sandboxed, trim_blocks and lstrip_blocks on, with
@@ -86,15 +79,5 @@ class ChatTemplate {
   std::shared_ptr<const jinja::Body> body_;
   jinja::Clock clock_;
 };
-
-/// The prompt that a model's chat template `source` makes of messages, with its tokenizer's special tokens.
-/// Errors: unsupported for an empty template, malformed for one that cannot be read, invalid_argument for messages it refuses.
-inline std::string render_chat(const std::string& source, const Tokenizer& tokenizer,
-                               std::span<const ChatMessage> messages, bool add_generation_prompt) {
-  if (source.empty()) fail(ErrorCode::unsupported, "this model has no chat template; use plain prompts");
-  const auto content = [&](std::optional<Token> token) { return token ? tokenizer.piece(*token) : std::string(); };
-  return ChatTemplate(source).render(messages, add_generation_prompt, content(tokenizer.bos_token()),
-                                     content(tokenizer.eos_token()));
-}
 
 }  // namespace tulle

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// \file Tokenizers from sentencepiece .model files; the only include of the sentencepiece library (L2).
+/// \file Tokenizers from .model files by the sentencepiece library; the only include of it, for programs that link it (L2).
 #pragma once
 
 #include <sentencepiece_processor.h>
@@ -19,6 +19,7 @@
 #include <tulle/core/types.hpp>
 #include <tulle/text/added_tokens.hpp>
 #include <tulle/text/sentencepiece_check.hpp>
+#include <tulle/text/sentencepiece_options.hpp>
 #include <tulle/text/sentencepiece_vocabulary.hpp>
 #include <tulle/text/tokenizer.hpp>
 
@@ -27,12 +28,6 @@ void SetMinLogLevel(int level);  // of the library's common.h, which is not inst
 }
 
 namespace tulle {
-
-struct SentencePieceOptions {
-  std::vector<AddedToken> added_tokens = {};  ///< beside the model's control pieces; ids may lie behind its vocabulary
-  bool add_bos = true;                        ///< with `add_special_tokens`, where the model has such a piece
-  bool add_eos = false;
-};
 
 /// The library's own encoding of what stands between control pieces and added tokens. Bytes that are not UTF-8 are left
 /// to the library, which makes one U+FFFD of each.
@@ -164,5 +159,14 @@ inline std::unique_ptr<Tokenizer> tokenizer_from_sentencepiece(std::string_view 
                                                                std::string_view where = "the sentencepiece model") {
   return std::make_unique<SentencePieceTokenizer>(model_bytes, options, where);
 }
+
+/// Reads .model files by the library: `load_tokenizer<SentencePieceLibrary>(path)`. It also reads models of whole words
+/// and of characters, which our own reader refuses.
+struct SentencePieceLibrary {
+  static std::shared_ptr<const Tokenizer> read(std::string_view model_bytes, const SentencePieceOptions& options,
+                                               std::string_view where) {
+    return tokenizer_from_sentencepiece(model_bytes, options, where);
+  }
+};
 
 }  // namespace tulle

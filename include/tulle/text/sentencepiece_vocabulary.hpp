@@ -107,7 +107,7 @@ inline VocabularySpec sentencepiece_vocabulary(std::string_view model, std::stri
   }
   if (rules->model_type != rules->unigram && rules->model_type != rules->bpe) {
     fail(ErrorCode::unsupported, where, ": a model of whole words or characters; only BPE and unigram models are read ",
-         "without the sentencepiece library (-DTULLE_WITH_SENTENCEPIECE=ON)");
+         "without the sentencepiece library (tulle::SentencePieceLibrary)");
   }
   spec.model = rules->model_type == rules->bpe ? "llama" : "unigram";
   for (std::size_t id = 0; id < spec.tokens.size(); ++id) {

@@ -148,11 +148,11 @@ TEST_CASE("returned logits are those of every position but the last token", "[ge
     for (std::size_t i = 0; i < outcome.results.size(); ++i) {
       auto text = i < copies ? prompt(20) : prompt(5, 61);
       const GeneratedText& result = outcome.results[i];
-      CHECK(result.logits.shape(0) == text.size() + 9 - 1);
-      CHECK(result.logits.shape(1) == 288);
+      CHECK(result.logits.rows == text.size() + 9 - 1);
+      CHECK(result.logits.columns == 288);
       text.insert(text.end(), result.tokens.begin(), result.tokens.end() - 1);
       const auto wanted = testing::prompt_logits(*engine, text);
-      CHECK(testing::same_bits({result.logits.data(), result.logits.size()}, wanted));
+      CHECK(testing::same_bits(result.logits.values, wanted));
     }
   }
 }
@@ -170,7 +170,7 @@ TEST_CASE("an observer sees the logits that every token is chosen from", "[gener
   };
   const auto outcome = run(*engine, {prompt()}, options);
   const auto& kept = outcome.results.front().logits;
-  CHECK(testing::same_bits(seen, {kept.data(), kept.size()}));
+  CHECK(testing::same_bits(seen, kept.values));
 }
 
 TEST_CASE("without those of the prompt there is one row of logits a token", "[generate][generation_run]") {
@@ -183,9 +183,9 @@ TEST_CASE("without those of the prompt there is one row of logits a token", "[ge
     options.include_prompt_logits = false;
     const auto part = run(*engine, {prompt(20)}, options);
     for (std::size_t i = 0; i < copies; ++i) {
-      const FloatMatrix& logits = part.results[i].logits;
-      REQUIRE(logits.shape(0) == 9);
-      CHECK(testing::same_bits({logits.data(), logits.size()}, {all.results[i].logits.data() + 19 * 288, 9 * 288}));
+      const Matrix& logits = part.results[i].logits;
+      REQUIRE(logits.rows == 9);
+      CHECK(testing::same_bits(logits.values, {all.results[i].logits[19], 9 * 288}));
     }
   }
 }

@@ -4,6 +4,7 @@
 #include <map>
 #include <utility>
 
+#include <tulle/format/tokenizer_files.hpp>
 #include <tulle/generate/text_generation.hpp>
 
 namespace tulle::testing {

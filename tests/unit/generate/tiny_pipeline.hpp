@@ -12,9 +12,8 @@
 #include <string_view>
 #include <vector>
 
+#include <tulle/generate/engine.hpp>
 #include <tulle/text/tokenizer.hpp>
-
-#include "compiled/engine.hpp"
 
 namespace tulle {
 class TextGeneration;

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <tulle/generate/engine.hpp>
 #include <tulle/model/decoder.hpp>
 
 #include <algorithm>
@@ -15,7 +16,6 @@
 #include <tulle/kernel/any_kernel.hpp>
 #include <tulle/model/weight_loader.hpp>
 
-#include "compiled/engine.hpp"
 #include "unit/kernel/instruction_sets.hpp"
 #include "unit/model/random_model.hpp"
 

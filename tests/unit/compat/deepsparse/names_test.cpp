@@ -181,23 +181,23 @@ TEST_CASE("both generations of calls get the rows of logits that they got", "[ge
                                           "force_max_tokens": true})");
   const std::size_t prompt = old.prompt_tokens, vocabulary = pipeline->model().architecture().vocabulary;
   REQUIRE(prompt > 1);
-  REQUIRE(old.logits.shape(0) == prompt + 5 - 1);
-  REQUIRE(old.logits.shape(1) == vocabulary);
+  REQUIRE(old.logits.rows == prompt + 5 - 1);
+  REQUIRE(old.logits.columns == vocabulary);
 
   const GeneratedText scores = logits_of(R"({"prompt": "def fib():", "output_scores": true, "max_new_tokens": 5,
                                              "force_max_tokens": true, "num_return_sequences": 2})");
   REQUIRE(scores.tokens == old.tokens);
-  REQUIRE(scores.logits.shape(0) == 5);
+  REQUIRE(scores.logits.rows == 5);
   for (std::size_t row = 0; row < 5; ++row) {
-    for (std::size_t id = 0; id < vocabulary; ++id) REQUIRE(scores.logits(row, id) == old.logits(prompt - 1 + row, id));
+    for (std::size_t id = 0; id < vocabulary; ++id) REQUIRE(scores.logits[row][id] == old.logits[prompt - 1 + row][id]);
   }
   CHECK(logits_of(R"({"prompt": "def fib():", "output_scores": true, "max_new_tokens": 5, "force_max_tokens": true,
                       "include_prompt_logits": true})")
-            .logits.shape(0) == prompt + 5 - 1);
-  CHECK(logits_of(R"({"prompt": "def fib():", "output_scores": true, "max_new_tokens": 0})").logits.shape(0) == 1);
+            .logits.rows == prompt + 5 - 1);
+  CHECK(logits_of(R"({"prompt": "def fib():", "output_scores": true, "max_new_tokens": 0})").logits.rows == 1);
   CHECK(logits_of(R"({"prompt": "def fib():", "output_scores": true, "max_new_tokens": 0,
                       "include_prompt_logits": true})")
-            .logits.shape(0) == prompt);
+            .logits.rows == prompt);
 }
 
 }  // namespace

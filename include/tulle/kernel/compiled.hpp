@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// \file The kernels, compiled once: `AnyKernel`, and every kernel's loops for every instruction set. Link `tulle_compiled`.
+/// \file The kernels that the library tulle::compiled holds: `AnyKernel`, and the loops of every kernel for every instruction
+/// set; any_kernel.hpp includes it where that is linked (L2).
 #pragma once
 
 #include <tulle/kernel/any_kernel.hpp>

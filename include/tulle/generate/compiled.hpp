@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/// \file The engine of the run-time front ends, compiled once for all programs of this repository: its kernels, caches and
-/// decoder take a compiler most of its time. Link `tulle_compiled`.
+/// \file The engine that the library tulle::compiled holds; engine.hpp includes it where that is linked (L4).
 #pragma once
 
 #include <tulle/generate/engine.hpp>
-
-#include "kernels.hpp"
 
 namespace tulle {
 

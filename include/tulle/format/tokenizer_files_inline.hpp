@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file Definitions for tokenizer_files.hpp (L3).
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <tulle/core/compiled.hpp>
+#include <tulle/core/error.hpp>
+#include <tulle/core/input_file.hpp>
+#include <tulle/core/json.hpp>
+#include <tulle/format/byte_reader.hpp>
+#include <tulle/format/gguf.hpp>
+#include <tulle/format/gguf_tokenizer.hpp>
+#include <tulle/format/model_files.hpp>
+#include <tulle/format/model_path.hpp>
+#include <tulle/format/tokenizer_files.hpp>
+#include <tulle/text/sentencepiece_options.hpp>
+#include <tulle/text/sentencepiece_vocabulary.hpp>
+#include <tulle/text/tokenizer_json.hpp>
+#include <tulle/text/vocab_merges.hpp>
+
+namespace tulle {
+
+namespace detail {
+
+/// tokenizer_config.json, with what only special_tokens_map.json says (the older form) put in.
+inline Json read_tokenizer_config(const ModelFiles& files) {
+  Json config = files.optional_json("tokenizer_config.json");
+  const Json map = files.optional_json("special_tokens_map.json");
+  if (config.is_null()) return map;
+  if (map.is_object()) config.insert(map.begin(), map.end());  // keeps what is there
+  return config;
+}
+
+/// The tokenizer that `read` makes of a .model file and of what the files beside it add.
+inline std::shared_ptr<const Tokenizer> sentencepiece_from_file(const ModelFiles& files, const std::string& name,
+                                                                ReadSentencePiece read) {
+  const Json config = read_tokenizer_config(files);
+  SentencePieceOptions options;
+  if (config.is_object()) {
+    options.add_bos = json_value(config, "add_bos_token", true, files.where());
+    options.add_eos = json_value(config, "add_eos_token", false, files.where());
+  }
+  const Json added = files.optional_json("added_tokens.json");
+  for (const auto& entry : added.items()) {
+    AddedToken token;
+    token.content = entry.key();
+    token.id = to_token(entry.value(), files.where());
+    options.added_tokens.push_back(std::move(token));
+  }
+  return read(files.open(name)->text(), options, files.path(name));
+}
+
+inline std::shared_ptr<const Tokenizer> tokenizer_from_json_file(const ModelFiles& files, const std::string& name) {
+  return tokenizer_from_json(files.json(name), read_tokenizer_config(files), files.path(name));
+}
+
+/// What `make` makes of the metadata of a GGUF file.
+template <class Make>
+auto from_gguf_file(const ModelFiles& files, const std::string& name, Make&& make) {
+  const std::shared_ptr<const InputFile> file = files.open(name);
+  return make(parse_head(*file, [&](std::span<const std::byte> head) {
+    return parse_gguf_metadata(head, file->size(), files.path(name));
+  }));
+}
+
+inline std::shared_ptr<const Tokenizer> tokenizer_from_gguf_file(const ModelFiles& files, const std::string& name) {
+  return from_gguf_file(files, name, [](const GgufFile& file) { return tokenizer_from_gguf(file); });
+}
+
+/// "chat_template" of tokenizer_config.json: a string, or a list of {"name", "template"}, of which "default" is taken.
+inline std::string configured_chat_template(const Json& config, const std::string& where) {
+  const auto found = config.find("chat_template");
+  if (found == config.end() || found->is_null()) return "";
+  if (found->is_string()) return found->get<std::string>();
+  if (!found->is_array()) fail(ErrorCode::malformed, where, ": \"chat_template\" is neither a string nor a list");
+  for (const Json& entry : *found) {
+    if (!entry.is_object()) fail(ErrorCode::malformed, where, ": \"chat_template\" has an entry that is no object");
+    if (json_value(entry, "name", std::string(), where) == "default") {
+      return json_value(entry, "template", std::string(), where);
+    }
+  }
+  return "";
+}
+
+TULLE_INLINE std::shared_ptr<const Tokenizer> load_tokenizer(const ModelFiles& files, ReadSentencePiece read) {
+  if (files.has("tokenizer.json")) return tokenizer_from_json_file(files, "tokenizer.json");
+  if (files.has("vocab.json") && files.has("merges.txt")) {
+    const std::shared_ptr<const InputFile> merges = files.open("merges.txt");
+    return tokenizer_from_vocab_merges(files.json("vocab.json"), merges->text(),
+                                       files.optional_json("added_tokens.json"), read_tokenizer_config(files),
+                                       files.where());
+  }
+  if (files.has("tokenizer.model")) return sentencepiece_from_file(files, "tokenizer.model", read);
+  if (const std::string gguf = files.only_gguf(); !gguf.empty()) return tokenizer_from_gguf_file(files, gguf);
+  fail(
+      ErrorCode::not_found, files.where(),
+      " holds no tokenizer; looked for tokenizer.json, vocab.json with merges.txt, tokenizer.model and one .gguf file");
+}
+
+TULLE_INLINE std::shared_ptr<const Tokenizer> load_tokenizer(const std::string& path, ReadSentencePiece read) {
+  if (is_directory(path)) return load_tokenizer(DirectoryFiles(path), read);
+  if (!is_file(path)) {
+    fail(ErrorCode::not_found, path, ": no such file or directory; give a model or a tokenizer");
+  }
+  const auto [files, name] = split_path(path);
+  if (is_gguf_file(path)) return tokenizer_from_gguf_file(files, name);
+  if (path.ends_with(".safetensors")) return load_tokenizer(files, read);
+  if (path.ends_with(".json")) return tokenizer_from_json_file(files, name);
+  if (path.ends_with(".model")) return sentencepiece_from_file(files, name, read);
+  fail(ErrorCode::unsupported, path, " is no tokenizer; give a tokenizer.json, a .model, a GGUF file or a directory");
+}
+
+}  // namespace detail
+
+TULLE_INLINE std::shared_ptr<const Tokenizer> OwnSentencePiece::read(std::string_view model_bytes,
+                                                                     const SentencePieceOptions& options,
+                                                                     std::string_view where) {
+  VocabularySpec spec = sentencepiece_vocabulary(model_bytes, where);
+  spec.add_bos = options.add_bos;
+  spec.add_eos = options.add_eos;
+  spec.model_tokens = spec.tokens.size();
+  for (const AddedToken& token : options.added_tokens) {
+    const auto id = static_cast<std::size_t>(token.id);
+    if (id >= Vocabulary::largest_size) fail(ErrorCode::malformed, where, ": an added token has the id ", token.id);
+    if (id >= spec.tokens.size()) {
+      spec.tokens.resize(id + 1);
+      spec.scores.resize(id + 1);
+      spec.types.resize(id + 1, VocabularySpec::unused);
+    }
+    spec.tokens[id] = token.content;
+    spec.types[id] = VocabularySpec::user_defined;
+  }
+  return tokenizer_from_vocabulary(spec);
+}
+
+TULLE_INLINE std::string load_chat_template(const ModelFiles& files) {
+  if (files.has("chat_template.jinja")) return std::string(files.open("chat_template.jinja")->text());
+  if (files.has("tokenizer_config.json")) {
+    return detail::configured_chat_template(files.json("tokenizer_config.json"), files.path("tokenizer_config.json"));
+  }
+  if (files.has("tokenizer.json")) return "";
+  const std::string gguf = files.only_gguf();
+  return gguf.empty() ? "" : detail::from_gguf_file(files, gguf, chat_template_from_gguf);
+}
+
+TULLE_INLINE std::string load_chat_template(const std::string& path) {
+  if (detail::is_directory(path)) return load_chat_template(DirectoryFiles(path));
+  if (!detail::is_file(path)) {
+    fail(ErrorCode::not_found, path, ": no such file or directory; give a model or a tokenizer");
+  }
+  const auto [files, name] = detail::split_path(path);
+  if (detail::is_gguf_file(path)) return detail::from_gguf_file(files, name, chat_template_from_gguf);
+  const bool configured = files.has("chat_template.jinja") || files.has("tokenizer_config.json");
+  return configured ? load_chat_template(files) : "";
+}
+
+}  // namespace tulle

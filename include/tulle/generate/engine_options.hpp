@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file What an engine is made of (L4).
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace tulle {
+
+inline constexpr std::array<std::string_view, 3> cache_names{"contiguous", "sliding", "paged"};
+inline constexpr std::array<std::string_view, 4> cache_dtype_names{"auto", "f32", "f16", "i8"};
+
+/// Cache, sizes and threads of an engine.
+struct EngineOptions {
+  std::string cache = "contiguous";  ///< one of `cache_names`
+  std::string cache_dtype = "auto";  ///< f32 for models whose matrices run in float, f16 for quantized ones
+  std::size_t sequence_length = 0;   ///< positions a sequence can reach; 0: the model's own, at most 4096
+  std::size_t prefill_chunk = 256;   ///< prompt tokens in one forward pass
+  std::size_t max_sequences = 16;    ///< at most so many at once; unused ones cost nothing
+  std::size_t window = 0;            ///< of the sliding cache; 0: sequence_length
+  std::size_t sinks = 4;             ///< first positions that the sliding cache keeps
+  std::size_t threads = 0;           ///< 0: one per core that the process may use
+  bool pin_threads = false;          ///< helper threads each keep to a core of their own; the caller's stays free
+};
+
+}  // namespace tulle

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file Definitions for text_generation.hpp (L4).
+#pragma once
+
+#include <utility>
+
+#include <tulle/core/compiled.hpp>
+#include <tulle/format/tokenizer_files.hpp>
+#include <tulle/generate/engine.hpp>
+#include <tulle/generate/generation_run.hpp>
+#include <tulle/generate/model.hpp>
+#include <tulle/generate/text_generation.hpp>
+#include <tulle/kernel/any_kernel.hpp>
+
+namespace tulle {
+
+TULLE_INLINE TextStream::TextStream(std::unique_ptr<GenerationRun> run) : run_(std::move(run)) {}
+TULLE_INLINE TextStream::TextStream(TextStream&& other) noexcept = default;
+TULLE_INLINE TextStream& TextStream::operator=(TextStream&& other) noexcept = default;
+TULLE_INLINE TextStream::~TextStream() = default;
+
+TULLE_INLINE std::optional<TextPiece> TextStream::next() {
+  return run_->next();
+}
+TULLE_INLINE std::vector<GeneratedText> TextStream::results() {
+  return run_->take_results();
+}
+TULLE_INLINE const Timings& TextStream::timings() const noexcept {
+  return run_->timings();
+}
+
+namespace detail {
+
+inline PackOptions pack_options(const TextGenerationOptions& options) {
+  PackOptions pack;
+  pack.kernel = kernel_choice(options.kernel);
+  return pack;
+}
+
+}  // namespace detail
+
+TULLE_INLINE TextGeneration::TextGeneration(const std::string& path, const TextGenerationOptions& options)
+    : TextGeneration(
+          Model<AnyKernel>::load(path, detail::pack_options(options), options.progress, options.engine.threads),
+          load_tokenizer(path), load_chat_template(path), options.engine) {}
+
+TULLE_INLINE TextGeneration::TextGeneration(std::shared_ptr<const Model<AnyKernel>> model,
+                                            std::shared_ptr<const Tokenizer> tokenizer, std::string chat_template,
+                                            const EngineOptions& options)
+    : model_(std::move(model)),
+      tokenizer_(std::move(tokenizer)),
+      chat_template_(std::move(chat_template)),
+      engine_(make_engine(model_, options, tokenizer_->vocabulary_size())) {}
+
+TULLE_INLINE TextGeneration::TextGeneration(TextGeneration&& other) noexcept = default;
+TULLE_INLINE TextGeneration& TextGeneration::operator=(TextGeneration&& other) noexcept = default;
+TULLE_INLINE TextGeneration::~TextGeneration() = default;
+
+TULLE_INLINE TextGenerationOutput TextGeneration::operator()(std::string_view prompt,
+                                                             const GenerationOptions& options) {
+  const std::string one(prompt);
+  return (*this)(std::span(&one, 1), options);
+}
+
+TULLE_INLINE TextGenerationOutput TextGeneration::operator()(std::span<const std::string> prompts,
+                                                             const GenerationOptions& options) {
+  GenerationRun run(*engine_, *tokenizer_, encode(prompts, options), options);
+  while (run.next()) {
+  }
+  return {{prompts.begin(), prompts.end()}, run.take_results(), run.timings()};
+}
+
+TULLE_INLINE TextStream TextGeneration::stream(std::string_view prompt, const GenerationOptions& options) {
+  const std::string one(prompt);
+  return stream(std::span(&one, 1), options);
+}
+
+TULLE_INLINE TextStream TextGeneration::stream(std::span<const std::string> prompts, const GenerationOptions& options) {
+  return TextStream(std::make_unique<GenerationRun>(*engine_, *tokenizer_, encode(prompts, options), options));
+}
+
+TULLE_INLINE std::vector<std::vector<Token>> TextGeneration::encode(std::span<const std::string> prompts,
+                                                                    const GenerationOptions& options) const {
+  std::vector<std::vector<Token>> tokens;
+  for (const std::string& prompt : prompts) {
+    tokens.push_back(tokenizer_->encode(prompt, {.add_special_tokens = options.add_special_tokens}));
+  }
+  return tokens;
+}
+
+}  // namespace tulle

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file A conversation as the text that a model was trained on (L2, text).
+#pragma once
+
+#include <span>
+#include <string>
+
+#include <tulle/text/chat_message.hpp>
+#include <tulle/text/tokenizer.hpp>
+
+namespace tulle {
+
+/// The prompt that a model's chat template `source` makes of messages, with its tokenizer's special tokens.
+/// Errors: unsupported for an empty template, malformed for one that cannot be read, invalid_argument for messages it
+/// refuses.
+std::string render_chat(const std::string& source, const Tokenizer& tokenizer, std::span<const ChatMessage> messages,
+                        bool add_generation_prompt);
+
+}  // namespace tulle
+
+#ifndef TULLE_COMPILED
+#include <tulle/text/render_chat_inline.hpp>
+#endif

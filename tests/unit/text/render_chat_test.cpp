@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <tulle/text/render_chat.hpp>
+
+#include <catch2/catch_all.hpp>
+#include <string>
+#include <vector>
+
+#include <tulle/core/error.hpp>
+#include <tulle/text/no_tokenizer.hpp>
+
+using namespace tulle;
+
+TEST_CASE("a conversation is rendered by the template of its model", "[text][render_chat]") {
+  const NoTokenizer tokenizer;
+  const std::vector<ChatMessage> messages = {{"user", "hi"}, {"assistant", "yes?"}};
+  const std::string source =
+      "{% for m in messages %}<{{ m.role }}>{{ m.content }}{% endfor %}"
+      "{% if add_generation_prompt %}<assistant>{% endif %}[{{ bos_token }}]";
+  CHECK(render_chat(source, tokenizer, messages, false) == "<user>hi<assistant>yes?[]");
+  CHECK(render_chat(source, tokenizer, messages, true) == "<user>hi<assistant>yes?<assistant>[]");
+}
+
+TEST_CASE("a model without a template is an error", "[text][render_chat]") {
+  const NoTokenizer tokenizer;
+  try {
+    (void)render_chat("", tokenizer, {}, false);
+    FAIL("no error");
+  } catch (const Error& error) {
+    CHECK(error.code() == ErrorCode::unsupported);
+  }
+}
