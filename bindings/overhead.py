@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What the C ABI and each binding add to a token, as a share of the time that a token takes on a real model. Measured
-on a tiny model, whose tokens take microseconds, so that what is added shows; exits 1 where it is 2 % or more.
+"""The time that the C ABI and each binding add to a token, as a share of a token of a real model. Measured on a tiny
+model, whose tokens take microseconds, so that the difference is visible. Exits 1 where it is 2 % or more.
     usage: overhead.py BUILD_FOLDER [REAL_MODEL]"""
 import os
 import shutil
@@ -44,7 +44,7 @@ def main():
         if shutil.which(tool) is None:
             print(f"{name}: left out, there is no {Path(tool).name}")
             continue
-        microseconds(command, folder, tiny, 2)  # what is compiled is compiled
+        microseconds(command, folder, tiny, 2)  # compiles what has to be compiled before timing
         pairs = [(microseconds(headers, ROOT, tiny, 200), microseconds(command, folder, tiny, 200)) for _ in range(3)]
         plain, bound = (min(times) for times in zip(*pairs))
         share = (bound - plain) / token

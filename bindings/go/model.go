@@ -17,17 +17,17 @@ import (
 // LoadOptions: the zero value is all defaults.
 type LoadOptions struct {
 	Assembly string                              // KERNEL[/CACHE[/SAMPLER]] such as "auto/paged_i8"
-	Progress func(what string, fraction float64) // is told what is done
+	Progress func(what string, fraction float64) // called with the work and the fraction that is done
 }
 
 // Model is a loaded model with its tokenizer and chat template.
 type Model struct{ handle capi.Model }
 
-// ModelInfo is what a model is.
+// ModelInfo describes a model.
 type ModelInfo struct {
 	WeightBytes     uint64 // of all matrices, as they are packed in memory
-	Vocabulary      int    // logits of a position: ids below it go in
-	Tokens          int    // the tokenizer's: ids below it come out; 0 without a tokenizer
+	Vocabulary      int    // logits of a position; input ids are below it
+	Tokens          int    // of the tokenizer; generated ids are below it; 0 without a tokenizer
 	ContextLength   int    // positions the model was trained for
 	Layers, Hidden  int
 	Bos, Eos        int32 // -1 where there is none
@@ -37,7 +37,7 @@ type ModelInfo struct {
 // Message is one turn of a conversation.
 type Message struct{ Role, Content string }
 
-// Load reads a Hugging Face directory (safetensors) or a GGUF file. A context that is done ends it with its error.
+// Load reads a Hugging Face directory (safetensors) or a GGUF file. When the context is done, loading ends with its error.
 func Load(ctx context.Context, path string, options LoadOptions) (*Model, error) {
 	return load(ctx, options, func(progress capi.Progress) (capi.Model, *capi.Failure) {
 		return capi.LoadPath(path, options.Assembly, progress)
@@ -72,17 +72,17 @@ func load(ctx context.Context, options LoadOptions, call func(capi.Progress) (ca
 		return nil, wrap(failure)
 	}
 	model := &Model{handle}
-	runtime.AddCleanup(model, capi.Model.Free, handle) // for one that nobody closed; a second free does nothing
+	runtime.AddCleanup(model, capi.Model.Free, handle) // for a model that was not closed; a second free does nothing
 	return model, nil
 }
 
-// Close gives the model up; its sessions go on. A second call does nothing.
+// Close frees the model; its sessions stay valid. A second call does nothing.
 func (m *Model) Close() error {
 	m.handle.Free()
 	return nil
 }
 
-// Info says what the model is.
+// Info describes the model.
 func (m *Model) Info() (ModelInfo, error) {
 	defer runtime.KeepAlive(m)
 	info, failure := m.handle.Describe()
@@ -90,22 +90,22 @@ func (m *Model) Info() (ModelInfo, error) {
 		info.Eos, info.Flags&capi.HasChatTemplate != 0}, wrap(failure)
 }
 
-// Encode gives the ids of a text, with what the tokenizer puts around it (<s> and the like) where asked for.
+// Encode returns the ids of a text, optionally with the tokenizer's tokens around it (<s> and the like).
 func (m *Model) Encode(text string, addSpecialTokens bool) ([]int32, error) {
 	defer runtime.KeepAlive(m)
 	tokens, failure := m.handle.Encode(text, flag(addSpecialTokens, capi.AddSpecialTokens))
 	return tokens, wrap(failure)
 }
 
-// Decode gives the text of ids, with U+FFFD where their bytes are not UTF-8.
+// Decode returns the text of ids, with U+FFFD where their bytes are not UTF-8.
 func (m *Model) Decode(tokens []int32, skipSpecialTokens bool) (string, error) {
 	defer runtime.KeepAlive(m)
 	text, failure := m.handle.Decode(tokens, flag(skipSpecialTokens, capi.SkipSpecialTokens))
 	return text, wrap(failure)
 }
 
-// ChatPrompt renders messages with the model's own chat template, ending with what opens the answer. Its special tokens
-// are in the text: generate from it with Options.NoSpecialTokens.
+// ChatPrompt renders messages with the model's own chat template, ending with the beginning of the answer. Its special
+// tokens are in the text: generate from it with Options.NoSpecialTokens.
 func (m *Model) ChatPrompt(messages ...Message) (string, error) {
 	defer runtime.KeepAlive(m)
 	var roles, contents []string
@@ -116,13 +116,13 @@ func (m *Model) ChatPrompt(messages ...Message) (string, error) {
 	return prompt, wrap(failure)
 }
 
-// Choice is one thing that is built in, by the name that options take, and whether this machine runs it.
+// Choice is one built-in choice: the name for options, and whether this machine runs it.
 type Choice struct {
 	Name string
 	Runs bool
 }
 
-// ChoiceKind is what is chosen by name.
+// ChoiceKind is a kind of choices by name.
 type ChoiceKind int32
 
 const (
@@ -132,7 +132,7 @@ const (
 	InstructionSets = ChoiceKind(capi.InstructionSets)
 )
 
-// Choices lists all that is built in of a kind.
+// Choices lists the built-in choices of a kind.
 func Choices(kind ChoiceKind) ([]Choice, error) {
 	names, runs, failure := capi.Choices(int32(kind))
 	choices := make([]Choice, len(names))
@@ -142,10 +142,10 @@ func Choices(kind ChoiceKind) ([]Choice, error) {
 	return choices, wrap(failure)
 }
 
-// UseInstructionSet makes the whole process run on an instruction set other than the best; call it before Load.
+// UseInstructionSet sets the instruction set of the whole process, in place of the best; call it before Load.
 func UseInstructionSet(name string) error { return wrap(capi.UseInstructionSet(name)) }
 
-// Version is that of the library which is linked.
+// Version is the version of the linked library.
 func Version() string { return capi.Version() }
 
 func flag(on bool, value uint32) uint32 {

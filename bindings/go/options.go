@@ -26,7 +26,7 @@ type Options struct {
 	Stop []string // the text ends before the first of these
 
 	IgnoreEos         bool // end at MaxNewTokens, not at an eos token
-	NoSpecialTokens   bool // put nothing around the first text
+	NoSpecialTokens   bool // add no special tokens around the first text
 	ShowSpecialTokens bool // special tokens have text too
 	LogProbabilities  bool // of every token, under the raw logits
 	KeepLogits        bool // for Session.Logits
@@ -52,7 +52,7 @@ func (o Options) raw() capi.GenerateOptions {
 	return raw
 }
 
-// FinishReason is why a generation ended.
+// FinishReason is the reason why a generation ended.
 type FinishReason int32
 
 const (
@@ -66,7 +66,7 @@ const (
 // Token is one generated token.
 type Token struct {
 	ID             int32   // -1 when the generation ended without one
-	Bytes          []byte  // what the token stands for: perhaps a part of a character
+	Bytes          []byte  // of the token; possibly a part of a character
 	Text           string  // whole characters; may be empty. All texts put together are the text
 	LogProbability float32 // 0 unless asked for
 	FinishReason   FinishReason

@@ -20,7 +20,7 @@ type SessionOptions struct {
 	Window, Sinks        int    // of a sliding cache
 }
 
-// Session is one growing text: a history of tokens, its keys and values, and threads of its own. It keeps its model.
+// Session is one growing text: a history of tokens, its keys and values, and its own threads. It keeps its model alive.
 type Session struct{ handle capi.Session }
 
 // NewSession opens an empty text.
@@ -42,28 +42,28 @@ func open(handle capi.Session, failure *capi.Failure) (*Session, error) {
 		return nil, wrap(failure)
 	}
 	session := &Session{handle}
-	runtime.AddCleanup(session, capi.Session.Free, handle) // for one that nobody closed; a second free does nothing
+	runtime.AddCleanup(session, capi.Session.Free, handle) // for a session that was not closed; a second free does nothing
 	return session, nil
 }
 
-// Close gives the session up and ends what still runs on it. A second call does nothing.
+// Close frees the session and ends a running generation. A second call does nothing.
 func (s *Session) Close() error {
 	s.handle.Free()
 	return nil
 }
 
-// Generate appends a text and generates as the loop reads. Leaving the loop early is fine: what was generated stays. When
+// Generate appends a text and generates as the loop reads. The loop may be left early: the tokens so far are kept. When
 // the context is done, also while the prompt is read, the loop gets the context's error and ends.
 func (s *Session) Generate(ctx context.Context, prompt string, options Options) iter.Seq2[Token, error] {
 	return s.run(ctx, options, func(raw capi.GenerateOptions) *capi.Failure { return s.handle.Generate(prompt, raw) })
 }
 
-// GenerateTokens appends tokens and generates; without tokens it goes on after the last one.
+// GenerateTokens appends tokens and generates; without tokens it continues after the last one.
 func (s *Session) GenerateTokens(ctx context.Context, tokens []int32, options Options) iter.Seq2[Token, error] {
 	return s.run(ctx, options, func(raw capi.GenerateOptions) *capi.Failure { return s.handle.GenerateTokens(tokens, raw) })
 }
 
-// Complete is Generate to its end: the text, or what there is of it beside an error.
+// Complete is Generate to its end. It returns the text; after an error, the text so far.
 func (s *Session) Complete(ctx context.Context, prompt string, options Options) (string, error) {
 	var text strings.Builder
 	for token, err := range s.Generate(ctx, prompt, options) {
@@ -106,7 +106,7 @@ func (s *Session) run(ctx context.Context, options Options,
 	}
 }
 
-// Logits gives the raw logits [vocabulary] from which the last token was chosen, where Options.KeepLogits asked.
+// Logits returns the raw logits [vocabulary] from which the last token was chosen; needs Options.KeepLogits.
 func (s *Session) Logits() ([]float32, error) {
 	defer runtime.KeepAlive(s)
 	logits, failure := s.handle.Logits()
@@ -120,7 +120,7 @@ func (s *Session) History() ([]int32, error) {
 	return tokens, wrap(failure)
 }
 
-// Truncate forgets all but the first length tokens; 0 forgets everything.
+// Truncate removes all tokens but the first length.
 func (s *Session) Truncate(length int) error {
 	defer runtime.KeepAlive(s)
 	if length < 0 {
@@ -129,26 +129,26 @@ func (s *Session) Truncate(length int) error {
 	return wrap(s.handle.Truncate(length))
 }
 
-// Fork gives a copy that goes its own way; nothing is computed again.
+// Fork returns an independent copy; nothing is computed again.
 func (s *Session) Fork() (*Session, error) {
 	defer runtime.KeepAlive(s)
 	return open(s.handle.Fork())
 }
 
-// Save gives history, keys and values as bytes, for a session with the same model and options.
+// Save returns history, keys and values as bytes, for a session with the same model and options.
 func (s *Session) Save() ([]byte, error) {
 	defer runtime.KeepAlive(s)
 	saved, failure := s.handle.Save()
 	return saved, wrap(failure)
 }
 
-// Restore replaces what the session holds by what Save gave.
+// Restore replaces the session's content by the bytes of Save.
 func (s *Session) Restore(saved []byte) error {
 	defer runtime.KeepAlive(s)
 	return wrap(s.handle.Restore(saved))
 }
 
-// Timings is what a generation took: the prompt until the first token, and the rest.
+// Timings of a generation: the prompt until the first token, and the rest.
 type Timings struct {
 	PromptTokens, GeneratedTokens int
 	PrefillSeconds, DecodeSeconds float64

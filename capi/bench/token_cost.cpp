@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Microseconds that a token takes in a session of one thread, through the C++ headers or through the C ABI; the least
-// of several runs. bindings/overhead.py compares them.       usage: token_cost cpp|c MODEL TOKENS
+// Microseconds per token in a session of one thread, through the C++ headers or through the C ABI; the minimum of
+// several runs. bindings/overhead.py compares them.       usage: token_cost cpp|c MODEL TOKENS
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -20,7 +20,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// `generate` makes all tokens; the first is left out by starting the clock when it is there.
+/// `generate` generates all tokens; the first is excluded: the clock starts when it has arrived.
 double min_microseconds(std::size_t tokens, const std::function<void(Clock::time_point& first)>& generate) {
   double least = std::numeric_limits<double>::max();
   for (int run = 0; run < 5; ++run) {

@@ -12,19 +12,19 @@
  *   while (tulle_session_next(session, &token, &error) == TULLE_OK)
  *     fwrite(token.text.data, 1, token.text.size, stdout);
  *
- * Calls.   Every function that can fail returns a status and takes a tulle_error last, which may be NULL. No exception
- *          and no abort comes out of a call; what an argument cannot mean is a status.
- * Text.    UTF-8 as pointer and length in bytes, not ended by 0; data may be NULL where size is 0. Text that is not
+ * Calls.   Every function that can fail returns a status and takes a tulle_error last, which may be NULL. A call never
+ *          throws and never aborts; an invalid argument gives a status.
+ * Text.    UTF-8 as pointer and length in bytes, not terminated by 0; data may be NULL where size is 0. Text that is not
  *          UTF-8 is TULLE_INVALID_ARGUMENT.
  * Results. Outputs come last before the error. Handles are set to NULL when the call fails. A result of variable size
- *          is written to the caller's buffer, and its size (in elements) always to *size: call with capacity 0 to ask.
- *          A buffer that is too small is TULLE_BUFFER_TOO_SMALL and stays as it was.
+ *          is written to the caller's buffer, and its size (in elements) always to *size; capacity 0 only gives the
+ *          size. A buffer that is too small is not written: TULLE_BUFFER_TOO_SMALL.
  * Structs. Begin with struct_size, which the caller sets; fields are only ever appended, and a smaller struct of an
- *          older header keeps working. A larger one with fields that this library does not know must have zeros there.
- * Handles. Opaque and never dereferenced: each call looks its handle up, so one that was freed, or never was one, is
+ *          older header keeps working. In a larger struct, fields that are unknown to this library must be zero.
+ * Handles. Opaque and never dereferenced: each call looks its handle up, so a freed or invalid handle gives
  *          TULLE_INVALID_HANDLE. A session keeps its model alive: free them in any order.
- * Threads. A model never changes and is used from any number of threads at once. A session is for one thread at a
- *          time, any other use meanwhile is TULLE_BUSY; only tulle_session_cancel is meant for other threads.
+ * Threads. A model is immutable and may be used from any number of threads at once. A session is for one thread at a
+ *          time; any other use meanwhile gives TULLE_BUSY. Only tulle_session_cancel is for other threads.
  */
 #ifndef TULLE_H
 #define TULLE_H
@@ -50,36 +50,36 @@ extern "C" {
 /* TULLE_ABI_VERSION of the library that is loaded: compare once. */
 TULLE_API uint32_t tulle_abi_version(void);
 
-/* "0.1.0"; ended by 0, lives for ever. */
+/* "0.1.0"; terminated by 0, valid for ever. */
 TULLE_API const char* tulle_version(void);
 
 /* ---- status ---- */
 
 /* Values are pinned. */
 #define TULLE_OK 0
-#define TULLE_INVALID_ARGUMENT 1  /* an option, token, text or struct that makes no sense */
-#define TULLE_STATE 2             /* a call that this object cannot take now */
+#define TULLE_INVALID_ARGUMENT 1  /* an invalid option, token, text or struct */
+#define TULLE_STATE 2             /* a call that is not allowed in the present state */
 #define TULLE_INVALID_HANDLE 3    /* NULL, freed, or never a handle of this kind */
 #define TULLE_BUSY 4              /* another thread is using this session */
-#define TULLE_IO 10               /* the file system, or the caller's read function, said no */
-#define TULLE_MALFORMED 11        /* a file or saved session that does not keep its format's rules */
+#define TULLE_IO 10               /* an error of the file system or of the caller's read function */
+#define TULLE_MALFORMED 11        /* a file or saved session that breaks its format's rules */
 #define TULLE_UNSUPPORTED 12      /* valid, but this library or machine cannot run it */
-#define TULLE_NOT_FOUND 13        /* a file, tensor or name that is not there */
+#define TULLE_NOT_FOUND 13        /* a missing file, tensor or name */
 #define TULLE_CAPACITY 20         /* longer than the context, the cache or a limit */
-#define TULLE_OUT_OF_MEMORY 21    /* an allocation that the system refused */
-#define TULLE_BUFFER_TOO_SMALL 22 /* *size says what is needed */
+#define TULLE_OUT_OF_MEMORY 21    /* a failed allocation */
+#define TULLE_BUFFER_TOO_SMALL 22 /* *size is the size that is needed */
 #define TULLE_CANCELLED 30        /* stopped by the caller's progress function */
-#define TULLE_END 31              /* nothing more comes: no failure */
+#define TULLE_END 31              /* no more items; not a failure */
 #define TULLE_INTERNAL 99         /* a defect of the library; please report it */
 
-/* "out_of_memory"; "unknown" for a value that is none. Ended by 0, lives for ever. */
+/* "out_of_memory"; "unknown" for an undefined value. Terminated by 0, valid for ever. */
 TULLE_API const char* tulle_status_name(int32_t status);
 
 /* Why a call failed: one line that says what is wrong, where, and what to do. Cut at a code point where it is long. */
 typedef struct tulle_error {
   uint32_t struct_size; /* in */
-  int32_t status;       /* what the call returned */
-  char message[1016];   /* ended by 0; empty when nothing failed */
+  int32_t status;       /* the call's result */
+  char message[1016];   /* terminated by 0; empty when nothing failed */
 } tulle_error;
 
 #define TULLE_ERROR_INIT {sizeof(tulle_error), 0, {0}}
@@ -91,22 +91,22 @@ typedef struct tulle_string {
   size_t size; /* bytes */
 } tulle_string;
 
-/* What is chosen by name. */
+/* Kinds of choices by name. */
 #define TULLE_KERNELS 1          /* how weight matrices are stored and multiplied */
-#define TULLE_CACHES 2           /* where keys and values live: "paged", "paged_i8" */
+#define TULLE_CACHES 2           /* where keys and values are stored: "paged", "paged_i8" */
 #define TULLE_SAMPLERS 3         /* how logits become a token */
-#define TULLE_INSTRUCTION_SETS 4 /* what the inner loops are written in */
+#define TULLE_INSTRUCTION_SETS 4 /* the instruction set of the inner loops */
 
 typedef struct tulle_choice {
   uint32_t struct_size; /* in */
   uint32_t runs;        /* 1 when this machine can run it */
-  tulle_string name;    /* ASCII; lives for ever */
+  tulle_string name;    /* ASCII; valid for ever */
 } tulle_choice;
 
 /* The choice number `index` of a kind, all that are built in. Errors: TULLE_END past the last one. */
 TULLE_API int32_t tulle_choice_at(int32_t kind, uint32_t index, tulle_choice* choice, tulle_error* error);
 
-/* Makes the whole process run on an instruction set other than the machine's best: call it before a model is loaded. */
+/* Sets the instruction set of the whole process, in place of the machine's best. Call it before a model is loaded. */
 TULLE_API int32_t tulle_use_instruction_set(const char* name, size_t name_size, tulle_error* error);
 
 /* ---- models ---- */
@@ -126,12 +126,13 @@ typedef struct tulle_load_options {
   void* progress_context;
 } tulle_load_options;
 
-/* Fills in defaults and struct_size; struct_size is what the caller's header says: sizeof(tulle_load_options). */
+/* Fills in defaults and struct_size; struct_size is that of the caller's header: sizeof(tulle_load_options). */
 TULLE_API int32_t tulle_load_options_init(tulle_load_options* options, uint32_t struct_size);
 
-/* From a Hugging Face directory (safetensors) or a GGUF file; of a model in parts (gguf-split) the first, the others beside
- * it. `options` may be NULL. Without a tokenizer beside it the model takes and gives token ids only. Every function that loads
- * packs the weights on all cores that the process may use, and calls `progress` on the caller's thread. */
+/* From a Hugging Face directory (safetensors) or a GGUF file; of a model in parts (gguf-split) the first part, with the
+ * others in the same folder. `options` may be NULL. Without a tokenizer in the folder the model takes and gives token ids
+ * only. Every load function packs the weights on all cores that the process may use, and calls `progress` on the
+ * caller's thread. */
 TULLE_API int32_t tulle_model_load(const char* path, size_t path_size, const tulle_load_options* options,
                                    tulle_model** model, tulle_error* error);
 
@@ -142,11 +143,11 @@ TULLE_API int32_t tulle_model_load_memory(const void* data, size_t size, const t
 /* Reads `size` bytes at `offset` into `buffer`; any value but 0 is a failure (TULLE_IO). On the loading thread. */
 typedef int32_t (*tulle_read)(void* context, uint64_t offset, void* buffer, size_t size);
 
-/* From a GGUF file of `size` bytes that the caller's function reads, in order and each byte once. */
+/* From a GGUF file of `size` bytes. The caller's function reads them in order, each byte once. */
 TULLE_API int32_t tulle_model_load_reader(tulle_read read, void* context, uint64_t size,
                                           const tulle_load_options* options, tulle_model** model, tulle_error* error);
 
-/* Gives a handle up; NULL is fine. Sessions of the model go on. Errors: TULLE_INVALID_HANDLE when it was freed. */
+/* Frees a handle; NULL is allowed. Sessions of the model stay valid. Errors: TULLE_INVALID_HANDLE when it was freed. */
 TULLE_API int32_t tulle_model_free(tulle_model* model);
 
 #define TULLE_HAS_TOKENIZER 1u
@@ -156,8 +157,8 @@ typedef struct tulle_model_info {
   uint32_t struct_size;    /* in */
   uint32_t flags;          /* TULLE_HAS_... */
   uint64_t weight_bytes;   /* of all matrices, as they are packed in memory */
-  uint32_t vocabulary;     /* logits of a position: ids 0 .. vocabulary - 1 go in */
-  uint32_t tokens;         /* the tokenizer's: ids below it come out; 0 without a tokenizer */
+  uint32_t vocabulary;     /* logits of a position; valid input ids are 0 .. vocabulary - 1 */
+  uint32_t tokens;         /* of the tokenizer; generated ids are below it; 0 without a tokenizer */
   uint32_t context_length; /* positions the model was trained for */
   uint32_t layers;
   uint32_t hidden;
@@ -170,8 +171,8 @@ TULLE_API int32_t tulle_model_describe(const tulle_model* model, tulle_model_inf
 
 /* ---- text and tokens ---- */
 
-#define TULLE_ADD_SPECIAL_TOKENS 1u  /* encode: what the tokenizer puts around a text (<s> and the like) */
-#define TULLE_PLAIN_TEXT 2u          /* encode: "<|endoftext|>" in the text is text like any other */
+#define TULLE_ADD_SPECIAL_TOKENS 1u  /* encode: add the tokenizer's tokens around a text (<s> and the like) */
+#define TULLE_PLAIN_TEXT 2u          /* encode: treat "<|endoftext|>" in the text as plain text */
 #define TULLE_SKIP_SPECIAL_TOKENS 4u /* decode: leave them out */
 
 TULLE_API int32_t tulle_encode(const tulle_model* model, const char* text, size_t text_size, uint32_t flags,
@@ -182,13 +183,13 @@ TULLE_API int32_t tulle_decode(const tulle_model* model, const int32_t* tokens, 
                                char* text, size_t capacity, size_t* size, tulle_error* error);
 
 typedef struct tulle_message {
-  tulle_string role; /* "system", "user", "assistant", or what else the model's template knows */
+  tulle_string role; /* "system", "user", "assistant", or another role of the model's template */
   tulle_string content;
 } tulle_message;
 
-#define TULLE_ADD_GENERATION_PROMPT 1u /* end with what opens the answer */
+#define TULLE_ADD_GENERATION_PROMPT 1u /* end with the beginning of the answer */
 
-/* The prompt that the model's own chat template makes of messages. Its special tokens are in the text: generate from it
+/* The prompt for messages by the model's own chat template. Its special tokens are in the text: generate from it
  * with TULLE_NO_SPECIAL_TOKENS. Errors: TULLE_UNSUPPORTED when the model has no template. */
 TULLE_API int32_t tulle_chat_prompt(const tulle_model* model, const tulle_message* messages, size_t count,
                                     uint32_t flags, char* text, size_t capacity, size_t* size, tulle_error* error);
@@ -213,11 +214,11 @@ TULLE_API int32_t tulle_session_options_init(tulle_session_options* options, uin
 TULLE_API int32_t tulle_session_new(const tulle_model* model, const tulle_session_options* options,
                                     tulle_session** session, tulle_error* error);
 
-/* Gives a handle up; NULL is fine. What another thread runs on it is cancelled. */
+/* Frees a handle; NULL is allowed. A call of another thread on it is cancelled. */
 TULLE_API int32_t tulle_session_free(tulle_session* session);
 
 #define TULLE_IGNORE_EOS 1u          /* end at max_new_tokens, not at an eos token */
-#define TULLE_NO_SPECIAL_TOKENS 2u   /* put nothing around the first text */
+#define TULLE_NO_SPECIAL_TOKENS 2u   /* add no special tokens around the first text */
 #define TULLE_SHOW_SPECIAL_TOKENS 4u /* special tokens have text too */
 #define TULLE_LOG_PROBABILITIES 8u   /* of every token, under the raw logits */
 #define TULLE_KEEP_LOGITS 16u        /* for tulle_session_logits */
@@ -237,7 +238,7 @@ typedef struct tulle_generate_options {
   float frequency_penalty;  /* 0 is off */
   int32_t top_k;            /* 0 is off */
   int32_t no_repeat_ngram;  /* 0 is off */
-  int32_t min_new_tokens;   /* no eos before */
+  int32_t min_new_tokens;   /* no eos before this number */
   const int32_t* eos;       /* in place of the model's own, where eos_count is not 0 */
   size_t eos_count;
   const tulle_string* stop; /* the text ends before the first of these */
@@ -246,8 +247,8 @@ typedef struct tulle_generate_options {
 
 TULLE_API int32_t tulle_generate_options_init(tulle_generate_options* options, uint32_t struct_size);
 
-/* Appends a text, or tokens, to the history; tulle_session_next then generates. Nothing appended: it goes on after the
- * last token. A generation that has not come to its end is ended first. The options are copied. */
+/* Appends a text, or tokens, to the history; tulle_session_next then generates. With nothing appended it continues after
+ * the last token. An unfinished generation is ended first. The options are copied. */
 TULLE_API int32_t tulle_session_generate(tulle_session* session, const char* text, size_t text_size,
                                          const tulle_generate_options* options, tulle_error* error);
 TULLE_API int32_t tulle_session_generate_tokens(tulle_session* session, const int32_t* tokens, size_t count,
@@ -265,22 +266,22 @@ typedef struct tulle_token {
   int32_t id;            /* -1 when the generation ended without one */
   float log_probability; /* 0 unless asked for */
   int32_t finish_reason; /* not TULLE_FINISH_NONE on the last one */
-  tulle_string bytes;    /* what the token stands for: perhaps a part of a code point */
+  tulle_string bytes;    /* of the token; possibly a part of a code point */
   tulle_string text;     /* whole code points; may be empty. All texts put together are the text */
 } tulle_token;
 
 #define TULLE_TOKEN_INIT {sizeof(tulle_token), 0, 0, 0, {NULL, 0}, {NULL, 0}}
 
-/* The next token; the first call reads the prompt. bytes and text live until the next call on this session.
- * Errors: TULLE_END after the last one, which leaves *token as it was. */
+/* The next token; the first call reads the prompt. bytes and text are valid until the next call on this session.
+ * Errors: TULLE_END after the last one; *token is unchanged. */
 TULLE_API int32_t tulle_session_next(tulle_session* session, tulle_token* token, tulle_error* error);
 
-/* Ends the running generation within a layer's time, also while the prompt is read: its next token says
- * TULLE_FINISH_CANCELLED. The session can go on. From any thread; not from a signal handler. */
+/* Ends the running generation within the time of one layer, also while the prompt is read. Its next token has
+ * TULLE_FINISH_CANCELLED. The session stays usable. From any thread; not from a signal handler. */
 TULLE_API int32_t tulle_session_cancel(tulle_session* session);
 
 /* The raw logits [vocabulary] that follow the token read last, from which the last token of tulle_session_next was
- * chosen. Errors: TULLE_STATE unless the generation was asked to TULLE_KEEP_LOGITS. */
+ * chosen. Errors: TULLE_STATE unless the generation had TULLE_KEEP_LOGITS. */
 TULLE_API int32_t tulle_session_logits(tulle_session* session, float* logits, size_t capacity, size_t* size,
                                        tulle_error* error);
 
@@ -288,18 +289,18 @@ TULLE_API int32_t tulle_session_logits(tulle_session* session, float* logits, si
 TULLE_API int32_t tulle_session_history(tulle_session* session, int32_t* tokens, size_t capacity, size_t* size,
                                         tulle_error* error);
 
-/* The following end a generation that has not come to its end. */
+/* The following functions end an unfinished generation. */
 
-/* Forgets all but the first `length` tokens; 0 forgets everything. */
+/* Removes all tokens but the first `length`. */
 TULLE_API int32_t tulle_session_truncate(tulle_session* session, size_t length, tulle_error* error);
 
-/* A copy that goes its own way, with threads of its own; nothing is computed again. */
+/* An independent copy with its own threads; nothing is computed again. */
 TULLE_API int32_t tulle_session_fork(tulle_session* session, tulle_session** copy, tulle_error* error);
 
 /* History, keys and values as bytes, for a session with the same model and options on the same kind of machine. */
 TULLE_API int32_t tulle_session_save(tulle_session* session, void* bytes, size_t capacity, size_t* size,
                                      tulle_error* error);
-/* Replaces what the session holds. Errors: TULLE_MALFORMED, which leaves the session empty. */
+/* Replaces the session's content. Errors: TULLE_MALFORMED, which leaves the session empty. */
 TULLE_API int32_t tulle_session_restore(tulle_session* session, const void* bytes, size_t size, tulle_error* error);
 
 #ifdef __cplusplus

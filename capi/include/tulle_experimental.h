@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Functions of Tulle's C ABI that may still change with every release; TULLE_ABI_VERSION says nothing of them. */
+/* Functions of Tulle's C ABI that may change with every release; TULLE_ABI_VERSION does not cover them. */
 #ifndef TULLE_EXPERIMENTAL_H
 #define TULLE_EXPERIMENTAL_H
 
@@ -14,14 +14,15 @@ typedef struct tulle_timings {
   uint32_t reserved;
   uint64_t prompt_tokens;
   uint64_t generated_tokens;
-  double prefill_seconds; /* until the first token was there */
-  double decode_seconds;  /* from then on */
+  double prefill_seconds; /* until the first token */
+  double decode_seconds;  /* after the first token */
 } tulle_timings;
 
-/* What the last generation took so far. */
+/* Timings of the last generation so far. */
 TULLE_API int32_t tulle_session_timings(tulle_session* session, tulle_timings* timings, tulle_error* error);
 
-/* A file that the caller reads: `read` is called with `context` for any part of its `size` bytes, on the loading thread. */
+/* A file that the caller reads. `read` is called with `context` for any part of its `size` bytes, on the loading
+ * thread. */
 typedef struct tulle_file {
   uint32_t struct_size;
   uint32_t reserved; /* 0 */
@@ -32,8 +33,8 @@ typedef struct tulle_file {
 } tulle_file;
 
 /* From one GGUF file, all parts of a model in parts (gguf-split) under their own names, or the files of a Hugging Face
- * directory (config.json, *.safetensors, tokenizer.json, tokenizer.model ...), of which no more is held in memory at once
- * than the tensors that are being packed. */
+ * directory (config.json, *.safetensors, tokenizer.json, tokenizer.model ...). Only the tensors that are being packed are
+ * held in memory. */
 TULLE_API int32_t tulle_model_load_files(const tulle_file* files, size_t count, const tulle_load_options* options,
                                          tulle_model** model, tulle_error* error);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// \file Reading what a caller of the C ABI hands over, and writing what it gets.
+/// \file Reads the arguments of the C ABI and writes its results.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +16,7 @@
 
 namespace tulle::capi {
 
-/// No struct of this ABI will ever be larger: above it struct_size was never set.
+/// Larger than any struct of this ABI: a greater struct_size was never initialised.
 inline constexpr std::uint32_t largest_struct = 65536;
 
 /// Errors: invalid_argument when the caller's struct is smaller than the first that was published.
@@ -26,7 +26,7 @@ inline void check_struct_size(std::uint32_t size, std::size_t first, std::string
   }
 }
 
-/// Fills in a struct whose size the caller's header says.
+/// Fills in a struct whose size is that of the caller's header.
 template <class Struct>
 std::int32_t init_struct(Struct* target, std::uint32_t size, Struct defaults, std::string_view name) {
   if (target == nullptr) fail(ErrorCode::invalid_argument, "the ", name, " to fill in is NULL");
@@ -38,7 +38,7 @@ std::int32_t init_struct(Struct* target, std::uint32_t size, Struct defaults, st
 }
 
 /// `defaults`, overwritten by as much as the caller's struct has. NULL is all defaults.
-/// Errors: invalid_argument for a wrong struct_size, unsupported for fields that this library does not know.
+/// Errors: invalid_argument for a wrong struct_size, unsupported for fields that are unknown to this library.
 template <class Struct>
 Struct read_struct(const Struct* given, Struct defaults, std::string_view name) {
   if (given == nullptr) return defaults;
@@ -63,7 +63,7 @@ std::uint32_t output_size(const Struct* target, std::string_view name) {
   return size;
 }
 
-/// Fills in the part of a struct that the caller's header knows; its struct_size stays. Errors: those of `output_size`.
+/// Fills in the part of a struct that the caller's header has; its struct_size stays. Errors: those of `output_size`.
 template <class Struct>
 void write_struct(Struct* target, Struct value, std::string_view name) {
   value.struct_size = output_size(target, name);
@@ -79,7 +79,7 @@ std::span<const Element> read_array(const Element* data, std::size_t count, std:
   return {data, count};
 }
 
-/// Errors: those of `read_array`, and invalid_argument for what is not UTF-8.
+/// Errors: those of `read_array`, and invalid_argument for text that is not UTF-8.
 inline std::string_view read_text(const char* data, std::size_t size, std::string_view name) {
   const std::span<const char> bytes = read_array(data, size, name);
   const std::string_view text(bytes.data(), bytes.size());
@@ -94,12 +94,12 @@ inline std::string_view read_text(const tulle_string& text, std::string_view nam
   return read_text(text.data, text.size, name);
 }
 
-/// Errors: invalid_argument for a flag that means nothing here.
+/// Errors: invalid_argument for an unknown flag.
 inline void check_flags(std::uint32_t flags, std::uint32_t known) {
   if ((flags & ~known) != 0) fail(ErrorCode::invalid_argument, "flags ", flags, " holds a bit that means nothing here");
 }
 
-/// Where sizes have 32 bits, what does not fit is the largest of them, which every limit refuses or cuts.
+/// Where sizes have 32 bits, a larger value becomes the largest size, which every limit refuses or cuts.
 inline std::size_t size_of_u64(std::uint64_t value) noexcept {
   constexpr std::uint64_t largest = SIZE_MAX;
   return static_cast<std::size_t>(value < largest ? value : largest);
@@ -110,8 +110,8 @@ void check_output(const Output* output, std::string_view name) {
   if (output == nullptr) fail(ErrorCode::invalid_argument, "the place for the ", name, " is NULL");
 }
 
-/// Writes `values` to the caller's buffer and their number to *size. Capacity 0 asks for the number.
-/// Errors: invalid_argument for NULL, buffer_too_small, which leaves the buffer as it was.
+/// Writes `values` to the caller's buffer and their number to *size. Capacity 0 only gives the number.
+/// Errors: invalid_argument for NULL; buffer_too_small, with the buffer unchanged.
 template <class Element>
 std::int32_t write_array(std::span<const Element> values, Element* buffer, std::size_t capacity, std::size_t* size) {
   check_output(size, "size");

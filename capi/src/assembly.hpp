@@ -29,10 +29,10 @@ inline constexpr std::array<std::string_view, 3> sampler_choices{"greedy", "hugg
 /// Errors: invalid_argument, with the names that exist.
 Assembly parse_assembly(std::string_view name);
 
-/// Errors: invalid_argument for a name that is none of `cache_choices`.
+/// Errors: invalid_argument for a name that is not in `cache_choices`.
 void choose_cache(std::string_view name, EngineOptions& options);
 
-/// Errors: invalid_argument for a name that is none of `sampler_choices`.
+/// Errors: invalid_argument for a name that is not in `sampler_choices`.
 void choose_sampler(std::string_view name, SamplingOptions& options);
 
 }  // namespace tulle::capi

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// \file The border of the C ABI: every exported function runs its body here, and no exception comes out.
+/// \file The boundary of the C ABI: every exported function runs its body here, and no exception leaves it.
 #pragma once
 
 #include <cstdint>
@@ -15,18 +15,18 @@
 
 namespace tulle::capi {
 
-// What only the ABI says; `fail` takes them as it takes the library's own.
+// Codes of the ABI alone; `fail` accepts them like the library's own.
 inline constexpr ErrorCode invalid_handle{TULLE_INVALID_HANDLE};
 inline constexpr ErrorCode busy{TULLE_BUSY};
 inline constexpr ErrorCode buffer_too_small{TULLE_BUFFER_TOO_SMALL};
 
-/// Whether a message can be written there at all. NULL can: nobody asks.
+/// Whether a message can be written there. NULL is allowed: no message is wanted.
 bool is_valid(const tulle_error* error) noexcept;
 
 /// Writes status and message, cut where they do not fit; returns the status. Allocates nothing.
 std::int32_t report(tulle_error* error, std::int32_t status, std::string_view message) noexcept;
 
-/// Runs `body`, which returns a status, and turns what it throws into a status and a message.
+/// Runs `body`, which returns a status, and turns an exception into a status and a message.
 template <class Body>
 std::int32_t guarded(tulle_error* error, Body&& body) noexcept {
   if (!is_valid(error)) return TULLE_INVALID_ARGUMENT;

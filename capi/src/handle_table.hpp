@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// \file What a handle of the C ABI stands for. A handle is no address but a number that is looked up, so that one that
-/// was freed, or never existed, is found out instead of followed.
+/// \file The table behind the handles of the C ABI. A handle is not an address but a number that is looked up, so that
+/// a freed or invalid one is detected.
 #pragma once
 
 #include <cstddef>
@@ -16,9 +16,10 @@
 
 namespace tulle::capi {
 
-/// Bits of a handle, from the lowest: 2 of the kind of object, 14 of the slot, the rest counts what the slot has held.
-/// It begins at 1, so no handle is null, and none is near 0. Slots are reused in turn, so a freed handle stays invalid
-/// for long. Threads: all members may be called at once. An object lives on while a call still holds it.
+/// Bits of a handle, from the lowest: 2 of the kind of object, 14 of the slot, the rest counts the objects that the
+/// slot has held. The count begins at 1, so no handle is null or near 0. Free slots are reused in order, so a freed
+/// handle stays invalid for a long time. Threads: all members may be called at once. An object stays alive while a call
+/// holds it.
 template <class Object, unsigned Kind>
 class HandleTable {
  public:
@@ -37,14 +38,14 @@ class HandleTable {
     return slots_[index].count << 16 | index << 2 | Kind;
   }
 
-  /// nullptr for what is no handle (any more).
+  /// nullptr for an invalid or freed handle.
   std::shared_ptr<Object> find(std::uintptr_t handle) const {
     const std::shared_lock lock(mutex_);
     const std::size_t index = index_of(handle);
     return index < slots_.size() ? slots_[index].object : nullptr;
   }
 
-  /// Gives the object back to be destroyed outside of the lock; nullptr for what is no handle.
+  /// Returns the object, to be destroyed outside of the lock; nullptr for an invalid handle.
   std::shared_ptr<Object> remove(std::uintptr_t handle) {
     const std::unique_lock lock(mutex_);
     const std::size_t index = index_of(handle);
@@ -71,7 +72,7 @@ class HandleTable {
     std::size_t next_free = none;
   };
 
-  /// The free slots are a list through the slots themselves: giving a handle up never allocates.
+  /// The free slots are a list through the slots themselves: freeing a handle never allocates.
   void append_free(std::size_t index) noexcept {
     slots_[index].next_free = none;
     if (first_free_ == none) {

@@ -43,7 +43,7 @@ namespace {
 
 constexpr tulle_load_options load_defaults{sizeof(tulle_load_options), 0, {nullptr, 0}, nullptr, nullptr};
 
-/// What one call of a load function asked for.
+/// The options of one call of a load function.
 class Loading {
  public:
   explicit Loading(const tulle_load_options* given)
@@ -52,7 +52,7 @@ class Loading {
     assembly_ = parse_assembly(read_text(options_.assembly, "the assembly"));
   }
 
-  /// Errors: cancelled when the caller's function says so.
+  /// Errors: cancelled when the caller's function does not return 0.
   void progress(std::string_view what, double fraction) const {
     if (options_.progress == nullptr) return;
     if (options_.progress(options_.progress_context, what.data(), what.size(), fraction) != 0) {
@@ -85,7 +85,7 @@ class Loading {
   Assembly assembly_;
 };
 
-/// Errors: io when the caller's function says no.
+/// Errors: io when the caller's function fails.
 void read_part(tulle_read read, void* context, std::uint64_t offset, std::span<std::byte> out) {
   if (const std::int32_t status = read(context, offset, out.data(), out.size()); status != 0) {
     fail(ErrorCode::io, "the read function returned ", status, " for ", out.size(), " bytes at ", offset);

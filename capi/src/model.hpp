@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// \file What a tulle_model stands for.
+/// \file The object of a tulle_model handle.
 #pragma once
 
 #include <memory>

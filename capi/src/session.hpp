@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// \file What a tulle_session stands for.
+/// \file The object of a tulle_session handle.
 #pragma once
 
 #include <atomic>
@@ -18,8 +18,8 @@
 
 namespace tulle::capi {
 
-/// A session with an engine for it alone, so that sessions on one model run beside each other.
-/// Threads: one at a time, which `Use` sees to; `cancel` is for all.
+/// A session with its own engine, so that sessions on one model run in parallel. Threads: one at a time, ensured by
+/// `Use`; `cancel` is for all.
 class OpenSession {
  public:
   OpenSession(std::shared_ptr<const LoadedModel> model, const EngineOptions& options);

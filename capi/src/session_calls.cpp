@@ -94,7 +94,7 @@ GenerationOptions generation_options(const tulle_generate_options& read, const L
   return options;
 }
 
-/// The frame of the functions that make a session: `make` gives what the handle stands for.
+/// The frame of the functions that create a session: `make` returns the object of the handle.
 template <class Make>
 std::int32_t open_into(tulle_session** session, tulle_error* error, Make&& make) noexcept {
   if (session != nullptr) *session = nullptr;
@@ -170,7 +170,7 @@ int32_t tulle_session_next(tulle_session* session, tulle_token* token, tulle_err
   return guarded(error, [&] {
     const Use used(session);
     tulle_token next{};
-    (void)output_size(token, "tulle_token");  // what is wrong with it is said before a token is generated
+    (void)output_size(token, "tulle_token");  // checked before a token is generated
     if (!used->next(next)) return TULLE_END;
     write_struct(token, next, "tulle_token");
     return TULLE_OK;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the C ABI is for: the golden tokens, text, logits, sessions that are saved, cut and copied.
+/* The main use of the C ABI: golden tokens, text, logits, sessions that are saved, truncated and forked.
  *   usage: generate_test FOLDER      FOLDER is tests/golden */
 #include <math.h>
 #include <stdio.h>
@@ -69,7 +69,7 @@ static void chat(const tulle_model* model) {
   CHECK(without < size);
 }
 
-/* Streams text with log probabilities and logits: each says what the others say. */
+/* Streams text with log probabilities and logits: they agree with each other. */
 static void streamed_text(const tulle_model* model, const tulle_model_info* info) {
   tulle_session* session = open_session(model);
   tulle_token token = TULLE_TOKEN_INIT;
@@ -180,7 +180,7 @@ static tulle_file lend(memory_file* file, const char* name) {
   return lent;
 }
 
-/* The golden models whose files are lent: read in pieces, they say what the mapped ones say. */
+/* The golden models from files of the caller: read in parts, they give the tokens of the mapped ones. */
 static void lent_models(const char* folder) {
   static const char* const names[] = {"config.json",
                                       "generation_config.json",

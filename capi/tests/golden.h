@@ -16,8 +16,8 @@ void check_that(int holds, const char* what, const char* file, int line);
 void check_ok(int32_t status, const tulle_error* error, const char* what, const char* file, int line);
 #define CHECK_OK(call) check_ok((call), &error, #call, __FILE__, __LINE__)
 
-/* One line of tests/golden/contract.txt, which the tests of every language read: a model, how it runs, and what it
- * says. */
+/* One line of tests/golden/contract.txt, which the tests of every language read: a model, how it runs, and the
+ * tokens that it gives. */
 typedef struct golden {
   char path[4096];
   char assembly[64];
@@ -28,7 +28,7 @@ typedef struct golden {
 /* Line number `line` of the contract in the folder tests/golden; 0 past the last. */
 int read_golden(const char* folder, int line, golden* facts);
 
-/* One line of tests/golden/prompts.txt: a text, and the tokens that the default model (SmolLM2-135M-Instruct) says
+/* One line of tests/golden/prompts.txt: a text, and the tokens that the default model (SmolLM2-135M-Instruct) gives
  * after it, computed in float32. */
 typedef struct golden_prompt {
   char text[512];
@@ -41,7 +41,7 @@ int read_golden_prompt(const char* folder, int line, golden_prompt* facts);
 
 tulle_model* load_model(const char* path, const char* assembly);
 
-/* Loads the model, run as the contract says. */
+/* Loads the model with the assembly of the contract. */
 tulle_model* load_golden(const golden* facts);
 
 /* The whole file; the caller frees it. */

@@ -3,7 +3,7 @@
 """Compares what libtulle exports with capi/tulle.symbols, and the size and offsets of every struct of the headers, as a C
 compiler lays them out, with capi/tulle.layout (64-bit). A change of either breaks programs that are already compiled.
 Every function with arguments must be in misuse_test.c.
-    usage: golden_lists.py --compiler CC --nm NM --library FILE [--write]        --write takes over what is"""
+    usage: golden_lists.py --compiler CC --nm NM --library FILE [--write]        --write updates the lists"""
 import argparse
 import re
 import subprocess

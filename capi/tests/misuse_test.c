@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Whatever a caller does wrong is a status and a message: every function with handles that are none, NULL outputs,
- * wrong struct sizes, text that is no UTF-8, tokens outside of the vocabulary, buffers of no size. usage: misuse_test
+/* Every mistake of a caller gives a status and a message: every function with invalid handles, NULL outputs,
+ * wrong struct sizes, text that is not UTF-8, tokens outside of the vocabulary, buffers of no size. usage: misuse_test
  * FOLDER      FOLDER is tests/golden */
 #include <stdio.h>
 #include <stdlib.h>

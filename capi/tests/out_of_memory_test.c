@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* When the system refuses memory, a call says so and nothing is lost: the N-th larger allocation fails, for every N
- * until a whole life of a model and a session succeeds. Small ones are left alone: nlohmann/json allocates when it
- * frees, which nobody can report, and no system refuses them while it grants larger ones. usage: out_of_memory_test
+/* When an allocation fails, the call returns an error and nothing leaks. The N-th larger allocation fails, for every N
+ * until the whole life of a model and a session succeeds. Small allocations never fail here: nlohmann/json allocates
+ * when it frees, where no error can be reported, and no system refuses small ones while it grants larger ones. usage: out_of_memory_test
  * FOLDER      FOLDER is tests/golden */
 #include <errno.h>
 #include <stdio.h>
@@ -74,13 +74,13 @@ int main(int count, char** arguments) {
   CHECK(count == 2);
   do CHECK(read_golden(arguments[1], line++, &facts));
   while (strstr(facts.path, "f32.gguf") == NULL);
-  CHECK(live(&facts) == TULLE_OK); /* what is made once is made */
+  CHECK(live(&facts) == TULLE_OK); /* one-time allocations are done */
   for (refused = 0;; ++refused) {
     was_refused = 0;
     countdown = refused;
     status = live(&facts);
     if (!was_refused) break;
-    if (status == TULLE_OK) continue; /* what asked can do without: the scratch space of a sort */
+    if (status == TULLE_OK) continue; /* an optional allocation: the scratch space of a sort */
     if (status != TULLE_OUT_OF_MEMORY) fprintf(stderr, "allocation %ld: %s\n", refused, tulle_status_name(status));
     CHECK(status == TULLE_OUT_OF_MEMORY);
     ++times;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* NULL in the place of every output, and every struct with a size that no header gives it: a status and a message.
+/* NULL for every output, and every struct with a size that no header has: a status and a message.
  *   usage: output_test FOLDER      FOLDER is tests/golden */
 #include <stdio.h>
 #include <stdlib.h>

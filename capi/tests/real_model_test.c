@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The default model says after every golden prompt what transformers makes it say, to the last of 64 tokens.
+/* After every golden prompt the default model gives the 64 tokens that it gives in transformers.
  *   usage: real_model_test FOLDER MODEL      FOLDER is tests/golden, MODEL is SmolLM2-135M-Instruct.Q4_1.gguf */
 #include "golden.h"
 #include "tulle_experimental.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Eight threads with a session each on one model say what each says alone; a session is for one thread at a time; and a
- * generation is cancelled from another thread while it reads its prompt.
+/* Eight threads with a session each on one model give the tokens that each gives alone; a session is for one thread at
+ * a time; and a generation is cancelled from another thread while it reads its prompt.
  *   usage: threads_test FOLDER      FOLDER is tests/golden */
 #include <pthread.h>
 #include <stdlib.h>
@@ -31,7 +31,7 @@ static void* read_prompt(void* session) {
   tulle_error error = TULLE_ERROR_INIT;
   tulle_token token = TULLE_TOKEN_INIT;
   int32_t status;
-  do status = tulle_session_next(session, &token, &error); /* the other thread may be looking at the session */
+  do status = tulle_session_next(session, &token, &error); /* the other thread may be using the session */
   while (status == TULLE_BUSY);
   CHECK(status == TULLE_OK);
   CHECK(token.finish_reason == TULLE_FINISH_CANCELLED && token.id == -1);
@@ -39,7 +39,7 @@ static void* read_prompt(void* session) {
   return NULL;
 }
 
-/* Waits until the other thread is in a call, cancels it, and gives the session something else to do. */
+/* Waits until the other thread is in a call, cancels it, and starts another call on the session. */
 static void cancelled_prompt(tulle_model* model) {
   tulle_error error = TULLE_ERROR_INIT;
   tulle_session_options options;
@@ -52,7 +52,7 @@ static void cancelled_prompt(tulle_model* model) {
   for (i = 0; i < long_prompt; ++i) prompt[i] = (int32_t)(i % 200) + 10;
   options.threads = 1;
   options.sequence_length = long_prompt + 64;
-  options.prompt_sequence_length = long_prompt; /* one pass: the flag is seen between layers */
+  options.prompt_sequence_length = long_prompt; /* one pass: the flag is tested between layers */
   CHECK_OK(tulle_session_new(model, &options, &session, &error));
   CHECK_OK(tulle_session_generate_tokens(session, prompt, long_prompt, NULL, &error));
   CHECK(pthread_create(&reader, NULL, read_prompt, session) == 0);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// \file What each file of the extension adds to the module.
+/// \file Functions by which each file of the extension adds to the module.
 #pragma once
 
 #include <nanobind/nanobind.h>

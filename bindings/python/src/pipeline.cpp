@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// \file Pipelines. Python's side (pipeline.py) hands arguments over as JSON, in DeepSparse's names, which
+/// \file Pipelines. Python's side (pipeline.py) passes arguments as JSON, in DeepSparse's names, which
 /// compat/deepsparse/names.hpp reads.
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
@@ -36,8 +36,8 @@ class Pipeline {
   /// `arguments`: a JSON object. Errors: those of `apply_construction_arguments` and of loading.
   explicit Pipeline(const std::string& arguments);
 
-  /// `tokens`: the prompts as ids, where `arguments` has none. `callback` (or None) sees every token's id; false ends
-  /// its text.
+  /// `tokens`: the prompts as ids, where `arguments` has none. `callback` (or None) is called with every token's id;
+  /// false ends its text.
   std::unique_ptr<Run> start(const std::string& arguments, std::vector<std::vector<Token>> tokens, nb::object callback);
 
   std::shared_ptr<const Tokenizer> tokenizer() const { return tokenizer_; }

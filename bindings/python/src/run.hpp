@@ -15,21 +15,21 @@
 
 namespace tulle::python {
 
-/// Runs Python's signal handlers; a KeyboardInterrupt comes out as an exception. Requires the GIL or takes it.
+/// Runs Python's signal handlers; a KeyboardInterrupt becomes an exception. Requires the GIL or takes it.
 inline void check_signals() {
   const nb::gil_scoped_acquire acquire;
   if (PyErr_CheckSignals() != 0) throw nb::python_error();
 }
 
-/// One call of a pipeline: all prompts side by side, or sessions one after the other. One at a time on a pipeline,
-/// which Python's side sees to.
+/// One call of a pipeline: all prompts in one batch, or sessions one after the other. One at a time on a pipeline,
+/// which Python's side ensures.
 class Run {
  public:
   using Start = std::function<std::unique_ptr<GenerationRun>()>;
 
   explicit Run(std::deque<Start> parts) : parts_(std::move(parts)) {}
 
-  /// The next piece, or None at the end. Works without the GIL and looks at signals after every forward pass.
+  /// The next piece, or None at the end. Runs without the GIL and handles signals after every forward pass.
   std::optional<TextPiece> next();
 
   /// Reads everything.

@@ -5,7 +5,7 @@
     generate = TextGeneration("SmolLM2-135M-Instruct.Q4_1.gguf")
     print(generate("The capital of France is", max_new_tokens=16).generations[0].text)
 
-Programs written for DeepSparse run as they are, but for the import: both generations of its argument names work.
+Programs written for DeepSparse run after a change of the import: both generations of its argument names work.
 """
 from .output import GeneratedText, TextGenerationOutput
 from .pipeline import Pipeline, TextGeneration

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a call of a pipeline gives."""
+"""The results of a call of a pipeline."""
 from __future__ import annotations
 
 from dataclasses import dataclass, field
@@ -14,7 +14,7 @@ class GeneratedText:
     """One generation, or one piece of it when streaming."""
 
     text: str
-    score: np.ndarray | None = None  # [tokens, vocabulary]: raw logits, where asked for
+    score: np.ndarray | None = None  # [tokens, vocabulary]: raw logits, if requested
     finished: bool = True
     finished_reason: str | None = None  # "stop", "length", "capacity", "callback"
     tokens: list[int] = field(default_factory=list)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pipelines as DeepSparse had them. Arguments go to the C++ library as JSON, which knows their names (COMPATIBILITY.md)
-and says what is wrong with them; what JSON cannot hold (streamers, callbacks, config objects) is handled here."""
+"""Pipelines with DeepSparse's interface. Arguments go to the C++ library as JSON, which checks their names and values
+(COMPATIBILITY.md). What JSON cannot hold (streamers, callbacks, config objects) is handled here."""
 from __future__ import annotations
 
 import json
@@ -17,7 +17,7 @@ from .tokenizer import Tokenizer
 
 
 def plain(value: Any) -> Any:
-    """What JSON takes of paths, numpy's numbers and objects such as transformers' GenerationConfig."""
+    """JSON values of paths, numpy's numbers and objects such as transformers' GenerationConfig."""
     if hasattr(value, "to_diff_dict"):
         return value.to_diff_dict()
     if isinstance(value, (np.ndarray, np.generic)):
@@ -28,7 +28,7 @@ def plain(value: Any) -> Any:
 
 
 def ids_of(prompts: Any) -> list[list[int]]:
-    """The prompts as ids, where they came as such; else nothing."""
+    """The prompts as ids, where they were given as ids; otherwise nothing."""
     if is_ids(prompts):
         return [np.asarray(prompts).tolist()]
     if isinstance(prompts, list) and all(map(is_ids, prompts)):
@@ -53,14 +53,14 @@ class TextGeneration:
             arguments["model_path"] = path
         self._core = _core.Pipeline(json.dumps(arguments, default=plain))
         self._turn = threading.Lock()
-        self._owner: int | None = None  # the thread that has the turn
+        self._owner: int | None = None  # the thread that runs a call
         self.tokenizer = Tokenizer(self._core.tokenizer, self._core.chat_template)
         self.sequence_length: int = self._core.sequence_length
 
     def __call__(self, sequences: Any = None, *, prompt: Any = None, streamer: Any = None, callback: Any = None,
                  streaming: bool = False, return_input_tokens: bool = False, generation_config: Any = None,
                  **arguments: Any) -> Any:
-        """Generates. `sequences` (or `prompt`): a text or a list of texts; a list of ids, or a list of such, goes past
+        """Generates. `sequences` (or `prompt`): a text or a list of texts; a list of ids, or a list of such lists, bypasses
         the tokenizer. `streamer`: an object with put(ids) and end(), such as transformers' TextStreamer. `callback(id)`:
         False ends a text. `streaming`: a generator of outputs that hold one piece each. All other names: COMPATIBILITY.md."""
         if (sequences is None) == (prompt is None):
@@ -100,8 +100,8 @@ class TextGeneration:
                 yield TextGenerationOutput(prompts, [text])
 
     def _feed(self, run: Any, streamer: Any, ids: list[list[int]]) -> None:
-        """Texts one after the other, as streamers know one at a time: each prompt with its first new token, then token
-        by token, then the end. What comes meanwhile for later texts waits."""
+        """Texts one after the other, because a streamer handles one at a time: each prompt with its first new token, then token
+        by token, then the end. Tokens of later texts are kept meanwhile."""
         waiting: dict[int, list[int]] = {number: list(prompt) for number, prompt in enumerate(ids)}
         begun: set[int] = set()
         ended: set[int] = set()
@@ -158,7 +158,7 @@ def grouped(results: list[GeneratedText], prompts: int) -> list[Any]:
 
 
 def read_config(config: Any) -> Any:
-    """The path of a generation config (its file or folder) is read; all else stays what it is."""
+    """The path of a generation config (its file or folder) is read; all other values are unchanged."""
     if not isinstance(config, (str, Path)):
         return config
     path = Path(config)

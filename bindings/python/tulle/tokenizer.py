@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The model's tokenizer, with the calls that programs make of a Hugging Face tokenizer."""
+"""The model's tokenizer, with the common calls of a Hugging Face tokenizer."""
 from __future__ import annotations
 
 from collections.abc import Iterable
@@ -9,7 +9,7 @@ import numpy as np
 
 
 class Tokenizer:
-    """Immutable, and safe to share between threads."""
+    """Immutable; may be shared between threads."""
 
     def __init__(self, core: Any, chat_template: str) -> None:
         self._core = core

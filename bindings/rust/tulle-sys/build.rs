@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Finds libtulle: where TULLE_LIB_DIR says, else by pkg-config (unless TULLE_BUNDLED is set), else by building it from the
-//! tree that this crate lies in, with cmake. TULLE_STATIC links the static library of TULLE_LIB_DIR or pkg-config.
+//! Finds libtulle: in TULLE_LIB_DIR, else by pkg-config (unless TULLE_BUNDLED is set), else by building it with cmake from
+//! the tree that holds this crate. TULLE_STATIC links the static library of TULLE_LIB_DIR or pkg-config.
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs};

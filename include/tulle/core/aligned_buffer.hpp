@@ -16,16 +16,16 @@
 
 namespace tulle {
 
-/// Asks for memory whose pages the system hands out only when they are first written (a cache that may stay empty).
+/// Tag: the system provides the pages only when they are first written (for a cache that may stay empty).
 struct Uninitialized {};
 
-/// Whether an array has pages of its own, or may share huge ones with others that come and go together with it (`HugePages`).
+/// Whether an array has its own pages, or may share huge pages with arrays of the same lifetime (`HugePages`).
 enum class Pages { own, shared };
 
-/// A fixed-size array of plain values, zero-initialised unless asked otherwise; movable, not copyable.
-/// Alignment is 64 bytes; from 2 MiB upwards arrays lie in huge pages where the system offers them. 64 readable bytes follow the
+/// A fixed-size array of plain values, zero-initialised unless a tag says otherwise; movable, not copyable. Alignment
+/// is 64 bytes. Arrays of 2 MiB and more are in huge pages where the system offers them. 64 readable bytes follow the
 /// last element, so that a vector load of the tail stays inside.
-/// Errors: memory when the system refuses.
+/// Errors: memory.
 template <class T>
   requires std::is_trivially_copyable_v<T>
 class AlignedBuffer {

@@ -9,16 +9,16 @@
 
 namespace tulle {
 
-/// What kind of thing went wrong. The values are pinned: the C ABI hands them out.
+/// The kind of an error. The values are pinned: the C ABI returns them.
 enum class ErrorCode : int {
-  invalid_argument = 1,  ///< an option, token or prompt that makes no sense
-  state = 2,             ///< a call that this object cannot take now
-  io = 10,               ///< the file system said no
-  malformed = 11,        ///< a file that does not keep its own format's rules
+  invalid_argument = 1,  ///< an invalid option, token or prompt
+  state = 2,             ///< a call that is not allowed in the object's present state
+  io = 10,               ///< an error of the file system
+  malformed = 11,        ///< a file that breaks the rules of its format
   unsupported = 12,      ///< a valid file or option that this build cannot run
-  not_found = 13,        ///< a file, tensor or name that is not there
+  not_found = 13,        ///< a missing file, tensor or name
   capacity = 20,         ///< longer than the context, the cache or a limit
-  memory = 21,           ///< an allocation that the system refused
+  memory = 21,           ///< a failed allocation
   cancelled = 30,        ///< stopped by the caller
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// \file Sorting in little code (L0).
+/// \file Sorting with small code size (L0).
 #pragma once
 
 #include <cstddef>
@@ -8,11 +8,11 @@
 
 namespace tulle {
 
-/// Sorts a vector, not stably, in O(n log n) steps. For what is sorted while loading: `std::sort` is ten times the
-/// code, once for every type, and counts in a WebAssembly module.
+/// Sorts a vector, not stably, in O(n log n) steps. Used for sorting at load time: `std::sort` is ten times the code
+/// for every element type, which matters in a WebAssembly module.
 template <class Vector, class Less = std::less<>>
 void heap_sort(Vector& values, Less less = {}) {
-  // The largest of values[at] and what is below it comes to values[at]. (Williams 1964, Floyd 1964.)
+  // Sifts down: the largest of values[at] and its descendants moves to values[at]. (Williams 1964, Floyd 1964.)
   const auto sift = [&values, &less](std::size_t at, std::size_t end) {
     for (std::size_t child = 2 * at + 1; child < end; child = 2 * at + 1) {
       if (child + 1 < end && less(values[child], values[child + 1])) ++child;

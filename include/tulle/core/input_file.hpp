@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// \file A file to read from: in memory as a whole, or read piece by piece by a function of the caller (L0).
+/// \file A file to read from: whole in memory, or read in parts by a function of the caller (L0).
 #pragma once
 
 #include <algorithm>
@@ -19,7 +19,7 @@
 
 namespace tulle {
 
-/// Bytes of a file, which come when they are asked for and go when they are released.
+/// Bytes of a file, loaded on demand and released by the user.
 /// Threads: const.
 class InputFile {
  public:
@@ -29,7 +29,7 @@ class InputFile {
   /// Maps a file. Errors: those of `MappedFile`.
   explicit InputFile(const std::string& path) : mapped_(path), bytes_(mapped_.bytes()), size_(bytes_.size()) {}
 
-  /// Bytes that the caller keeps for as long as this object lives.
+  /// Bytes that the caller keeps alive as long as this object.
   explicit InputFile(std::span<const std::byte> bytes) : bytes_(bytes), size_(bytes.size()) {}
 
   InputFile(std::uint64_t size, Read read) : size_(size), read_(std::move(read)) {}
@@ -39,7 +39,7 @@ class InputFile {
 
   std::uint64_t size() const noexcept { return size_; }
 
-  /// Whether a view costs nothing.
+  /// True when a view needs no copy.
   bool in_memory() const noexcept { return !read_; }
 
   /// `size` bytes from `offset` on, which must lie inside the file. Lifetime: until they are released.
@@ -52,9 +52,9 @@ class InputFile {
     if (size == 0) return {};
     if (size > SIZE_MAX / 2) fail(ErrorCode::memory, "a piece of ", size, " bytes does not fit into memory");
     AlignedBuffer<std::byte> piece(static_cast<std::size_t>(size), Uninitialized{});
-    constexpr std::size_t most = std::size_t{1} << 20;  // at once: a reader may need a buffer of its own
-    for (std::size_t at = 0; at < piece.size(); at += most) {
-      read_(offset + at, piece.span().subspan(at, std::min(most, piece.size() - at)));
+    constexpr std::size_t max_bytes = std::size_t{1} << 20;  // at once: a reader may need a buffer of its own
+    for (std::size_t at = 0; at < piece.size(); at += max_bytes) {
+      read_(offset + at, piece.span().subspan(at, std::min(max_bytes, piece.size() - at)));
     }
     const std::span<const std::byte> bytes = piece.span();
     const std::lock_guard lock(mutex_);
@@ -69,8 +69,8 @@ class InputFile {
     return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
   }
 
-  /// Gives back what `view` returned; bytes of another file are left alone. Bytes in memory stay valid, but their pages
-  /// may leave it until they are read again.
+  /// Releases what `view` returned; bytes of another file are ignored. A file in memory stays valid; its pages may
+  /// leave physical memory until they are read again.
   void release(std::span<const std::byte> bytes) const noexcept {
     const std::byte* end = bytes_.data() + bytes_.size();
     if (in_memory()) {

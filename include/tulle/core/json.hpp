@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// \file The only include of nlohmann/json, and the one way files become JSON (L0).
+/// \file The only include of nlohmann/json, and the one parser of JSON files (L0).
 #pragma once
 
 #include <algorithm>
@@ -20,7 +20,7 @@ using Json = nlohmann::json;
 
 namespace detail {
 
-/// Makes a document of what the parser finds, event by event, and ends at the first that makes no sense.
+/// Builds a document from the events of the parser. Stops at the first invalid event.
 class JsonBuilder {
  public:
   explicit JsonBuilder(std::string_view where) : where_(where) {}
@@ -31,7 +31,7 @@ class JsonBuilder {
   bool number_unsigned(Json::number_unsigned_t value) { return put(value); }
   bool number_float(Json::number_float_t value, const std::string&) { return put(value); }
   bool string(std::string& value) { return put(std::move(value)); }
-  bool binary(Json::binary_t&) { return false; }  // no JSON
+  bool binary(Json::binary_t&) { return false; }  // not part of JSON
   bool start_object(std::size_t) { return open(Json::object()); }
   bool end_object() { return close(); }
   bool start_array(std::size_t) { return open(Json::array()); }
@@ -78,7 +78,7 @@ class JsonBuilder {
 
   std::string_view where_;
   Json root_;
-  std::vector<Json*> open_;  // objects and arrays, outermost first; one that is open does not move
+  std::vector<Json*> open_;  // objects and arrays, outermost first; an open one does not move
   Json* member_ = nullptr;   // of the innermost object
 };
 
@@ -87,12 +87,12 @@ class JsonBuilder {
 /// Parses a whole text. `where` names the source in messages ("model/config.json").
 /// Errors: malformed for anything that is not JSON, is nested deeper than 64 levels or names a key twice.
 inline Json parse_json(std::string_view text, std::string_view where) {
-  // The parser would take a NUL as the end of the text.
+  // The parser treats a NUL as the end of the text.
   if (text.find('\0') != std::string_view::npos)
     fail(ErrorCode::malformed, where, ": not valid JSON: it holds a NUL byte");
   detail::JsonBuilder builder(where);
-#if defined( \
-    __clang__)  // inlined, what the library has for binary formats is seen to be unused: a part of every module less
+// Inlined, so that the compiler finds the library's binary formats unused and drops them: a smaller WebAssembly module.
+#if defined(__clang__)
   [[clang::always_inline]]
 #endif
   Json::sax_parse(text.begin(), text.end(), &builder);
@@ -101,7 +101,8 @@ inline Json parse_json(std::string_view text, std::string_view where) {
 
 namespace detail {
 
-/// Whether a value is a T as it stands: the library would cut fractions off, wrap large integers and count true as 1.
+/// Whether a value is exactly a T. The library's own conversion cuts fractions off, wraps large integers and turns true
+/// into 1.
 template <class T>
 bool json_fits(const Json& value) {
   if constexpr (std::is_same_v<T, bool>) {

@@ -26,7 +26,7 @@
 namespace tulle {
 
 /// Read-only bytes of a file. The file must not be shortened while it is mapped.
-/// Errors: not_found or io when it cannot be opened, io when it is no regular file, memory when it cannot be held.
+/// Errors: not_found or io when it cannot be opened, io when it is not a regular file, memory when it cannot be held.
 class MappedFile {
  public:
   MappedFile() = default;
@@ -47,12 +47,12 @@ class MappedFile {
   std::span<const std::byte> bytes() const noexcept { return bytes_; }
   std::string_view text() const noexcept { return {reinterpret_cast<const char*>(bytes_.data()), bytes_.size()}; }
 
-  /// Lets the pages that lie wholly inside `part` leave memory; they come back when read again.
+  /// Releases the pages that are wholly inside `part` from memory; they are loaded again when read.
   void release(std::span<const std::byte> part) const noexcept;
 
  private:
   std::span<const std::byte> bytes_;
-  std::vector<std::byte> owned_;  // where files are read rather than mapped
+  std::vector<std::byte> owned_;  // where files are read, not mapped
   bool mapped_ = false;
 };
 

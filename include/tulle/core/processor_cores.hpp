@@ -20,7 +20,7 @@ namespace tulle {
 inline constexpr bool can_bind_threads = TULLE_CAN_BIND_THREADS != 0;
 
 /// Numbers of the cores that the calling thread may run on, in increasing order; empty where the platform does not
-/// tell.
+/// report them.
 inline std::vector<unsigned> usable_cores() {
   std::vector<unsigned> cores;
 #if TULLE_CAN_BIND_THREADS
@@ -34,7 +34,8 @@ inline std::vector<unsigned> usable_cores() {
   return cores;
 }
 
-/// How many they are, at least 1; where the platform does not tell, those of the machine; 1 where there are no threads.
+/// Number of these cores, at least 1. Where the platform does not report them: the cores of the machine. Without
+/// threads: 1.
 inline std::size_t usable_core_count() {
 #if defined(__EMSCRIPTEN__) && !defined(__EMSCRIPTEN_PTHREADS__)
   return 1;
@@ -44,7 +45,7 @@ inline std::size_t usable_core_count() {
 #endif
 }
 
-/// Keeps `thread` on one core. False where the platform has no such thing or refuses.
+/// Binds `thread` to one core. False where the platform does not support it or refuses.
 inline bool bind_thread([[maybe_unused]] std::thread& thread, [[maybe_unused]] unsigned core) noexcept {
 #if TULLE_CAN_BIND_THREADS
   cpu_set_t set;

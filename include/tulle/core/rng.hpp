@@ -23,7 +23,7 @@ constexpr std::array<std::uint32_t, 4> philox(std::array<std::uint32_t, 4> count
 }
 
 /// A number in [0, 1) with 53 random bits that depends on its arguments alone, so that the same seed gives the same text
-/// whatever the batch, chunk, thread count or draft. `stream` tells several draws at one position apart.
+/// whatever the batch, chunk, thread count or draft. `stream` separates several draws at one position.
 constexpr double uniform(std::uint64_t seed, std::uint64_t sequence, std::uint32_t position,
                          std::uint32_t stream = 0) noexcept {
   const auto bits =

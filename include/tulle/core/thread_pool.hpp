@@ -29,15 +29,15 @@ inline void relax_processor() noexcept {
 /// Where the helpers of a pool run.
 enum class ThreadPlacement {
   anywhere,   ///< where the system puts them
-  own_cores,  ///< each bound to a core of its own; the first core is left to the caller, whose thread is never bound
+  own_cores,  ///< each bound to its own core; the first core is left to the caller, whose thread is never bound
 };
 
 /// Runs the parts of short regions on all threads at once; the caller takes part, so one thread costs no synchronisation.
 ///
-/// Parts are claimed, not assigned: where a helper is late (asleep, or its core busy with something else) the caller runs
-/// the helper's part as well instead of waiting for it, so a busy neighbour costs its share of the machine and no more.
-/// A waiting helper spins for about the gap between two regions of a token, then yields, then sleeps: it reacts within a
-/// microsecond while text is generated and costs nothing when none is.
+/// Parts are claimed, not assigned. When a helper is late (asleep, or its core is busy), the caller runs the helper's
+/// part instead of waiting, so a busy neighbour costs only its share of the machine. A waiting helper spins for about
+/// the gap between two regions of a token, then yields, then sleeps. It reacts within a microsecond during generation
+/// and uses no time otherwise.
 /// Threads: `run` is called by one thread at a time and must not be nested.
 class ThreadPool {
  public:
@@ -45,8 +45,9 @@ class ThreadPool {
   /// Errors: invalid_argument for too many; memory; unsupported where helpers cannot be bound.
   explicit ThreadPool(std::size_t threads = 0, ThreadPlacement placement = ThreadPlacement::anywhere) {
     if (threads == 0) threads = usable_core_count();
-    constexpr std::size_t most = 1024;
-    if (threads > most) fail(ErrorCode::invalid_argument, "threads must be at most ", most, ", not ", threads);
+    constexpr std::size_t max_threads = 1024;
+    if (threads > max_threads)
+      fail(ErrorCode::invalid_argument, "threads must be at most ", max_threads, ", not ", threads);
     std::vector<unsigned> cores;
     if (placement == ThreadPlacement::own_cores) cores = cores_for(threads);
     parts_ = static_cast<std::uint32_t>(threads);
@@ -69,7 +70,7 @@ class ThreadPool {
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;
 
-  /// Threads, the caller included; also the number of parts of a region.
+  /// Number of threads, including the caller; also the number of parts of a region.
   std::size_t size() const noexcept { return parts_; }
 
   /// Calls `work(part)` once for every part = 0 .. size() - 1, on any of the threads, and returns when all are done.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// \file The small integers that every layer speaks of (L0).
+/// \file Token, position and sequence ids (L0).
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// \file What a logit stands for: banned or not, the largest one (L2).
+/// \file Tests and searches on a row of logits: banned or not, the largest one (L2).
 #pragma once
 
 #include <algorithm>
@@ -13,11 +13,11 @@
 
 namespace tulle::detail {
 
-/// What is written over the logit of a token that must not be chosen.
+/// Replaces the logit of a token that must not be chosen.
 inline constexpr float banned = -std::numeric_limits<float>::infinity();
 
-/// Thresholds on sums of probabilities count as met within one unit in the last place of a float below 1, so that a sum
-/// of exactly 1 - p is a tie, not an accident of how p was rounded.
+/// Tolerance of thresholds on sums of probabilities: one unit in the last place of a float below 1. So a sum of exactly
+/// 1 - p is a tie, whatever the rounding of p.
 inline constexpr double probability_rounding = 0x1p-24;
 
 /// Whether a token can be chosen by its logit: neither -inf nor NaN.
@@ -27,7 +27,7 @@ constexpr bool eligible(float logit) noexcept {
 
 /// The largest eligible logit; `banned` when there is none.
 inline float largest_logit(std::span<const float> logits) noexcept {
-  std::array<float, 8> lanes;  // independent maxima: one running maximum would wait for itself at every step
+  std::array<float, 8> lanes;  // independent maxima, to hide the latency of the comparison
   lanes.fill(banned);
   std::size_t index = 0;
   for (; index + lanes.size() <= logits.size(); index += lanes.size()) {
@@ -45,9 +45,9 @@ inline float below_largest(float logit, float largest) noexcept {
   return logit == largest ? 0.0f : logit - largest;
 }
 
-/// Bans every token whose logit is less than `least`; NaN stays.
-inline void ban_below(std::span<float> logits, float least) noexcept {
-  for (float& logit : logits) logit = logit < least ? banned : logit;
+/// Bans every token whose logit is less than `min_logit`; NaN stays.
+inline void ban_below(std::span<float> logits, float min_logit) noexcept {
+  for (float& logit : logits) logit = logit < min_logit ? banned : logit;
 }
 
 /// The choice when no token is eligible: the lowest id that is not banned (its logit is NaN), or 0.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// \file A least length: no end of text before it (L2).
+/// \file A minimum length: no end of text before it (L2).
 #pragma once
 
 #include <cstddef>

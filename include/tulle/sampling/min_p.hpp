@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// \file Min-p: tokens that are not too improbable beside the best one (L2).
+/// \file Min-p: only tokens whose probability is close enough to the best one's (L2).
 #pragma once
 
 #include <cmath>
@@ -16,23 +16,23 @@ namespace tulle {
 /// Errors: invalid_argument unless 0 <= min_p <= 1.
 class MinP {
  public:
-  explicit MinP(float min_p) : least_(std::log(min_p)) {
+  explicit MinP(float min_p) : log_min_p_(std::log(min_p)) {
     if (!(min_p >= 0 && min_p <= 1)) {
       fail(ErrorCode::invalid_argument, "min_p must be a number from 0 to 1, got ", min_p);
     }
   }
 
-  bool neutral() const noexcept { return least_ == detail::banned; }
+  bool neutral() const noexcept { return log_min_p_ == detail::banned; }
 
   void apply(std::span<float> logits, const SamplingContext&) const noexcept {
     const float largest = detail::largest_logit(logits);
     for (float& logit : logits) {
-      if (detail::below_largest(logit, largest) < least_) logit = detail::banned;
+      if (detail::below_largest(logit, largest) < log_min_p_) logit = detail::banned;
     }
   }
 
  private:
-  float least_;  // log(min_p): the quotient of two probabilities is the difference of their logits
+  float log_min_p_;  // log(min_p): the log of a quotient of probabilities is the difference of their logits
 };
 
 static_assert(LogitsTransform<MinP>);

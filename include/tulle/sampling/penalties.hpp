@@ -17,8 +17,8 @@
 namespace tulle {
 namespace detail {
 
-/// Calls visit(token, count) once for each distinct token, in order of ids; ids outside the vocabulary are passed
-/// over. The vocabulary is walked in blocks whose counts fit on the stack (16 KiB): no memory grows with it.
+/// Calls visit(token, count) once for each distinct token, in order of ids; ids outside the vocabulary are skipped. The
+/// vocabulary is processed in blocks whose counts fit on the stack (16 KiB), so memory does not depend on its size.
 /// Complexity: O(vocabulary + tokens * vocabulary / 4096).
 template <class Visit>
 void for_each_distinct(std::span<const Token> tokens, std::size_t vocabulary, Visit visit) noexcept {
@@ -39,7 +39,7 @@ void for_each_distinct(std::span<const Token> tokens, std::size_t vocabulary, Vi
 
 }  // namespace detail
 
-/// Makes every token of the prompt and the generated text less probable, once however often it occurred: a logit is
+/// Makes every token of the prompt and the generated text less probable, once, independent of its count: a logit is
 /// multiplied by the penalty when negative, else divided by it (Keskar et al., arXiv 1909.05858, section 4.1, with
 /// transformers' rule for negative logits). 1 changes nothing; less than 1 rewards repetition.
 /// Errors: invalid_argument unless the penalty is a positive number.

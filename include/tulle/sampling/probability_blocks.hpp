@@ -20,9 +20,8 @@ Batch below_largest(Batch logit, Batch largest) noexcept {
 }
 
 /// The unnormalised probability exp(logit - largest), in [0, 1], of every logit of a row; 0 for a token that cannot be
-/// chosen, 1 for the largest also where that is +inf. Computed a block at a time when one of the block is asked for:
-/// cheap where they are asked for in order. A weight depends on its logit and the largest one alone, not on where it
-/// stands.
+/// chosen, 1 for the largest also where that is +inf. Computed a block at a time on first access, so access in order is
+/// cheap. A weight depends only on its logit and the largest one, not on its index.
 template <class Batch = DefaultBatch>
 class ProbabilityBlocks {
  public:
@@ -39,7 +38,7 @@ class ProbabilityBlocks {
     return weights_[index % Block::size];
   }
 
-  /// The weights of a block of the row, until the next call; nothing when all of them are 0, which is cheap to see.
+  /// The weights of a block of the row, until the next call; empty when all of them are 0, which is a cheap test.
   std::span<const float> load(const Block& block) noexcept {
     if (block.mask([](Batch logit) { return logit > Batch(banned); }) == 0) return {};
     block.for_each_batch([&](std::size_t index, Batch logit) {

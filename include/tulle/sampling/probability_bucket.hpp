@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// \file Where in a row of logits a share of the probability ends, roughly and in one pass (L2).
+/// \file Finds roughly, in one pass, the logits at which a share of the probability is reached (L2).
 #pragma once
 
 #include <array>
@@ -33,8 +33,8 @@ struct ProbabilityBucket {
   }
 };
 
-/// Takes the weights (`ProbabilityBlocks`) of a row in ascending order of logits and finds the slice within which their sum
-/// first exceeds `share` of the total, or the largest logit's where it never does.
+/// Adds the weights (`ProbabilityBlocks`) of a row in ascending order of logits and finds the bucket within which their
+/// sum first exceeds `share` of the total, or the largest logit's bucket where it never does.
 /// Requires: `largest` is the row's, and eligible; share > 0.
 ///
 /// A histogram over depths. It ends where weights are less than share / count: all of those together cannot reach the
@@ -46,14 +46,14 @@ ProbabilityBucket find_weight_slice(std::span<const float> logits, float largest
   const double range = std::log(static_cast<double>(logits.size()) / share) + margin;
   ProbabilityBucket slice{.largest = largest, .steps = static_cast<float>(slices / range)};
   std::array<double, slices> histogram{};
-  std::array<double, 8> sums{};  // independent: one sum would wait for itself at every step
+  std::array<double, 8> sums{};  // independent, to hide the latency of the addition
   ProbabilityBlocks<Batch> blocks(logits, largest);
   for (std::size_t begin = 0; begin < logits.size(); begin += RowBlock<Batch>::size) {
     const RowBlock<Batch> block(logits, begin);
     const std::span<const float> weights = blocks.load(block);
     if (weights.empty()) continue;
     std::array<float, RowBlock<Batch>::size> depths;
-    std::uint64_t near = 0;  // those that have a place in the histogram
+    std::uint64_t near = 0;  // logits that have a place in the histogram
     block.for_each_batch([&](std::size_t index, Batch logit) {
       const Batch depth = slice.depth(logit);
       depth.store_unaligned(depths.data() + index);
@@ -67,7 +67,7 @@ ProbabilityBucket find_weight_slice(std::span<const float> logits, float largest
 
   for (const double sum : sums) slice.total_mass += sum;
   double sum = slice.total_mass;
-  for (const double mass : histogram) sum -= mass;  // what is left has no place
+  for (const double mass : histogram) sum -= mass;  // the remaining mass has no place
   for (std::size_t depth = slices; depth-- > 0;) {
     if (histogram[depth] <= 0) continue;
     slice.begin = static_cast<float>(depth);

@@ -14,8 +14,8 @@
 
 namespace tulle::detail {
 
-/// Logits of a row that are looked at together; those that would lie behind the row's end are banned.
-/// Lifetime: a view, but for the row's last block.
+/// A block of logits of a row that is processed together; entries beyond the end of the row are banned.
+/// Lifetime: a view, except the row's last block, which is a copy.
 template <class Batch = DefaultBatch>
 class RowBlock {
  public:
@@ -35,7 +35,7 @@ class RowBlock {
 
   float operator[](std::size_t index) const noexcept { return logits_[index]; }
 
-  /// `visit(index, batch)` for batch after batch.
+  /// Calls `visit(index, batch)` for each batch in order.
   template <class Visit>
   void for_each_batch(Visit visit) const noexcept {
     for (std::size_t index = 0; index < size; index += Batch::size) {
@@ -43,7 +43,7 @@ class RowBlock {
     }
   }
 
-  /// The logits for which `holds` is true, a bit for each.
+  /// A bit mask of the logits for which `holds` is true.
   template <class Holds>
   std::uint64_t mask(Holds holds) const noexcept {
     std::uint64_t bits = 0;
@@ -62,8 +62,8 @@ void for_each_bit(std::uint64_t bits, Visit visit) noexcept {
   for (; bits != 0; bits &= bits - 1) visit(static_cast<std::size_t>(std::countr_zero(bits)));
 }
 
-/// The logits of a row for which `holds(batch)` is true, copied to `room` in their order; the row itself where there
-/// are more of them than fit. Requires: `holds` is false for banned ones.
+/// The logits of a row for which `holds(batch)` is true, copied to `room` in their order; the row itself where more of
+/// them exist than fit. Requires: `holds` is false for banned ones.
 template <class Batch = DefaultBatch, class Holds>
 std::span<const float> copy_few(std::span<const float> row, std::span<float> room, Holds holds) noexcept {
   std::size_t count = 0;

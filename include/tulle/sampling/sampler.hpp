@@ -12,8 +12,8 @@
 
 namespace tulle {
 
-/// Everything a choice may depend on beside the logits. All of it is given anew at every call, so that a sequence that
-/// was rolled back, forked or moved to another thread draws what it would have drawn anyway.
+/// Everything a choice may depend on, except the logits. It is passed at every call, so a sequence that was rolled
+/// back, forked or moved to another thread draws the same tokens.
 /// Lifetime: a view; `history` must outlive the call.
 struct SamplingContext {
   std::span<const Token> history;  ///< prompt and generated tokens so far, oldest first
@@ -30,8 +30,8 @@ struct SamplingContext {
 ///
 /// `distribution` turns the logits into the probabilities that `sample` draws from (for a greedy sampler: one 1, the
 /// rest 0). A logit of -inf bans its token; NaN has probability 0. When no token is left, the choice is the lowest id
-/// whose logit is NaN (a model that went wrong, but not a banned token), or 0 when every logit is -inf.
-/// Both are pure functions of their arguments: no state that `truncate` could not undo, no allocation.
+/// whose logit is NaN (the model failed, but the token is not banned), or 0 when every logit is -inf. Both are pure
+/// functions of their arguments: no state that `truncate` could not undo, no allocation.
 /// Threads: const; one object may serve many sequences at once.
 template <class S>
 concept Sampler = requires(const S& sampler, std::span<float> logits, const SamplingContext& context) {
@@ -39,7 +39,7 @@ concept Sampler = requires(const S& sampler, std::span<float> logits, const Samp
   { sampler.distribution(logits, context) } noexcept -> std::same_as<void>;
 };
 
-/// Rewrites logits in place on their way to a choice; -inf bans a token. NaN stays NaN, and a ban is never lifted.
+/// Rewrites logits in place before the choice; -inf bans a token. NaN stays NaN, and a ban is never lifted.
 /// Threads: const and without state, as for `Sampler`.
 template <class T>
 concept LogitsTransform = requires(const T& transform, std::span<float> logits, const SamplingContext& context) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// \file Transforms and a choice, put together at run time from options (L2).
+/// \file Transforms and a choice, combined at run time from options (L2).
 #pragma once
 
 #include <span>

@@ -21,9 +21,9 @@ constexpr float ordered_value(std::uint32_t bits) noexcept {
   return std::bit_cast<float>(bits >> 31 != 0 ? bits ^ 0x80000000u : ~bits);
 }
 
-/// Where a running sum met its condition.
+/// Where a running sum fulfilled its condition.
 struct Threshold {
-  std::uint32_t key = 0;   ///< of the element that met it
+  std::uint32_t key = 0;   ///< of the element that fulfilled it
   double mass_before = 0;  ///< of all elements with a smaller key
   double total_mass = 0;
 };
@@ -32,8 +32,8 @@ struct Threshold {
 /// finds the key at which `reached(sum, total)` first holds, or the largest key when it never does. `reached` must be
 /// monotone in its first argument.
 ///
-/// A radix search by histogram: three passes over the elements, of which the second and third look closely only at
-/// elements that agree with the key so far. Nothing is moved, so no scratch memory is needed.
+/// A radix search by histogram: three passes over the elements, of which the second and third process only elements
+/// that agree with the digits found so far. Nothing is moved, so no scratch memory is needed.
 /// Complexity: O(count); one call of `mass` for each element and then for few. 16 KiB of stack.
 template <class Key, class Mass, class Reached>
 Threshold find_threshold(std::size_t count, Key key, Mass mass, Reached reached) noexcept {
@@ -51,7 +51,7 @@ Threshold find_threshold(std::size_t count, Key key, Mass mass, Reached reached)
     if (known == 0) {
       for (const double amount : histogram) found.total_mass += amount;
     }
-    // Sums of another order may differ in their last bit: a digit is always taken, at worst the largest with any mass.
+    // Sums in another order may differ in their last bit, so the last digit with any mass is the fallback.
     std::uint32_t chosen = 0;
     double before_chosen = found.mass_before;
     double sum = found.mass_before;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// \file Transforms and a choice, put together at compile time (L2).
+/// \file Transforms and a choice, combined at compile time (L2).
 #pragma once
 
 #include <cstddef>

@@ -31,9 +31,9 @@ class TopK {
     const auto k = static_cast<std::size_t>(k_);
     if (neutral() || k >= logits.size()) return;
     std::array<float, 2048> room;
-    const float least = lower_bound(logits, k);
+    const float bound = lower_bound(logits, k);
     const auto few =
-        detail::copy_few(logits, room, [least]<class Batch>(Batch logit) { return logit >= Batch(least); });
+        detail::copy_few(logits, room, [bound]<class Batch>(Batch logit) { return logit >= Batch(bound); });
     if (few.size() >= k) detail::ban_below(logits, kth_largest(few, k));
   }
 

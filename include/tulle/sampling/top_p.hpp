@@ -43,25 +43,26 @@ class TopP {
     const auto found = detail::find_threshold(
         few.size(), [&](std::size_t index) { return detail::ordered_bits(few[index]); }, weights,
         [=](double sum, double) { return before + sum > limit; });
-    const float least = detail::ordered_value(found.key);
-    detail::ban_below(logits, least);
-    ban_ties(logits, least, largest, before + found.mass_before, limit);
+    const float threshold = detail::ordered_value(found.key);
+    detail::ban_below(logits, threshold);
+    ban_ties(logits, threshold, largest, before + found.mass_before, limit);
   }
 
  private:
-  /// Bans the first of the tokens whose logit is `least`, as many as have a sum of up to `limit` with those below them.
-  static void ban_ties(std::span<float> logits, float least, float largest, double sum, double limit) noexcept {
-    const double weight = detail::ProbabilityBlocks<>(std::span<const float>(&least, 1), largest)(0);
+  /// Bans the first of the tokens whose logit is `threshold`, as many as keep the sum, with the tokens below, at most
+  /// `limit`.
+  static void ban_ties(std::span<float> logits, float threshold, float largest, double sum, double limit) noexcept {
+    const double weight = detail::ProbabilityBlocks<>(std::span<const float>(&threshold, 1), largest)(0);
     if (sum + weight > limit) return;
     float* last = nullptr;
     for (float& logit : logits) {
-      if (logit != least) continue;
+      if (logit != threshold) continue;
       if (last != nullptr) *last = detail::banned;
       sum += weight;
       if (sum > limit) return;
       last = &logit;
     }
-    if (last != nullptr && least < largest) *last = detail::banned;
+    if (last != nullptr && threshold < largest) *last = detail::banned;
   }
 
   float p_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// \file A row-major matrix that somebody else owns (L1).
+/// \file A non-owning view of a row-major matrix (L1).
 #pragma once
 
 #include <cstddef>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/// \file What happens to one row of activations between two matrix products (L1).
+/// \file Operations on one row of activations between two matrix products (L1).
 ///
-/// Every function works on one row alone and in a fixed order, so a row has the same bits in any batch.
+/// Every function works on one row and in a fixed order, so its results are bit-identical in any batch.
 #pragma once
 
 #include <cmath>
@@ -16,8 +16,8 @@ namespace tulle {
 
 namespace detail {
 
-/// Calls `run(Avx2Ops())` where the active set runs AVX2. Otherwise returns false: the caller then runs what the compiler's
-/// flags allow.
+/// Calls `run(Avx2Ops())` where AVX2 is active. Otherwise returns false, and the caller runs the loop for the
+/// compiler's flags.
 template <class Run>
 bool on_avx2([[maybe_unused]] Run&& run) noexcept {
 #if defined(TULLE_X86)
@@ -124,7 +124,7 @@ void gelu_new(float* x, std::size_t size) noexcept {
       [&](std::size_t i) { x[i] = x[i] / (1.0f + std::exp(-twice_root * (x[i] + 0.044715f * x[i] * x[i] * x[i]))); });
 }
 
-/// How the two halves of a rotated pair lie in a head.
+/// Where the two elements of a rotated pair are in a head.
 enum class RotaryPairing {
   halves,       ///< (x[j], x[j + d/2]): Llama in Hugging Face's order
   interleaved,  ///< (x[2j], x[2j + 1]): GPT-J, CodeGen

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// \file The loops of ops.hpp on AVX2: a program that is compiled for older processors has them, too (L1).
+/// \file The loops of ops.hpp for AVX2, also in a program that is compiled for older CPUs (L1).
 #pragma once
 
 #include <cmath>
@@ -14,9 +14,9 @@
 namespace tulle::detail {
 
 /// exp(x): 2^n * p(r), n = round(x / ln 2), r = x - n ln 2 in two steps (Cody, Waite), p of degree 6 from the Taylor series
-/// on |r| <= 0.35: relative error below 4e-8. 0 below -87, infinity above 88.3; a NaN stays one.
+/// on |r| <= 0.35: relative error below 4e-8. 0 below -87, infinity above 88.3; a NaN stays NaN.
 TULLE_INLINE_AVX2 __m256 exponential(__m256 x) noexcept {
-  const __m256 top = _mm256_min_ps(_mm256_set1_ps(89.0f), x);  // n = 128 makes an infinity; a NaN of x is taken
+  const __m256 top = _mm256_min_ps(_mm256_set1_ps(89.0f), x);  // n = 128 gives infinity; a NaN of x is kept
   const __m256 n =
       _mm256_round_ps(_mm256_mul_ps(top, _mm256_set1_ps(1.44269504f)), _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
   __m256 r = _mm256_fnmadd_ps(n, _mm256_set1_ps(0.693359375f), top);
@@ -134,7 +134,8 @@ struct Avx2Ops {
     }
   };
 
-  /// Sums of x - mean, or of their squares, in four vectors so that none waits for itself, then across them.
+  /// Sum of x - mean or of its square: first in four independent vectors, which hide the latency of the addition, then
+  /// across them.
   template <class Term>
   TULLE_TARGET_AVX2 static float sum(const float* x, std::size_t size, float mean) noexcept {
     const __m256 centre = _mm256_set1_ps(mean);
@@ -154,7 +155,7 @@ struct Avx2Ops {
     return sum_of_lanes(all);
   }
 
-  /// y[i] = Function(a[i], b[i]), the last ones in a vector as well: the bits do not depend on where an element lies.
+  /// y[i] = Function(a[i], b[i]). The tail is computed in a vector, too, so that the bits do not depend on the index.
   template <class Function>
   TULLE_TARGET_AVX2 static void each(const float* a, const float* b, std::size_t size, float* y) noexcept {
     std::size_t i = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// \file The only include of xsimd: batches of floats for everything that is no matrix product (L1).
+/// \file The only include of xsimd: batches of floats for everything except the matrix products (L1).
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// \file Vectors of 128 bits that are the same on SSE4.1, NEON and WebAssembly (L1).
+/// \file 128-bit vectors with one interface for SSE4.1, NEON and WebAssembly (L1).
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,7 @@
 #include <wasm_simd128.h>
 #endif
 
-/// Function attributes, as in x86.hpp; where every processor has the set they ask for nothing.
+/// Function attributes, as in x86.hpp; empty where every CPU has the set.
 #if defined(TULLE_X86)
 #define TULLE_TARGET_SIMD128 __attribute__((target("sse4.1")))
 #define TULLE_INLINE_SIMD128 inline __attribute__((always_inline, target("sse4.1")))
@@ -27,8 +27,8 @@
 #define TULLE_INLINE_SIMD128 inline __attribute__((always_inline))
 #endif
 
-/// Before a loop of a few rounds whose sums are to stay in registers, also where code is compiled for size; and before one
-/// whose rounds, one after the other, would need more registers than there are.
+/// TULLE_UNROLL before a short loop keeps its sums in registers, also in code compiled for size. TULLE_NO_UNROLL before a
+/// loop whose unrolled form would need more registers than there are.
 #if defined(__clang__)
 #define TULLE_UNROLL _Pragma("clang loop unroll(full)")
 #define TULLE_NO_UNROLL _Pragma("clang loop unroll(disable)")
@@ -36,8 +36,8 @@
 #define TULLE_UNROLL _Pragma("GCC unroll 8")
 #define TULLE_NO_UNROLL _Pragma("GCC unroll 1")
 #endif
-/// Before the steps of a block of codes. V8 15 is slower with steps written out where one takes many instructions, as without
-/// dot products: on Zen 4 a fifth for many inputs, and three times for one.
+/// Before the loop over the steps of a block of codes. Where a step takes many instructions (no dot product), V8 15 is
+/// slower with an unrolled loop: on Zen 4 by a fifth for a batch, three times for one row.
 #if defined(__wasm__) && !defined(__wasm_relaxed_simd__)
 #define TULLE_UNROLL_STEPS TULLE_NO_UNROLL
 #else
@@ -84,7 +84,7 @@ TULLE_INLINE_SIMD128 F32x4 as_floats(I32x4 values) noexcept {
   return __builtin_convertvector(values, F32x4);
 }
 
-/// a * b + c, rounded once where the processor has such an instruction (see `isa::Simd128::fuses`).
+/// a * b + c, rounded once where the CPU has such an instruction (see `isa::Simd128::fuses`).
 TULLE_INLINE_SIMD128 F32x4 multiply_add(F32x4 a, F32x4 b, F32x4 c) noexcept {
 #if defined(__aarch64__)
   return (F32x4)vfmaq_f32((float32x4_t)c, (float32x4_t)a, (float32x4_t)b);
@@ -99,13 +99,13 @@ TULLE_INLINE_SIMD128 I32x4 round(F32x4 values) noexcept {
   return (I32x4)_mm_cvtps_epi32((__m128)values);
 #elif defined(__aarch64__)
   return (I32x4)vcvtnq_s32_f32((float32x4_t)values);
-#else  // in two instructions; those that WebAssembly has for it are ten
+#else  // two instructions; WebAssembly's own rounding takes ten
   const F32x4 last_bit_is_one = splat(0x1.8p23f);
   return (I32x4)(values + last_bit_is_one) - (I32x4)last_bit_is_one;
 #endif
 }
 
-/// 16 integers that fit a byte each, as bytes.
+/// 16 integers, each within the range of a byte, as bytes.
 TULLE_INLINE_SIMD128 I8x16 narrow(const I32x4 (&whole)[4]) noexcept {
 #if defined(TULLE_X86)
   const auto words = [&](int i) { return _mm_packs_epi32((__m128i)whole[i], (__m128i)whole[i + 1]); };
@@ -143,8 +143,8 @@ TULLE_INLINE_SIMD128 F32x4 load4(const std::int8_t* from) noexcept {
   return as_floats(I32x4{from[0], from[1], from[2], from[3]});
 }
 #if !defined(__aarch64__)
-/// What makes floats of halves. It lies in memory of which the compiler knows nothing: else V8 would make every constant anew,
-/// in three instructions, wherever it is used.
+/// Constants for the conversion of halves to floats. They are in memory whose content the compiler cannot see.
+/// Otherwise V8 would build each constant again, in three instructions, wherever it is used.
 struct HalfConstants {
   I32x4 mask, exponent, infinity;
   F32x4 factor;
@@ -153,7 +153,7 @@ inline constexpr HalfConstants half_constants{splat(static_cast<std::int32_t>(0x
                                               splat(0x7F800000), splat(0x1p112f)};
 #endif
 
-/// 4 * Count halves. Their bits, moved to where a float has them, are 2^-112 of the value, subnormals too.
+/// 4 * Count halves to floats. Their bits, shifted to the float's fields, are 2^-112 times the value, subnormals too.
 template <std::size_t Count>
 TULLE_INLINE_SIMD128 void load4s(const Half* from, F32x4 (&to)[Count]) noexcept {
 #if defined(__aarch64__)

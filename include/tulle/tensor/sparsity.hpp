@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// \file How many weights are exactly zero, and in which pattern (L1).
+/// \file Sparsity of a matrix, and its N:M pattern (L1).
 #pragma once
 
 #include <algorithm>
@@ -19,7 +19,7 @@ struct BalancedPattern {
   std::size_t group;
 };
 
-/// The patterns that are looked for, the strictest first: 1:4 implies 4:16 and 2:4, which implies 4:8, which implies 8:16.
+/// The patterns that are tested, the strictest first: 1:4 implies 4:16 and 2:4, which implies 4:8, which implies 8:16.
 inline constexpr std::array<BalancedPattern, 5> balanced_patterns{
     {{"1:4", 1, 4}, {"4:16", 4, 16}, {"2:4", 2, 4}, {"4:8", 4, 8}, {"8:16", 8, 16}}};
 

@@ -10,7 +10,7 @@
 #if defined(TULLE_X86)
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"  // g++ 12 sees its own _mm512_undefined_ps() as a mistake
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"  // g++ 12 warns about its own _mm512_undefined_ps()
 #pragma GCC diagnostic ignored "-Wuninitialized"
 #include <immintrin.h>
 #pragma GCC diagnostic pop
@@ -18,7 +18,7 @@
 #include <immintrin.h>
 #endif
 
-/// Function attributes. A function so marked may only be called after `machine_has` said yes.
+/// Function attributes. A function with one may only be called where `machine_has` is true.
 #define TULLE_TARGET_AVX2 __attribute__((target("avx2,fma,f16c")))
 #define TULLE_TARGET_AVX512 \
   __attribute__((target("avx2,fma,f16c,avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,avx512vbmi,avx512vbmi2")))
@@ -29,8 +29,8 @@
 
 namespace tulle::detail {
 
-/// AVX-VNNI: sums[i] + the 4 products of u8 by s8 in dword i, exact. Written as assembler, for compilers let the intrinsic only
-/// into functions of that target, and such functions not into the loops that it shares with AVX2.
+/// AVX-VNNI: sums[i] + the 4 products of u8 by s8 in dword i, exact. Inline assembly: compilers accept the intrinsic
+/// only in AVX-VNNI functions, and they do not inline those into the loops that this code shares with AVX2.
 TULLE_INLINE_AVX2 __m256i dot_bytes(__m256i sums, __m256i u8, __m256i s8) noexcept {
   __asm__("%{vex%} vpdpbusd %2, %1, %0" : "+x"(sums) : "x"(u8), "x"(s8));
   return sums;

@@ -21,8 +21,8 @@ namespace tulle {
 struct AddedToken {
   std::string content;
   Token id = 0;
-  bool special = false;      ///< control: skippable when decoding, not looked for without `parse_special_tokens`
-  bool normalized = false;   ///< looked for in normalized text
+  bool special = false;      ///< control: skippable when decoding, not searched without `parse_special_tokens`
+  bool normalized = false;   ///< searched in normalized text
   bool lstrip = false;       ///< takes the white space on its left with it
   bool rstrip = false;       ///< ... on its right
   bool single_word = false;  ///< only where no word character is beside it
@@ -40,7 +40,7 @@ class AddedTokenMatcher {
     trie_ = ByteTrie(std::move(entries));
   }
 
-  /// Cuts `text` and hands the parts to `sink(part, token)` from left to right: `token` is nullptr for text between
+  /// Splits `text` and calls `sink(part, token)` for the parts from left to right: `token` is nullptr for text between
   /// added tokens; no part is empty. Without `parse_special`, special tokens stay text.
   /// Requires: valid UTF-8.
   template <class Sink>

@@ -41,7 +41,7 @@ inline std::string to_byte_level(std::string_view bytes) {
   return result;
 }
 
-/// The bytes that `text` stands for, or nothing when a character is outside the alphabet.
+/// The bytes that `text` encodes, or nothing when a character is outside the alphabet.
 inline std::optional<std::string> from_byte_level(std::string_view text) {
   std::string bytes;
   for (std::size_t at = 0; at < text.size();) {

@@ -21,7 +21,7 @@
 
 namespace tulle {
 
-/// What to do with characters and words, beside the merges.
+/// Options for characters and words, besides the merges.
 struct BytePairOptions : UnknownOptions {
   bool ignore_merges = false;  ///< a word that is in the vocabulary is taken whole
 };

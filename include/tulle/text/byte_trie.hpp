@@ -45,10 +45,10 @@ class ByteTrie {
         units_.push_back({.byte = static_cast<unsigned char>(byte)});
       }
     }
-    units_.push_back({.children = static_cast<Node>(units_.size())});  // where the children of the last node end
+    units_.push_back({.children = static_cast<Node>(units_.size())});  // sentinel: end of the last children
   }
 
-  /// The node that `byte` leads to; `root` where there is none, as nothing leads back to it.
+  /// The child for `byte`; `root` where there is none, because no child is the root.
   Node child(Node node, char byte) const noexcept {
     const auto end = units_.begin() + units_[node + 1].children;
     const auto wanted = static_cast<unsigned char>(byte);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// \file The character map of a sentencepiece model: strings and what they become (L2).
+/// \file The character map of a sentencepiece model: strings and their replacements (L2).
 #pragma once
 
 #include <cstddef>
@@ -24,7 +24,7 @@ class CharacterMap {
 
   CharacterMap() = default;  ///< no rules
 
-  /// Errors: malformed for a map that leads outside itself, or whose replacements are beyond reason.
+  /// Errors: malformed for a map with references outside itself, or with unreasonably long replacements.
   CharacterMap(std::string_view bytes, std::string_view where) {
     if (bytes.empty()) return;
     std::uint32_t trie_bytes = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// \file Chat templates: a conversation to the text that a model was trained on (L2, text).
+/// \file Chat templates: from a conversation to the model's prompt text (L2, text).
 #pragma once
 
 #include <concepts>
@@ -21,7 +21,7 @@ namespace tulle {
 /// A parsed chat template: the Jinja that HF transformers keeps in tokenizer_config.json or chat_template.jinja.
 /// It renders as transformers' `apply_chat_template` does: sandboxed, trim_blocks and lstrip_blocks on, with
 /// raise_exception, strftime_now, and tojson without HTML escaping. Templates are untrusted: what a rendering may use
-/// is bounded. Differences from Python: integers have 64 bits; upper and lower case know Latin, Greek and Cyrillic;
+/// is bounded. Differences from Python: integers have 64 bits; upper and lower case support Latin, Greek and Cyrillic;
 /// `map`, `select` and their like may be iterated more than once.
 /// Threads: const members may run concurrently; copies share the parsed template.
 class ChatTemplate {
@@ -31,7 +31,7 @@ class ChatTemplate {
   explicit ChatTemplate(std::string_view source, jinja::Clock clock = jinja::local_time)
       : body_(std::make_shared<const jinja::Body>(jinja::Parser(source).parse())), clock_(std::move(clock)) {}
 
-  /// Renders `messages`, a JSON array of objects. `extra_context` is an object with what else the template finds
+  /// Renders `messages`, a JSON array of objects. `extra_context` is an object with further variables of the template
   /// (bos_token, eos_token, tools, documents, add_generation_prompt...); as in transformers, tools and documents are
   /// None and add_generation_prompt is false unless it says otherwise.
   /// Errors: invalid_argument with the template's own message where it calls raise_exception, or with the line where

@@ -10,7 +10,8 @@
 
 namespace tulle {
 
-/// The patterns of a byte-level pre-tokenizer, each splitting the pieces of the one before, and what else hangs on it.
+/// The patterns of a byte-level pre-tokenizer, each splitting the pieces of the one before, and further settings of the
+/// tokenizer.
 struct NamedPreTokenizer {
   std::vector<std::string_view> names;
   std::vector<std::string_view> patterns;
@@ -51,7 +52,7 @@ inline const std::vector<NamedPreTokenizer>& named_pre_tokenizers() {
   return all;
 }
 
-/// Errors: unsupported for a name that is not known, with those that are; `where` names the file.
+/// Errors: unsupported for an unknown name, with the known ones; `where` names the file.
 inline const NamedPreTokenizer& find_pre_tokenizer(std::string_view wanted, std::string_view where) {
   std::string known;
   for (const NamedPreTokenizer& entry : named_pre_tokenizers()) {

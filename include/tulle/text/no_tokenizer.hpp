@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// \file What stands for the tokenizer of a model that came without one (L2).
+/// \file The tokenizer of a model that has none (L2).
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@
 
 namespace tulle {
 
-/// Tokens have no text, and text has no tokens: ids go in and come out.
+/// Tokens have no text and text has no tokens: prompts and results are ids.
 class NoTokenizer final : public Tokenizer {
  public:
   /// Errors: not_found for any text but the empty one.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// \file What happens to text before it is split: a list of rewriting steps (L2).
+/// \file Normalization of text before it is split: a list of rewriting steps (L2).
 #pragma once
 
 #include <cstddef>
@@ -24,7 +24,7 @@ struct PrependStep {
   std::string content;
 };
 
-/// Replaces every match of `pattern` by `content`, as it stands.
+/// Replaces every match of `pattern` by `content`, taken literally.
 struct ReplaceStep {
   Regex pattern;
   std::string content;
@@ -57,7 +57,7 @@ class Normalizer {
 
   bool empty() const noexcept { return steps_.empty(); }
 
-  /// Whether it takes any bytes.
+  /// True when any bytes are accepted, not only valid UTF-8.
   bool repairs() const noexcept {
     return !steps_.empty() && std::holds_alternative<SentencePieceNormalizer>(steps_.front());
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// \file Tables of numbers in as few bytes as they need (L2).
+/// \file Tables of numbers in a compact encoding of variable length (L2).
 #pragma once
 
 #include <cstddef>

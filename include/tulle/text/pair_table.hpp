@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// \file A hash table from pairs of tokens to what they merge into (L2).
+/// \file A hash table from pairs of tokens to the result of their merge (L2).
 #pragma once
 
 #include <bit>
@@ -22,7 +22,7 @@ class PairTable {
   explicit PairTable(std::size_t pairs)
       : slots_(std::bit_ceil(2 * pairs + 1)), shift_(64 - std::countr_zero(slots_.size())) {}
 
-  /// Requires: not more different pairs than the constructor was told.
+  /// Requires: not more different pairs than the count given to the constructor.
   void insert(Token left, Token right, Entry entry) {
     Slot& slot = slots_[place(key(left, right))];
     slot = {key(left, right), entry};
@@ -46,7 +46,7 @@ class PairTable {
     return std::uint64_t{static_cast<std::uint32_t>(left)} << 32 | static_cast<std::uint32_t>(right);
   }
 
-  /// Where `wanted` is or would be. The multiplier is 2^64 / golden ratio: Knuth, TAOCP volume 3, section 6.4.
+  /// The slot where `wanted` is or would be. The multiplier is 2^64 / golden ratio: Knuth, TAOCP volume 3, section 6.4.
   std::size_t place(std::uint64_t wanted) const noexcept {
     const std::uint64_t hash = (wanted ^ wanted >> 29) * 0x9E3779B97F4A7C15u;
     std::size_t at = shift_ == 64 ? 0 : static_cast<std::size_t>(hash >> shift_);

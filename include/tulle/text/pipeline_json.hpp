@@ -46,7 +46,7 @@ inline const Json& section(const Json& object, const char* key) {
   return found == object.end() ? null : *found;
 }
 
-/// Calls `visit` with a step and its type, for every step of a section: null is none, a Sequence is those in `list`.
+/// Calls `visit` with a step and its type, for every step of a section: null has none, a Sequence has those in `list`.
 template <class Visit>
 void for_each_step(const Json& json, const char* list, std::string_view where, Visit&& visit) {
   if (json.is_null()) return;
@@ -99,7 +99,7 @@ inline SplitBehavior behavior_from_json(const Json& step, std::string_view where
   fail(ErrorCode::unsupported, where, ": the split behavior \"", name, "\" is not known");
 }
 
-/// The replacement and whether it is put in front never, first or always; older files say "add_prefix_space".
+/// The replacement, and whether it is prepended never, first or always; older files say "add_prefix_space".
 struct Metaspace {
   std::string replacement;
   std::string scheme;

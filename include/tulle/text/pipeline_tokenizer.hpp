@@ -34,11 +34,11 @@ struct Pipeline {
   PreTokenizer pre_tokenizer;
   std::variant<BytePairEncoder, UnigramEncoder> encoder;
   TokenDecoder decoder;
-  std::vector<Token> prefix = {}, suffix = {};  ///< what `add_special_tokens` puts around a text
+  std::vector<Token> prefix = {}, suffix = {};  ///< tokens that `add_special_tokens` adds around a text
   std::optional<Token> bos = {}, eos = {};
   std::optional<Token> unknown = {};  ///< a token that is decoded as `unknown_surface`
   std::string unknown_surface = {};
-  bool added_as_written = false;  ///< normalized added tokens are looked for as they are, not as they would normalize
+  bool added_as_written = false;  ///< normalized added tokens are searched as written, not in normalized form
 };
 
 /// Encodes in the order of Hugging Face `tokenizers`: raw added tokens are found in the text; each gap is normalized;
@@ -117,8 +117,8 @@ class PipelineTokenizer final : public Tokenizer {
   Repair repair() const override { return pipeline_.decoder.repair(); }
 
  private:
-  /// The tokens to look for in raw text, or in normalized text: the latter as the normalizer writes them, unless the
-  /// pipeline says that they are so already.
+  /// The tokens to search in raw text, or in normalized text: the latter in normalized form, unless the pipeline says
+  /// that they already have it.
   static std::vector<AddedToken> tokens_of(const Pipeline& pipeline, bool normalized) {
     std::vector<AddedToken> chosen;
     Regex::Scratch scratch;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// \file How text is cut into the words that byte-pair encoding works on (L2).
+/// \file Splits text into the words that byte-pair encoding works on (L2).
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@
 
 namespace tulle {
 
-/// What becomes of the matches of a split: Hugging Face's `SplitDelimiterBehavior`.
+/// What is done with the matches of a split: Hugging Face's `SplitDelimiterBehavior`.
 enum class SplitBehavior : std::uint8_t { removed, isolated, merged_with_previous, merged_with_next, contiguous };
 
 /// Cuts at the matches of a pattern; `invert` exchanges the matches and what is between them.
@@ -26,10 +26,10 @@ struct SplitStep {
   bool invert = false;
 };
 
-/// Puts `content` in front of a piece that does not begin with it.
+/// Prepends `content` to a piece that does not begin with it.
 struct PrefixStep {
   std::string content;
-  bool only_first = false;  ///< only in front of the piece that the whole text begins with
+  bool only_first = false;  ///< only for the first piece of the whole text
 };
 
 /// Rewrites every byte as a character of the byte alphabet.
@@ -52,7 +52,7 @@ class PreTokenizer {
   PreTokenizer() = default;
   explicit PreTokenizer(std::vector<PreTokenizerStep> steps) : steps_(std::move(steps)) {}
 
-  /// Calls `sink(word)` for every word from left to right; none is empty, and a word lives only during the call.
+  /// Calls `sink(word)` for every word from left to right; none is empty, and a word is valid only during the call.
   /// `at_start`: the whole text begins with `text`. Requires: valid UTF-8.
   template <class Sink>
   void split(std::string_view text, bool at_start, Regex::Scratch& scratch, Sink&& sink) const {
@@ -117,7 +117,7 @@ class PreTokenizer {
     }
     std::vector<Segment> result;
     for (std::size_t index = 0; index < all.size(); ++index) {
-      // Is this segment one with the segment on its left?
+      // Is this segment joined with the segment on its left?
       bool joins = false;
       if (index > 0) {
         const bool is_match = all[index].is_match;

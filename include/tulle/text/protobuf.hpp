@@ -22,7 +22,7 @@ class ProtobufFields {
  public:
   explicit ProtobufFields(std::string_view message) : rest_(message) {}
 
-  /// Calls `visit(field)` for every field in turn. False when the message is broken, or `visit` is.
+  /// Calls `visit(field)` for every field in order. False when the message is broken, or when `visit` returns false.
   template <class Visit>
   bool all_of(Visit&& visit) {
     while (!rest_.empty()) {

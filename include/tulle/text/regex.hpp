@@ -18,9 +18,9 @@ namespace tulle {
 
 /// A compiled pattern. The syntax is that of `detail::RegexParser`; the match is the one a backtracking engine finds
 /// (leftmost, then the first alternative and the longest or shortest repetition as written), found by following all
-/// alternatives side by side in order of preference: Cox, "Regular Expression Matching: the Virtual Machine Approach".
+/// alternatives in parallel in order of preference: Cox, "Regular Expression Matching: the Virtual Machine Approach".
 /// Only the repetition of something that may be empty, such as (?:a??)*, can end elsewhere.
-/// Complexity: a search takes O(code points looked at * program); nothing is exponential.
+/// Complexity: a search takes O(code points visited * program); nothing is exponential.
 /// Threads:    immutable; each thread brings its own `Scratch`.
 class Regex {
  public:
@@ -37,8 +37,8 @@ class Regex {
       std::size_t begin;  // where its match would begin
     };
     std::vector<Thread> current_, next_;
-    std::vector<std::size_t> pending_;       // less wanted branches of the thread being followed
-    std::vector<std::uint64_t> visited_at_;  // by instruction: the step that last came by
+    std::vector<std::size_t> pending_;       // branches of lower priority of the thread being followed
+    std::vector<std::uint64_t> visited_at_;  // by instruction: the last step that visited it
     std::uint64_t step_ = 0;
   };
 
@@ -67,7 +67,7 @@ class Regex {
       const Place place{text, at, is_end, step.code_point};
       ++scratch.step_;
       scratch.next_.clear();
-      bool is_cut = false;  // a match was found: what is less wanted is dropped
+      bool is_cut = false;  // a match was found: threads of lower priority are dropped
       for (const Scratch::Thread& thread : scratch.current_) {
         is_cut = follow(thread, place, scratch);
         if (!is_cut) continue;
@@ -89,8 +89,8 @@ class Regex {
     char32_t code_point;  // at `at`, unless is_end
   };
 
-  /// Follows a thread and all its branches, in order, as far as they get without consuming; those that consume
-  /// the code point go to next_. True when `match` was reached.
+  /// Follows a thread and all its branches, in order, up to the instructions that consume; those that consume the code
+  /// point go to next_. True when `match` was reached.
   bool follow(Scratch::Thread thread, const Place& place, Scratch& scratch) const {
     using Op = detail::RegexInstruction::Op;
     scratch.pending_.assign(1, thread.instruction);

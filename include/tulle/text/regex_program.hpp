@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// \file The instructions of a regular expression, and how they are put together (L2).
+/// \file The instructions of a regular expression, and how they are combined (L2).
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@ namespace tulle::detail {
 struct RegexInstruction {
   enum class Op : std::uint8_t {
     consume,     ///< one code point of set `a`
-    fork,        ///< go on at +a, or else (less wanted) at +b
+    fork,        ///< go on at +a, or with lower priority at +b
     jump,        ///< go on at +a
     look,        ///< the next code point exists and is in set `a`
     look_not,    ///< there is no next code point, or it is not in set `a`
@@ -42,7 +42,7 @@ inline std::int32_t length(const RegexFragment& code) {
   return static_cast<std::int32_t>(code.size());
 }
 
-/// A fork to `near` (the next instruction) or `far`; a lazy one wants `far` more.
+/// A fork to `near` (the next instruction) or `far`; a lazy one prefers `far`.
 inline RegexInstruction fork_to(std::int32_t near, std::int32_t far, bool is_lazy) {
   return {RegexInstruction::Op::fork, is_lazy ? far : near, is_lazy ? near : far};
 }

@@ -36,7 +36,7 @@ class SentencePieceTokenizer final : public Tokenizer {
   /// Errors: malformed when the bytes are not a model; `where` names the file.
   SentencePieceTokenizer(std::string_view model_bytes, const SentencePieceOptions& options, std::string_view where)
       : matcher_({}) {
-    constexpr int errors_only = 2;  // else it prints that a model has no character map, which Llama's has not
+    constexpr int errors_only = 2;  // otherwise it prints a note for a model without a character map, such as Llama's
     sentencepiece::logging::SetMinLogLevel(errors_only);
     if (!detail::has_sound_character_maps(model_bytes) ||
         !processor_.LoadFromSerializedProto(std::string(model_bytes)).ok()) {
@@ -99,7 +99,7 @@ class SentencePieceTokenizer final : public Tokenizer {
 
   void append(Token token, DecodeState& state, std::string& bytes) const override {
     std::string text = piece(token);
-    // The encoder's own leading space goes away again: of the first piece, and where spaces were squeezed, of every
+    // The encoder's own leading space is removed: from the first piece, and where spaces were squeezed, from every
     // piece until there is text.
     const bool is_normal = is_piece(token) && !added_.contains(token) && !processor_.IsByte(token);
     const bool is_at_begin = !state.has_text && (state.stripped == 0 || squeezes_spaces_);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// \file What the sentencepiece library does not check before it reads a model (L2).
+/// \file Checks of a model that the sentencepiece library does not make itself (L2).
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// \file What sentencepiece makes of a text before it is cut into pieces (L2).
+/// \file sentencepiece's normalization of a text before it is split into pieces (L2).
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@
 
 namespace tulle {
 
-/// What becomes of the spaces of a text.
+/// Rules for the spaces of a text.
 struct SpaceRules {
   static constexpr std::string_view symbol = "\xE2\x96\x81";  ///< U+2581 stands for a space in a piece
 
@@ -30,7 +30,7 @@ class SentencePieceNormalizer {
   SentencePieceNormalizer(const SpaceRules& spaces, CharacterMap map, ByteTrie user_defined)
       : spaces_(spaces), map_(std::move(map)), user_defined_(std::move(user_defined)) {}
 
-  /// Any bytes will do. Complexity: O(bytes of text * longest rule).
+  /// Any bytes are accepted. Complexity: O(bytes of text * longest rule).
   std::string apply(std::string_view text) const {
     while (spaces_.squeezes && !text.empty()) {
       const CharacterMap::Match first = take(text);
@@ -56,7 +56,7 @@ class SentencePieceNormalizer {
   }
 
  private:
-  /// What the text begins with, and what it becomes.
+  /// The beginning of the text, and its replacement.
   CharacterMap::Match take(std::string_view text) const noexcept {
     if (const std::size_t length = user_defined_.longest_at(text, 0).length; length > 0) {
       return {length, text.substr(0, length)};

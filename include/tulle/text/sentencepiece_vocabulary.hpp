@@ -23,7 +23,7 @@ namespace detail {
 struct SentencePieceRules {
   static constexpr std::uint64_t unigram = 1, bpe = 2;
   std::uint64_t model_type = unigram;
-  std::string_view bos = "<s>", eos = "</s>";  // what these pieces are called
+  std::string_view bos = "<s>", eos = "</s>";  // the names of these pieces
 };
 
 inline bool read_trainer(std::string_view message, VocabularySpec& spec, SentencePieceRules& rules) {
@@ -53,7 +53,7 @@ inline bool read_normalizer(std::string_view message, VocabularySpec& spec) {
   });
 }
 
-/// What a ModelProto says of how it splits text; nothing when it is broken.
+/// The splitting rules of a ModelProto; nothing when it is broken.
 inline std::optional<SentencePieceRules> read_sentencepiece_rules(std::string_view model, VocabularySpec& spec) {
   SentencePieceRules rules;
   spec.is_sentencepiece = true;
@@ -93,8 +93,8 @@ inline bool read_sentence_piece(std::string_view message, VocabularySpec& spec) 
 }  // namespace detail
 
 /// The vocabulary of a BPE or unigram model: `tokenizer_from_vocabulary` then gives the library's own ids. No bos or
-/// eos is added unless the caller asks for it. Errors: malformed for what is no model; unsupported for models of whole
-/// words and of characters.
+/// eos is added unless the caller asks for it. Errors: malformed for bytes that are not a model; unsupported for word
+/// and character models.
 inline VocabularySpec sentencepiece_vocabulary(std::string_view model, std::string_view where) {
   VocabularySpec spec;
   spec.where = where;

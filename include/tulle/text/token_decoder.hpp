@@ -15,11 +15,11 @@
 
 namespace tulle {
 
-/// How far a text is decoded: what the next token depends on.
+/// The state of decoding a text, on which the next token depends.
 struct DecodeState {
   std::size_t tokens = 0;    ///< decoded so far, without skipped and unknown ones
   std::size_t stripped = 0;  ///< characters stripped from the beginning of the text
-  bool has_text = false;     ///< something that is not stripped has come
+  bool has_text = false;     ///< text that is not stripped was decoded
 };
 
 /// A content all of whose characters are in the byte alphabet becomes those bytes; any other stays.
@@ -40,7 +40,7 @@ struct StripDecode {
   std::size_t end = 0;
 };
 
-/// What goes away from the beginning of the first token, or of every token until there is text.
+/// Removed from the beginning of the first token, or of every token until there is text.
 struct PrefixDecode {
   std::string content;
   bool repeats = false;
@@ -50,7 +50,7 @@ using TokenDecoderStep = std::variant<ByteLevelDecode, ByteFallbackDecode, Repla
 
 /// tokenizer.json's "decoder" as a per-token function and a strip at the beginning of the text, so that it can stream.
 /// It makes bytes; what is not UTF-8 in their concatenation becomes U+FFFD later (`repair_utf8`). In a run of byte
-/// tokens the characters that are whole stay, where `tokenizers` gives up the whole run. Threads: immutable.
+/// tokens the complete characters are kept; `tokenizers` drops the whole run. Threads: immutable.
 class TokenDecoder {
  public:
   TokenDecoder() = default;

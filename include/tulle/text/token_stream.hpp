@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// \file Text from tokens that come one by one (L2).
+/// \file Text from tokens that arrive one by one (L2).
 #pragma once
 
 #include <string>
@@ -18,7 +18,7 @@ class TokenStream {
   explicit TokenStream(const Tokenizer& tokenizer, bool skip_special_tokens = false)
       : tokenizer_(&tokenizer), skips_special_(skip_special_tokens) {}
 
-  /// What the token lets us say; empty while a code point is incomplete.
+  /// The text that the token completes; empty while a code point is incomplete.
   std::string push(Token token) {
     if (skips_special_ && tokenizer_->is_special(token)) return {};
     std::string bytes = std::move(tail_);

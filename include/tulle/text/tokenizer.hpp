@@ -16,7 +16,7 @@
 namespace tulle {
 
 struct EncodeOptions {
-  bool add_special_tokens = false;   ///< what the tokenizer's template puts around a text (<s> and the like)
+  bool add_special_tokens = false;   ///< add the tokens of the tokenizer's template around a text (<s> and the like)
   bool parse_special_tokens = true;  ///< "<|endoftext|>" in the text is the token; false: it is text like any other
 };
 
@@ -29,16 +29,17 @@ class Tokenizer {
   Tokenizer& operator=(const Tokenizer&) = delete;
   virtual ~Tokenizer() = default;
 
-  /// Bytes that are not UTF-8 are handled as U+FFFD is, one for each maximal subpart (see `decode_utf8`), or one for
+  /// Bytes that are not UTF-8 are handled like U+FFFD: one for each maximal subpart (see `decode_utf8`), or one for
   /// each byte where the tokenizer is sentencepiece's.
   /// Errors: capacity for a single word of 4 GiB or more; none otherwise.
   virtual std::vector<Token> encode(std::string_view text, const EncodeOptions& options = {}) const = 0;
 
-  /// The bytes that a token stands for inside a text: perhaps a part of a code point. Empty for an id outside the
-  /// vocabulary (padding rows of a model).
+  /// The bytes of a token inside a text: possibly a part of a code point. Empty for an id outside the vocabulary
+  /// (padding rows of a model).
   virtual std::string piece(Token token) const = 0;
 
-  /// Appends the bytes that `token` adds to a text of which `state` tells how far it is. An id outside adds nothing.
+  /// Appends the bytes that `token` adds to a text; `state` describes the text so far. An id outside the vocabulary
+  /// adds nothing.
   virtual void append(Token token, DecodeState& state, std::string& bytes) const = 0;
 
   /// The id of an added token or an entry of the vocabulary, written as the vocabulary writes it.
@@ -52,7 +53,7 @@ class Tokenizer {
   virtual std::optional<Token> bos_token() const = 0;
   virtual std::optional<Token> eos_token() const = 0;
 
-  /// What `decode` puts where the bytes are not UTF-8.
+  /// How `decode` replaces bytes that are not UTF-8.
   virtual Repair repair() const { return Repair::per_subpart; }
 
   /// The text of the tokens: always valid UTF-8, with U+FFFD where their bytes are not.

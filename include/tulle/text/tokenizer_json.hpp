@@ -101,7 +101,7 @@ inline BytePairEncoder encoder_from_json(const Json& model, const Vocabulary& vo
 
 /// Builds the pipeline that the file describes. `tokenizer_config` is tokenizer_config.json, or null: it names the
 /// tokens that begin and end a text. "truncation" and "padding" are not applied.
-/// Errors: malformed, or unsupported with the kind that is; `where` names the file.
+/// Errors: malformed; unsupported, with the kind that is supported; `where` names the file.
 inline std::unique_ptr<Tokenizer> tokenizer_from_json(const Json& tokenizer_json, const Json& tokenizer_config,
                                                       std::string_view where) {
   using namespace detail;
@@ -119,7 +119,7 @@ inline std::unique_ptr<Tokenizer> tokenizer_from_json(const Json& tokenizer_json
     if (!list->is_array()) fail(ErrorCode::malformed, where, ": \"added_tokens\" is not an array");
     for (const Json& json : *list) {
       AddedToken token = added_token_from_json(json, to_token(member(json, "id", where), where), where);
-      // As `tokenizers` does: an added token that the vocabulary has is the vocabulary's.
+      // As in `tokenizers`: an added token that is in the vocabulary has the vocabulary's id.
       token.id = vocabulary.find(token.content).value_or(token.id);
       if (!token.content.empty()) added.push_back(std::move(token));
     }

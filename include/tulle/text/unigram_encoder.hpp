@@ -17,8 +17,8 @@
 
 namespace tulle {
 
-/// The best path through all ways to cut a text into pieces (Viterbi). Sums are rounded as the library's
-/// version 0.1.97 rounds them, so that ties fall alike. Complexity: O(bytes of text * longest piece).
+/// The best path through all ways to cut a text into pieces (Viterbi). Sums are rounded as in the library's version
+/// 0.1.97, so that ties give the same result. Complexity: O(bytes of text * longest piece).
 /// Threads: immutable; each thread brings its own `Scratch`.
 class UnigramEncoder {
  public:
@@ -26,7 +26,7 @@ class UnigramEncoder {
     std::string_view content;
     Token id;
     float score;
-    bool is_user_defined = false;  ///< taken before all others: it costs hardly anything
+    bool is_user_defined = false;  ///< taken before all others: its cost is nearly 0
   };
 
   class Scratch {
@@ -42,7 +42,7 @@ class UnigramEncoder {
     std::vector<std::uint32_t> ends_;
   };
 
-  /// Requires: pieces in the order of their ids. Equal contents are the first's.
+  /// Requires: pieces in the order of their ids. Equal contents belong to the first.
   UnigramEncoder(const std::vector<Piece>& pieces, UnknownCharacters unknown) : unknown_(std::move(unknown)) {
     float lowest = std::numeric_limits<float>::max(), highest = std::numeric_limits<float>::min();
     for (const Piece& piece : pieces) {

@@ -30,8 +30,8 @@ class UnknownCharacters {
     }
   }
 
-  /// Calls `push(token)` for each token of `character`. `is_after_unknown`, of the character before it, becomes true
-  /// when this one has no tokens of its bytes.
+  /// Calls `push(token)` for each token of `character`. `is_after_unknown` describes the character before; it becomes
+  /// true when this one has no tokens of its bytes.
   template <class Push>
   void write(std::string_view character, bool& is_after_unknown, Push&& push) const {
     const bool has_bytes = options_.byte_fallback && std::all_of(character.begin(), character.end(), [this](char byte) {

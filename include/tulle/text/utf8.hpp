@@ -12,7 +12,7 @@ namespace tulle {
 inline constexpr char32_t replacement_character = 0xFFFD;
 inline constexpr std::string_view replacement_utf8 = "\xEF\xBF\xBD";
 
-/// What begins at some byte of a text.
+/// The code point or ill-formed sequence at a byte of a text.
 struct Utf8Step {
   enum class Kind : std::uint8_t {
     valid,       ///< a code point
@@ -83,10 +83,10 @@ constexpr bool is_valid_utf8(std::string_view text) noexcept {
   return true;
 }
 
-/// How many U+FFFD stand for an ill-formed sequence.
+/// The number of U+FFFD for an ill-formed sequence.
 enum class Repair : std::uint8_t {
   per_subpart,  ///< one for each maximal subpart
-  per_byte,     ///< one for each byte: what sentencepiece and `tokenizers` make of byte tokens
+  per_byte,     ///< one for each byte, as sentencepiece and `tokenizers` do for byte tokens
 };
 
 /// The text with U+FFFD in place of what is not UTF-8. With `tail`, an incomplete sequence at the end is left out, and

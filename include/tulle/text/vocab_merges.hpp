@@ -64,7 +64,7 @@ inline std::unique_ptr<Tokenizer> tokenizer_from_vocab_merges(const Json& vocab,
 
   Vocabulary vocabulary(vocabulary_entries(vocab, where), where);
   std::vector<AddedToken> added;
-  const auto add = [&added](AddedToken token) {  // the first mention of a content knows most
+  const auto add = [&added](AddedToken token) {  // of equal contents the first has the most flags, so it is kept
     const auto is_same = [&token](const AddedToken& other) { return other.content == token.content; };
     if (std::none_of(added.begin(), added.end(), is_same)) added.push_back(std::move(token));
   };

@@ -21,7 +21,7 @@ namespace tulle {
 /// Ids may have holes; a hole has no content. Movable, not copyable. Threads: immutable once filled.
 class Vocabulary {
  public:
-  /// Far above every real vocabulary; it bounds what an id in a broken file can make us allocate.
+  /// Far above every real vocabulary; it limits the memory that an id in a broken file can cause to be allocated.
   static constexpr std::size_t largest_size = std::size_t{1} << 24;
 
   Vocabulary() { direct_.fill(-1); }
@@ -74,7 +74,7 @@ class Vocabulary {
   }
 
  private:
-  std::vector<std::string> contents_;  // never resized again: ids_ looks into it
+  std::vector<std::string> contents_;  // never resized again: ids_ refers to it
   std::unordered_map<std::string_view, Token> ids_;
   std::array<Token, 0x180> direct_;  // of single characters; holds the whole byte alphabet
 };

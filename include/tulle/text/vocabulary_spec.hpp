@@ -22,7 +22,7 @@
 
 namespace tulle {
 
-/// What the keys `tokenizer.ggml.*` of a GGUF file, or a sentencepiece model, say.
+/// The content of the keys `tokenizer.ggml.*` of a GGUF file, or of a sentencepiece model.
 struct VocabularySpec {
   enum Type : int { normal = 1, unknown = 2, control = 3, user_defined = 4, unused = 5, byte = 6 };
 
@@ -39,7 +39,7 @@ struct VocabularySpec {
   std::size_t model_tokens = SIZE_MAX;  ///< ids from here on were added to the model: found in the text as it is
   SpaceRules spaces = {};               ///< of "llama" and "unigram", as the character map is
   std::string character_map = {};       ///< as a sentencepiece model holds it; empty: no rules
-  std::optional<std::string> unknown_surface = {};  ///< what `unk` is decoded as, unless as it is written
+  std::optional<std::string> unknown_surface = {};  ///< the text of `unk` when decoded; default: its content
   std::string where = "the vocabulary";             ///< names the source in messages
 };
 
@@ -49,12 +49,13 @@ inline int type_of(const VocabularySpec& spec, std::size_t id) {
   return spec.types.empty() ? VocabularySpec::normal : spec.types[id];
 }
 
-/// Whether sentencepiece looks for the token after normalization.
+/// True when sentencepiece searches for the token after normalization.
 inline bool is_normalized(const VocabularySpec& spec, std::size_t id) {
   return spec.is_sentencepiece && type_of(spec, id) == VocabularySpec::user_defined && id < spec.model_tokens;
 }
 
-/// Control and user-defined tokens are found in the text, but where a unigram model has the latter among its pieces.
+/// Control and user-defined tokens are found in the text, except user-defined ones that a unigram model has among its
+/// pieces.
 inline std::vector<AddedToken> added_tokens_of(const VocabularySpec& spec) {
   std::vector<AddedToken> added;
   for (std::size_t id = 0; id < spec.tokens.size(); ++id) {
@@ -139,8 +140,8 @@ inline void check(const VocabularySpec& spec) {
   }
 }
 
-/// Unused ids ("[PAD7]") stand for nothing and are found by nothing, but a unigram model, which never chooses them, can
-/// decode them; of equal tokens the first is the one.
+/// Unused ids ("[PAD7]") have no text and are never found. A unigram model never chooses them, but can decode them. Of
+/// equal tokens the first is used.
 inline Vocabulary vocabulary_of(const VocabularySpec& spec) {
   std::vector<std::pair<std::string, Token>> entries;
   entries.reserve(spec.tokens.size());
@@ -212,7 +213,7 @@ inline Pipeline scored_pipeline(const VocabularySpec& spec) {
 
 }  // namespace detail
 
-/// Errors: malformed for lists that do not fit together; unsupported for a model or pre-tokenizer that is not known.
+/// Errors: malformed for lists that do not fit together; unsupported for an unknown model or pre-tokenizer.
 inline std::unique_ptr<Tokenizer> tokenizer_from_vocabulary(const VocabularySpec& spec) {
   if (spec.model != "gpt2" && spec.model != "llama" && spec.model != "unigram") {
     fail(ErrorCode::unsupported, spec.where, ": the tokenizer model \"", spec.model,

@@ -10,7 +10,7 @@ import "C"
 
 import "unsafe"
 
-// arena owns the C memory that structs of one call point to.
+// arena owns the C memory to which the structs of one call point.
 type arena []unsafe.Pointer
 
 func (a *arena) bytes(size int) unsafe.Pointer {

@@ -14,7 +14,7 @@ import (
 	"unsafe"
 )
 
-// callbacks is what one loading calls back, on the thread that loads.
+// callbacks holds the callbacks of one load call; they run on the loading thread.
 type callbacks struct {
 	progress func(what string, fraction float64) bool
 	reader   io.ReaderAt

@@ -12,7 +12,7 @@ package capi
 int32_t tulleGoProgress(void* context, char* what, size_t what_size, double fraction);
 int32_t tulleGoRead(void* context, uint64_t offset, void* buffer, size_t size);
 
-// Go passes no struct with pointers in it: these put the options together.
+// Go cannot pass a struct with pointers in it: these functions build the options.
 static tulle_load_options load_options(const char* assembly, size_t assembly_size, uintptr_t context) {
   tulle_load_options options;
   tulle_load_options_init(&options, sizeof options);
@@ -41,7 +41,7 @@ import (
 	"unsafe"
 )
 
-// Model and Session are handles: numbers that the library looks up, so a freed one is an error and nothing worse.
+// Model and Session are handles: numbers that the library looks up, so the use of a freed one is only an error.
 type Model struct{ handle *C.tulle_model }
 type Session struct{ handle *C.tulle_session }
 
@@ -51,14 +51,14 @@ type Failure struct {
 	Message string
 }
 
-// newError is a place for a message.
+// newError returns an error struct with room for a message.
 func newError() C.tulle_error {
 	var failure C.tulle_error
 	failure.struct_size = C.sizeof_tulle_error
 	return failure
 }
 
-// check makes a *Failure of a status that is not OK.
+// check turns a status other than OK into a *Failure.
 func check(status C.int32_t, failure *C.tulle_error) *Failure {
 	if status == C.TULLE_OK {
 		return nil
@@ -66,7 +66,7 @@ func check(status C.int32_t, failure *C.tulle_error) *Failure {
 	return &Failure{int32(status), C.GoString(&failure.message[0])}
 }
 
-// text and array are the C view of a string and a slice, for the length of one call.
+// text and array are C views of a string and a slice, valid during one call.
 func text(s string) (*C.char, C.size_t) {
 	return (*C.char)(unsafe.Pointer(unsafe.StringData(s))), C.size_t(len(s))
 }
@@ -75,10 +75,10 @@ func array[Element, CElement any](values []Element) (*CElement, C.size_t) {
 	return (*CElement)(unsafe.Pointer(unsafe.SliceData(values))), C.size_t(len(values))
 }
 
-// fill writes what a call gives to a buffer, or only its size where the capacity is 0.
+// fill writes the result of a call to a buffer, or only its size where the capacity is 0.
 type fill func(buffer unsafe.Pointer, capacity C.size_t, size *C.size_t, failure *C.tulle_error) C.int32_t
 
-// sized asks for a size, then fills a slice of it.
+// sized gets the size first, then fills a slice of that size.
 func sized[Element any](call fill) ([]Element, *Failure) {
 	failure := newError()
 	var size C.size_t
@@ -94,7 +94,7 @@ func AbiVersion() uint32 { return uint32(C.tulle_abi_version()) }
 func Version() string    { return C.GoString(C.tulle_version()) }
 func LiveHandles() int   { return int(C.tulle_live_handles()) }
 
-// Choices lists what is built in of a kind: names, and whether this machine runs them.
+// Choices lists the built-in choices of a kind: names, and whether this machine runs them.
 func Choices(kind int32) (names []string, runs []bool, err *Failure) {
 	for {
 		var choice C.tulle_choice
@@ -118,7 +118,7 @@ func UseInstructionSet(name string) *Failure {
 	return check(C.tulle_use_instruction_set(data, size, &failure), &failure)
 }
 
-// Progress is told what is done and its fraction; false ends loading.
+// Progress is called with the name of the work and the fraction that is done; false ends loading.
 type Progress = func(what string, fraction float64) bool
 
 // LoadPath loads a file or folder.
@@ -146,7 +146,7 @@ func LoadReader(reader io.ReaderAt, size int64, assembly string, progress Progre
 
 func (m Model) Free() { C.tulle_model_free(m.handle) }
 
-// Info is what a model is.
+// Info describes a model.
 type Info struct {
 	WeightBytes                                       uint64
 	Flags                                             uint32
@@ -178,7 +178,7 @@ func (m Model) Decode(tokens []int32, flags uint32) (string, *Failure) {
 	return string(bytes), err
 }
 
-// ChatPrompt renders roles and contents, which are of one length.
+// ChatPrompt renders roles and contents, which have the same length.
 func (m Model) ChatPrompt(roles, contents []string, flags uint32) (string, *Failure) {
 	var memory arena
 	defer memory.free()

@@ -9,7 +9,7 @@ import "C"
 
 import "unsafe"
 
-// SessionOptions: what is 0 or empty keeps the library's default.
+// SessionOptions: 0 and empty values keep the library's defaults.
 type SessionOptions struct {
 	Cache                                               string
 	Threads                                             uint32
@@ -40,7 +40,7 @@ func (m Model) NewSession(options SessionOptions) (Session, *Failure) {
 func (s Session) Free()   { C.tulle_session_free(s.handle) }
 func (s Session) Cancel() { C.tulle_session_cancel(s.handle) }
 
-// GenerateOptions: what is 0 or empty keeps the library's default.
+// GenerateOptions: 0 and empty values keep the library's defaults.
 type GenerateOptions struct {
 	Flags                                                uint32
 	Sampler                                              string
@@ -106,7 +106,7 @@ type Token struct {
 	FinishReason   int32
 }
 
-// Next gives the next token; false at the end.
+// Next returns the next token; false at the end.
 func (s Session) Next() (Token, bool, *Failure) {
 	var raw C.tulle_token
 	raw.struct_size = C.sizeof_tulle_token
@@ -158,7 +158,7 @@ func (s Session) Restore(saved []byte) *Failure {
 	return check(C.tulle_session_restore(s.handle, unsafe.Pointer(data), size, &failure), &failure)
 }
 
-// Timings: tokens that were read and made, and the seconds of both.
+// Timings: tokens that were read and generated, and the seconds of both.
 func (s Session) Timings() (prompt, generated int, prefill, decode float64, err *Failure) {
 	var raw C.tulle_timings
 	raw.struct_size = C.sizeof_tulle_timings

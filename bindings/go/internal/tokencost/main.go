@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Tokencost prints the microseconds that a token takes in a session of one thread; the least of several runs.
+// Tokencost prints the microseconds per token in a session of one thread; the minimum of several runs.
 // bindings/overhead.py compares it.    usage: tokencost MODEL TOKENS
 package main
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Raw declarations of Tulle's C ABI, as `capi/include/tulle.h` and `tulle_experimental.h` document it. The crate `tulle` makes
-//! them safe.
+//! Raw declarations of Tulle's C ABI, documented in `capi/include/tulle.h` and `tulle_experimental.h`. The crate `tulle`
+//! is the safe interface.
 #![no_std]
 #![allow(non_camel_case_types)]
 

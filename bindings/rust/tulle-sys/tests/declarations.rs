@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The declarations are those of the header, and Rust lays the structs out as C does.
+//! The declarations are those of the header, and Rust's struct layouts are those of C.
 use std::mem::{offset_of, size_of};
 use std::path::Path;
 use std::process::Command;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Tokens for async code, without a runtime of anybody's: a thread generates, a future waits for the next token, and dropping the
-//! receiver (a timeout, a client that hung up) cancels the generation.      usage: asynchronous MODEL PROMPT
+//! Tokens for async code, without an async runtime: a thread generates, a future waits for the next token, and dropping
+//! the receiver (a timeout, a client that hung up) cancels the generation.      usage: asynchronous MODEL PROMPT
 use std::collections::VecDeque;
 use std::future::{poll_fn, Future};
 use std::pin::pin;
@@ -60,7 +60,7 @@ fn spawn(mut session: Session, prompt: String, options: GenerateOptions) -> Toke
             }
         };
         match session.generate(&prompt, &options) {
-            // The receiver may have gone before there was anything to cancel.
+            // The receiver may have been dropped before there was anything to cancel.
             Ok(generation) => {
                 generation.take_while(|_| Arc::strong_count(&shared) > 1).for_each(|token| push(Some(token)))
             }
@@ -71,7 +71,7 @@ fn spawn(mut session: Session, prompt: String, options: GenerateOptions) -> Toke
     tokens
 }
 
-/// What a runtime does, in its smallest form.
+/// The smallest form of a runtime.
 fn block_on<F: Future>(future: F) -> F::Output {
     struct Unpark(Thread);
     impl Wake for Unpark {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Microseconds that a token takes in a session of one thread; the least of several runs. bindings/overhead.py compares it.
+//! Microseconds per token in a session of one thread; the minimum of several runs. bindings/overhead.py compares it.
 //! usage: token_cost MODEL TOKENS
 use std::time::Instant;
 

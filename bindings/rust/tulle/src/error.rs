@@ -3,34 +3,34 @@ use std::fmt;
 
 use tulle_sys as sys;
 
-/// What a call of this crate gives.
+/// The result of a call of this crate.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// Why a call failed. Each holds one line that says what is wrong, where, and what to do.
+/// The reason of a failed call. Each variant holds one line that says what is wrong, where, and what to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Error {
-    /// An option, token or text that makes no sense.
+    /// An invalid option, token or text.
     InvalidArgument(String),
-    /// A call that this object cannot take now.
+    /// A call that is not allowed in the present state.
     State(String),
     /// Another thread is using the session.
     Busy(String),
-    /// The file system, or the reader that was given, said no.
+    /// An error of the file system or of the given reader.
     Io(String),
-    /// A file or saved session that does not keep its format's rules.
+    /// A file or saved session that breaks its format's rules.
     Malformed(String),
     /// Valid, but this library or machine cannot run it.
     Unsupported(String),
-    /// A file, tensor or name that is not there.
+    /// A missing file, tensor or name.
     NotFound(String),
     /// Longer than the context, the cache or a limit.
     Capacity(String),
-    /// An allocation that the system refused.
+    /// A failed allocation.
     OutOfMemory(String),
     /// The progress function ended loading.
     Cancelled(String),
-    /// The library that is linked speaks another version of the C ABI.
+    /// The linked library has another version of the C ABI.
     AbiMismatch(String),
     /// A defect of the library, or a status of a newer one.
     Internal(String),

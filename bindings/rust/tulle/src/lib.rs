@@ -15,8 +15,8 @@
 //! # }
 //! ```
 //!
-//! A [`Model`] is immutable, cheap to clone and shared between threads. A [`Session`] is one growing text, for one thread at a
-//! time; a [`Canceller`] ends its generation from any other. Every error says what is wrong, where, and what to do.
+//! A [`Model`] is immutable, cheap to clone and shared between threads. A [`Session`] is one growing text, for one
+//! thread at a time; a [`Canceller`] ends its generation from any other. Every error says what is wrong, where, and what to do.
 #![warn(missing_docs)]
 #![deny(unsafe_code, unsafe_op_in_unsafe_fn, clippy::undocumented_unsafe_blocks)]
 
@@ -34,7 +34,7 @@ pub use options::{GenerateOptions, LoadOptions, SessionOptions};
 pub use session::{Canceller, Generation, Session, Timings};
 pub use token::{FinishReason, Token};
 
-/// The version of the library that is linked.
+/// The version of the linked library.
 pub fn version() -> &'static str {
     raw::version()
 }

@@ -19,15 +19,15 @@ pub struct Model {
     pub(crate) handle: Arc<raw::ModelHandle>,
 }
 
-/// What a model is.
+/// The description of a model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ModelInfo {
     /// Of all matrices, as they are packed in memory.
     pub weight_bytes: u64,
-    /// Logits of a position: ids below it go in.
+    /// Logits of a position; input ids are below it.
     pub vocabulary: u32,
-    /// The tokenizer's: ids below it come out; 0 without a tokenizer.
+    /// Tokens of the tokenizer; generated ids are below it; 0 without a tokenizer.
     pub tokens: u32,
     /// Positions the model was trained for.
     pub context_length: u32,
@@ -46,35 +46,35 @@ pub struct ModelInfo {
 /// One turn of a conversation.
 #[derive(Clone, Copy, Debug)]
 pub struct Message<'a> {
-    /// `system`, `user`, `assistant`, or what else the model's template knows.
+    /// `system`, `user`, `assistant`, or another role of the model's template.
     pub role: &'a str,
-    /// What was said.
+    /// The text of the turn.
     pub content: &'a str,
 }
 
-/// What can be chosen by name.
+/// A kind of choices by name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ChoiceKind {
     /// How weight matrices are stored and multiplied.
     Kernels,
-    /// Where keys and values live.
+    /// Where keys and values are stored.
     Caches,
     /// How logits become a token.
     Samplers,
-    /// What the inner loops are written in.
+    /// The instruction set of the inner loops.
     InstructionSets,
 }
 
-/// One thing that is built in.
+/// One built-in choice.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Choice {
-    /// As it is given to options.
+    /// The name for options.
     pub name: String,
     /// Whether this machine can run it.
     pub runs: bool,
 }
 
-/// All that is built in, of one kind.
+/// All built-in choices of one kind.
 pub fn choices(kind: ChoiceKind) -> Result<Vec<Choice>> {
     raw::choices(match kind {
         ChoiceKind::Kernels => sys::TULLE_KERNELS,
@@ -84,7 +84,7 @@ pub fn choices(kind: ChoiceKind) -> Result<Vec<Choice>> {
     })
 }
 
-/// Makes the whole process run on an instruction set other than the machine's best: call it before a model is loaded.
+/// Sets the instruction set of the whole process, in place of the machine's best. Call it before a model is loaded.
 pub fn use_instruction_set(name: &str) -> Result<()> {
     raw::use_instruction_set(name)
 }
@@ -95,7 +95,7 @@ impl Model {
         Self::load_with(path, LoadOptions::new())
     }
 
-    /// From a path, as the options say.
+    /// From a path, with options.
     pub fn load_with(path: impl AsRef<Path>, options: LoadOptions<'_>) -> Result<Self> {
         let path = path.as_ref();
         let text = path.to_str().ok_or_else(|| Error::InvalidArgument(format!("the path {path:?} is not UTF-8")))?;
@@ -116,7 +116,7 @@ impl Model {
         Ok(Self { handle: Arc::new(handle) })
     }
 
-    /// What the model is.
+    /// Describes the model.
     pub fn info(&self) -> Result<ModelInfo> {
         let info = raw::describe(&self.handle)?;
         Ok(ModelInfo {
@@ -137,7 +137,7 @@ impl Model {
         raw::encode(&self.handle, text, 0)
     }
 
-    /// The ids of a text with what the tokenizer puts around it (`<s>` and the like).
+    /// The ids of a text with the tokenizer's tokens around it (`<s>` and the like).
     pub fn encode_with_special_tokens(&self, text: &str) -> Result<Vec<i32>> {
         raw::encode(&self.handle, text, sys::TULLE_ADD_SPECIAL_TOKENS)
     }
@@ -147,8 +147,8 @@ impl Model {
         raw::decode(&self.handle, tokens, if skip_special_tokens { sys::TULLE_SKIP_SPECIAL_TOKENS } else { 0 })
     }
 
-    /// The prompt that the model's own chat template makes of messages, ending with what opens the answer. Its special tokens
-    /// are in the text: generate from it with [`no_special_tokens`](crate::GenerateOptions::no_special_tokens).
+    /// The prompt for messages by the model's own chat template, ending with the beginning of the answer. Its special
+    /// tokens are in the text: generate from it with [`no_special_tokens`](crate::GenerateOptions::no_special_tokens).
     pub fn chat_prompt(&self, messages: &[Message<'_>]) -> Result<String> {
         raw::chat_prompt(&self.handle, messages, sys::TULLE_ADD_GENERATION_PROMPT)
     }

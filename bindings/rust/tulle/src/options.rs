@@ -22,14 +22,14 @@ impl<'a> LoadOptions<'a> {
         self
     }
 
-    /// Is told what is done and its fraction; false ends loading with [`Error::Cancelled`](crate::Error::Cancelled).
+    /// Called with the work and the fraction that is done; false ends loading with [`Error::Cancelled`](crate::Error::Cancelled).
     pub fn progress(mut self, report: impl FnMut(&str, f64) -> bool + 'a) -> Self {
         self.progress = Some(Box::new(report));
         self
     }
 }
 
-/// What a session is made of. What is not set keeps the library's default.
+/// Options of a session. A value that is not set keeps the library's default.
 #[derive(Clone, Debug, Default)]
 pub struct SessionOptions {
     pub(crate) cache: String,
@@ -46,7 +46,7 @@ impl SessionOptions {
         Self::default()
     }
 
-    /// `contiguous`, `sliding` or `paged`, perhaps with an element: `paged_i8`.
+    /// `contiguous`, `sliding` or `paged`, optionally with an element: `paged_i8`.
     pub fn cache(mut self, name: &str) -> Self {
         self.cache = name.to_owned();
         self
@@ -78,7 +78,7 @@ impl SessionOptions {
     }
 }
 
-/// What one generation is asked for. What is not set keeps the library's default: greedy, 100 tokens.
+/// Options of one generation. A value that is not set keeps the library's default: greedy, 100 tokens.
 ///
 /// ```
 /// use tulle::GenerateOptions;
@@ -166,14 +166,14 @@ impl GenerateOptions {
         frequency_penalty: f32;
         /// 0 is off.
         no_repeat_ngram: i32;
-        /// No eos before.
+        /// No eos before this number of new tokens.
         min_new_tokens: i32;
     }
 
     flags! {
         /// End at `max_new_tokens`, not at an eos token.
         ignore_eos: TULLE_IGNORE_EOS;
-        /// Put nothing around the first text.
+        /// Add no special tokens around the first text.
         no_special_tokens: TULLE_NO_SPECIAL_TOKENS;
         /// Special tokens have text too.
         show_special_tokens: TULLE_SHOW_SPECIAL_TOKENS;

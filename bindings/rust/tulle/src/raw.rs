@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! All calls into the C ABI, and all `unsafe` of this crate. What the ABI promises (`tulle.h`) is what makes them sound: it looks
-//! every handle up before it uses it, checks every argument, copies what it keeps, and lets no exception out.
+//! All calls into the C ABI, and all `unsafe` of this crate. They are sound by the promises of the ABI (`tulle.h`): it looks
+//! every handle up before use, checks every argument, copies the data that it keeps, and never throws.
 use std::any::Any;
 use std::ffi::{c_char, c_void, CStr};
 use std::io::Read;
@@ -17,7 +17,7 @@ use crate::{
 
 /// Owns a `tulle_model`.
 pub struct ModelHandle(*mut sys::tulle_model);
-// SAFETY: the ABI says that a model never changes and is used from any number of threads at once.
+// SAFETY: by the ABI a model is immutable and may be used from any number of threads at once.
 unsafe impl Send for ModelHandle {}
 // SAFETY: as above.
 unsafe impl Sync for ModelHandle {}
@@ -31,7 +31,7 @@ impl Drop for ModelHandle {
 
 /// Owns a `tulle_session`.
 pub struct SessionHandle(*mut sys::tulle_session);
-// SAFETY: a session belongs to no thread; `&mut` sees to it that one at a time uses it.
+// SAFETY: a session belongs to no thread; `&mut` ensures that one thread at a time uses it.
 unsafe impl Send for SessionHandle {}
 
 impl SessionHandle {
@@ -56,7 +56,7 @@ unsafe impl Send for CancelTarget {}
 unsafe impl Sync for CancelTarget {}
 
 pub fn cancel(target: CancelTarget) {
-    // SAFETY: a handle that was freed is a status, which says that there is nothing to cancel.
+    // SAFETY: a freed handle gives a status: there is nothing to cancel.
     unsafe { sys::tulle_session_cancel(target.0) };
 }
 
@@ -69,7 +69,7 @@ fn message_of(error: &sys::tulle_error) -> String {
     unsafe { CStr::from_ptr(error.message.as_ptr()) }.to_string_lossy().into_owned()
 }
 
-/// Runs one call with a place for its message.
+/// Runs one call with room for its message.
 fn check(call: impl FnOnce(*mut sys::tulle_error) -> i32) -> Result<()> {
     let mut error = new_error();
     match call(&mut error) {
@@ -86,11 +86,11 @@ fn bytes_of(view: &sys::tulle_string) -> &[u8] {
     if view.size == 0 {
         return &[];
     }
-    // SAFETY: the library wrote a pointer to `size` bytes that live until the next call on the session; callers copy at once.
+    // SAFETY: the library wrote a pointer to `size` bytes, valid until the next call on the session; callers copy at once.
     unsafe { slice::from_raw_parts(view.data.cast(), view.size) }
 }
 
-/// Asks for a size, then fills a vector of it: `call(buffer, capacity, &mut size, error)`.
+/// Gets the size first, then fills a vector of that size: `call(buffer, capacity, &mut size, error)`.
 fn sized<T: Clone + Default>(call: impl Fn(*mut T, usize, *mut usize, *mut sys::tulle_error) -> i32) -> Result<Vec<T>> {
     let mut size = 0;
     check(|error| call(ptr::null_mut(), 0, &mut size, error))?;
@@ -104,7 +104,7 @@ fn text_of(bytes: Vec<u8>) -> Result<String> {
 }
 
 pub fn version() -> &'static str {
-    // SAFETY: a text ended by 0 that lives for ever.
+    // SAFETY: a text terminated by 0 and valid for ever.
     unsafe { CStr::from_ptr(sys::tulle_version()) }.to_str().unwrap_or("unknown")
 }
 
@@ -141,7 +141,7 @@ pub fn use_instruction_set(name: &str) -> Result<()> {
     check(|error| unsafe { sys::tulle_use_instruction_set(name.as_ptr().cast(), name.len(), error) })
 }
 
-/// What the callbacks of one loading see, and the panic that one of them ended in.
+/// The state of the callbacks of one load call, and the panic of one of them.
 struct Callbacks<'a> {
     progress: Option<Progress<'a>>,
     reader: Option<&'a mut dyn Read>,

@@ -2,7 +2,7 @@
 use crate::raw;
 use crate::{GenerateOptions, Result, Token};
 
-/// One growing text: a history of tokens, its keys and values, and threads of its own. It keeps its model alive.
+/// One growing text: a history of tokens, its keys and values, and its own threads. It keeps its model alive.
 ///
 /// ```
 /// fn movable<T: Send>() {}
@@ -19,41 +19,41 @@ pub struct Canceller {
 }
 
 impl Canceller {
-    /// Ends the running generation within a layer's time, also while the prompt is read: its next token says
+    /// Ends the running generation within the time of one layer, also while the prompt is read. Its next token has
     /// [`FinishReason::Cancelled`](crate::FinishReason::Cancelled). Does nothing where none runs, or the session is gone.
     pub fn cancel(&self) {
         raw::cancel(self.target);
     }
 }
 
-/// What a generation took.
+/// Timings of a generation.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Timings {
     /// Tokens that were read.
     pub prompt_tokens: u64,
-    /// Tokens that were made.
+    /// Tokens that were generated.
     pub generated_tokens: u64,
-    /// Until the first token was there.
+    /// Until the first token.
     pub prefill_seconds: f64,
-    /// From then on.
+    /// After the first token.
     pub decode_seconds: f64,
 }
 
 impl Session {
-    /// Appends a text and generates. Leaving the iterator early is fine: what was generated stays.
+    /// Appends a text and generates. The iterator may be left early: the tokens so far are kept.
     pub fn generate(&mut self, text: &str, options: &GenerateOptions) -> Result<Generation<'_>> {
         raw::generate_text(&mut self.handle, text, options)?;
         Ok(Generation { session: self, failed: false })
     }
 
-    /// Appends tokens and generates; without tokens it goes on after the last one.
+    /// Appends tokens and generates; without tokens it continues after the last one.
     pub fn generate_tokens(&mut self, tokens: &[i32], options: &GenerateOptions) -> Result<Generation<'_>> {
         raw::generate_tokens(&mut self.handle, tokens, options)?;
         Ok(Generation { session: self, failed: false })
     }
 
-    /// What ends a generation of this session from another thread.
+    /// Ends a generation of this session from another thread.
     pub fn canceller(&self) -> Canceller {
         Canceller { target: self.handle.cancel_target() }
     }
@@ -63,12 +63,12 @@ impl Session {
         raw::history(&mut self.handle)
     }
 
-    /// Forgets all but the first `length` tokens; 0 forgets everything.
+    /// Removes all tokens but the first `length`.
     pub fn truncate(&mut self, length: usize) -> Result<()> {
         raw::truncate(&mut self.handle, length)
     }
 
-    /// A copy that goes its own way; nothing is computed again.
+    /// An independent copy; nothing is computed again.
     pub fn fork(&mut self) -> Result<Session> {
         Ok(Session { handle: raw::fork(&mut self.handle)? })
     }
@@ -78,26 +78,26 @@ impl Session {
         raw::save(&mut self.handle)
     }
 
-    /// Replaces what the session holds by what [`save`](Self::save) gave.
+    /// Replaces the session's content by the bytes of [`save`](Self::save).
     pub fn restore(&mut self, bytes: &[u8]) -> Result<()> {
         raw::restore(&mut self.handle, bytes)
     }
 
-    /// What the last generation took so far.
+    /// Timings of the last generation so far.
     pub fn timings(&mut self) -> Result<Timings> {
         raw::timings(&mut self.handle)
     }
 }
 
-/// Tokens, generated as they are asked for. Ends after a token with a finish reason, or after an error.
+/// Iterator of tokens, generated on demand. Ends after a token with a finish reason, or after an error.
 pub struct Generation<'s> {
     session: &'s mut Session,
     failed: bool,
 }
 
 impl Generation<'_> {
-    /// The raw logits \[vocabulary\] from which the last token was chosen. Errors: [`Error::State`](crate::Error::State) unless
-    /// [`keep_logits`](GenerateOptions::keep_logits) was asked for and a token was read.
+    /// The raw logits \[vocabulary\] from which the last token was chosen. Errors: [`Error::State`](crate::Error::State)
+    /// unless [`keep_logits`](GenerateOptions::keep_logits) was set and a token was read.
     pub fn logits(&mut self) -> Result<Vec<f32>> {
         raw::logits(&mut self.session.handle)
     }

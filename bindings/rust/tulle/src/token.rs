@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 use tulle_sys as sys;
 
-/// Why a generation ended.
+/// The reason why a generation ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum FinishReason {
@@ -13,7 +13,7 @@ pub enum FinishReason {
     Capacity,
     /// A [`Canceller`](crate::Canceller).
     Cancelled,
-    /// What only a newer library knows.
+    /// A reason of a newer library.
     Other(i32),
 }
 
@@ -36,7 +36,7 @@ impl FinishReason {
 pub struct Token {
     /// None when the generation ended without one.
     pub id: Option<i32>,
-    /// What the token stands for: perhaps a part of a character.
+    /// Bytes of the token; possibly a part of a character.
     pub bytes: Vec<u8>,
     /// Whole characters; may be empty. All texts put together are the text.
     pub text: String,

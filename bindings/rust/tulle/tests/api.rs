@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Loading, errors, text, sessions that are saved, cut and copied, and cancelling.
+//! Loading, errors, text, sessions that are saved, truncated and forked, and cancelling.
 mod common;
 
 use std::cell::Cell;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// \file Named arguments as a table: what each sets, and what a wrong name was meant to be (L5).
+/// \file Named arguments as a table: what each sets, and suggestions for unknown names (L5).
 #pragma once
 
 #include <algorithm>
@@ -18,8 +18,8 @@
 
 namespace tulle {
 
-/// A name, who used it, what it sets or why it is refused, and the function that does so. A name given as null is left
-/// alone, except where null says something.
+/// A name, the version that used it, what it sets or why it is refused, and the function that applies it. A null value
+/// is ignored, except where null has a meaning of its own.
 template <class Target>
 struct ArgumentRow {
   std::string_view name, from, meaning;
@@ -44,9 +44,9 @@ inline std::size_t edit_distance(std::string_view a, std::string_view b) {
   return row.back();
 }
 
-/// Up to three known names that an unknown one may have been meant to be, nearest first: "temperature, top_p".
+/// Up to three known names that are similar to an unknown one, nearest first: "temperature, top_p".
 inline std::string near_names(std::string_view name, std::span<const std::string_view> known) {
-  constexpr std::size_t longest = 64, most = 3, shortest_part = 4;
+  constexpr std::size_t longest = 64, max_names = 3, shortest_part = 4;
   if (name.size() > longest) return "";
   std::vector<std::pair<std::size_t, std::string_view>> near;
   for (const std::string_view each : known) {
@@ -58,7 +58,7 @@ inline std::string near_names(std::string_view name, std::span<const std::string
   }
   std::sort(near.begin(), near.end());
   std::string text;
-  for (std::size_t i = 0; i < std::min(near.size(), most); ++i) {
+  for (std::size_t i = 0; i < std::min(near.size(), max_names); ++i) {
     text += (i == 0 ? "" : ", ") + std::string(near[i].second);
   }
   return text;
@@ -69,8 +69,8 @@ void append_names(std::span<const ArgumentRow<Target>> rows, std::vector<std::st
   for (const auto& row : rows) names.push_back(row.name);
 }
 
-/// `elsewhere`: names that are right, but not here.
-/// Errors: invalid_argument for what is no object, and for the first name that is not `known`.
+/// `elsewhere`: names that are valid in another place.
+/// Errors: invalid_argument for a value that is not an object, and for the first name that is not in `known`.
 inline void require_known(const Json& arguments, std::string_view place, std::span<const std::string_view> known,
                           std::span<const std::string_view> elsewhere = {}) {
   if (!arguments.is_object()) fail(ErrorCode::invalid_argument, "the arguments of ", place, " must be a JSON object");
@@ -97,7 +97,7 @@ void apply_rows(std::span<const ArgumentRow<Target>> rows, const Json& arguments
   }
 }
 
-// What rows of every table do with a value that sets nothing.
+// Functions of rows that set nothing, shared by all tables.
 
 template <class Target>
 void change_nothing(const ArgumentValue&, Target&) {}

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// \file The value of a named argument that came as JSON, read as the type that is needed (L5).
+/// \file The value of a named argument, given as JSON, read as the required type (L5).
 #pragma once
 
 #include <cmath>
@@ -16,10 +16,11 @@
 namespace tulle {
 
 /// Lifetime: a view of the JSON and of both texts.
-/// Errors: every reader throws invalid_argument, naming the argument, what it needs and what it got.
+/// Errors: every reader throws invalid_argument with the name of the argument, the type it requires and the value it
+/// got.
 class ArgumentValue {
  public:
-  /// `meaning` is what a refusal gives as its reason.
+  /// `meaning` is the reason that an error message gives.
   ArgumentValue(std::string_view name, std::string_view meaning, const Json& value)
       : name_(name), meaning_(meaning), value_(value) {}
 
@@ -30,8 +31,8 @@ class ArgumentValue {
     return value_.get<bool>();
   }
 
-  /// A whole number of [least, 2^32 - 1]: nothing that is counted here needs more.
-  std::size_t count(std::size_t least = 0) const { return count_in(value_, least); }
+  /// A whole number in [min, 2^32 - 1]; no count here needs more.
+  std::size_t count(std::size_t min = 0) const { return count_in(value_, min); }
 
   /// Any whole number that an int holds.
   int whole() const {
@@ -91,13 +92,13 @@ class ArgumentValue {
   }
 
  private:
-  std::size_t count_in(const Json& value, std::size_t least) const {
-    constexpr std::uint64_t most = std::numeric_limits<std::uint32_t>::max();
+  std::size_t count_in(const Json& value, std::size_t min) const {
+    constexpr std::uint64_t max = std::numeric_limits<std::uint32_t>::max();
     if (!value.is_number_integer()) expected("a whole number");
     if (!value.is_number_unsigned() && value.get<std::int64_t>() < 0) expected("a whole number, 0 or more");
     const auto number = value.get<std::uint64_t>();
-    if (number < least || number > most) {
-      expected("a whole number from " + std::to_string(least) + " to " + std::to_string(most));
+    if (number < min || number > max) {
+      expected("a whole number from " + std::to_string(min) + " to " + std::to_string(max));
     }
     return static_cast<std::size_t>(number);
   }

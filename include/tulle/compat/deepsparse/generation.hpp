@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/// \file DeepSparse's names for what one generation is asked for, each with what it means here (L5).
+/// \file DeepSparse's names for the settings of one generation, each with its meaning here (L5).
 ///
-/// COMPATIBILITY.md shows the same rows, and a test compares the two. Names and defaults were read in the sources of
-/// DeepSparse: its 1.6 nightly of August 2023 ("1.6 nightly") and its releases 1.6.0 to 1.8 ("1.8").
+/// COMPATIBILITY.md shows the same rows, and a test compares the two. Names and defaults are those of DeepSparse's
+/// sources: its 1.6 nightly of August 2023 ("1.6 nightly") and its releases 1.6.0 to 1.8 ("1.8").
 #pragma once
 
 #include <cstddef>
@@ -21,7 +21,7 @@ namespace tulle {
 
 namespace detail {
 
-/// How many tokens a text may have that only the sequence length ends.
+/// Limit of tokens for a text that only the sequence length ends.
 inline constexpr std::size_t no_limit = std::size_t{1} << 20;
 
 }  // namespace detail

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file DeepSparse's arguments of constructions and calls, given as JSON, applied to our options (L5).
 ///
-/// COMPATIBILITY.md shows the same rows, and a test compares the two. Source: see deepsparse_generation.hpp.
+/// COMPATIBILITY.md shows the same rows, and a test compares the two. Source: see generation.hpp.
 #pragma once
 
 #include <algorithm>
@@ -26,14 +26,14 @@
 
 namespace tulle {
 
-/// What the construction of a pipeline is told in DeepSparse's words. `defaults` is where its calls begin.
+/// Arguments of a pipeline's construction, in DeepSparse's names. Its calls start from `defaults`.
 struct DeepSparseConstruction {
   std::string model_path;
   TextGenerationOptions options;
   GenerationOptions defaults;
 };
 
-/// What one call is told. What is not about generation is for whoever answers the call.
+/// Arguments of one call. Those that are not about generation are for the code that answers the call.
 struct DeepSparseCall {
   GenerationOptions options;
   std::vector<std::string> prompts;
@@ -169,8 +169,8 @@ inline constexpr ArgumentRow<DeepSparseCall> call_rows[] = {
 };
 
 /// Applies the arguments of a pipeline's construction, of either generation of names; settings of generation among them
-/// become defaults. Errors: invalid_argument for an unknown name (with near ones), a value of the wrong type, and what
-/// cannot be done here (with the reason); those of reading the file of a generation_config.
+/// become defaults. Errors: invalid_argument for an unknown name (with near ones), a value of the wrong type, and a
+/// value that is not supported here (with the reason); and those of reading the file of a generation_config.
 inline void apply_construction_arguments(const Json& arguments, DeepSparseConstruction& construction) {
   std::vector<std::string_view> known, elsewhere;
   detail::append_names<DeepSparseConstruction>(construction_rows, known);
@@ -181,8 +181,8 @@ inline void apply_construction_arguments(const Json& arguments, DeepSparseConstr
   detail::apply_rows<GenerationOptions>(generation_rows, arguments, construction.defaults);
 }
 
-/// Applies the arguments of one call; `call.options` begins as the pipeline's defaults. No file is read: the arguments
-/// may come from anybody. Errors: invalid_argument, as for a construction.
+/// Applies the arguments of one call; `call.options` starts as the pipeline's defaults. No file is read: the arguments
+/// may come from an untrusted source. Errors: invalid_argument, as for a construction.
 inline void apply_call_arguments(const Json& arguments, DeepSparseCall& call) {
   std::vector<std::string_view> known, elsewhere;
   detail::append_names<DeepSparseCall>(call_rows, known);

@@ -25,7 +25,7 @@ struct FieldStyle {
 
 namespace detail {
 
-/// A number of at most three digits: wider fields serve nobody.
+/// A number of at most three digits: wider fields have no use.
 inline std::size_t read_width(std::string_view text, std::size_t& at) {
   std::size_t width = 0;
   for (std::size_t digits = 0; at < text.size() && is_digit(static_cast<unsigned char>(text[at])); ++at) {
@@ -71,7 +71,7 @@ inline std::string number_digits(const Value& value, const FieldStyle& style) {
 
 }  // namespace detail
 
-/// Appends one value. Errors: invalid_argument when the type wants a number and gets none.
+/// Appends one value. Errors: invalid_argument when the type needs a number and gets none.
 inline void append_field(Budget& budget, std::string& out, const Value& value, const FieldStyle& style) {
   std::string text;
   const bool words = style.type == 's' || style.type == 'r';

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// \file The global functions that a chat template finds: Jinja's own and those of HF transformers (L2, text).
+/// \file The global functions of chat templates: Jinja's own and those of HF transformers (L2, text).
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@
 
 namespace tulle::jinja {
 
-/// What `raise_exception(message)` throws: the template's own word, to be handed on as it is.
+/// Thrown by `raise_exception(message)`: the template's own message, passed on unchanged.
 class RaisedError : public Error {
  public:
   explicit RaisedError(const std::string& message) : Error(ErrorCode::invalid_argument, message) {}
@@ -121,8 +121,8 @@ inline Value make_cycler(Budget&, Arena& arena, A arguments) {
   return &space;
 }
 
-/// Python's strftime for the directives of ISO C and the flag of glibc that leaves padding out (%-d); all else as it
-/// stands.
+/// Python's strftime for the directives of ISO C and the flag of glibc that leaves padding out (%-d); everything else
+/// is copied.
 inline std::string format_time(Budget& budget, std::string_view format, const std::tm& time) {
   std::string out;
   for (std::size_t at = 0; at < format.size(); ++at) {

@@ -12,7 +12,7 @@
 
 namespace tulle::jinja {
 
-/// The parameters of json.dumps that the `tojson` filter of HF transformers hands on, with its defaults.
+/// The parameters of json.dumps that the `tojson` filter of HF transformers passes on, with its defaults.
 struct JsonStyle {
   bool lines = false;  ///< one item a line, after `indent` for each level
   std::string indent;
@@ -22,7 +22,7 @@ struct JsonStyle {
   bool sorted = false;  ///< by key
 };
 
-/// Writes one value. Errors: invalid_argument for what JSON cannot say (undefined, functions, namespaces).
+/// Writes one value. Errors: invalid_argument for values without a form in JSON (undefined, functions, namespaces).
 class JsonWriter {
  public:
   JsonWriter(Budget& budget, JsonStyle style) : budget_(budget), style_(std::move(style)) {}

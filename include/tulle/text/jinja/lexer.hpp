@@ -143,7 +143,7 @@ class Lexer {
     end_tag(sign);
   }
 
-  /// Behind "{%": the position behind `word` and the tag's end, or npos if another tag stands here.
+  /// Behind "{%": the position behind `word` and the tag's end, or npos if another tag is here.
   std::size_t match_bare_tag(std::size_t from, std::string_view word) const {
     const std::string_view source = source_;
     std::string_view rest = strip(source.substr(from), Side::left);

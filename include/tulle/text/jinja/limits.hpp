@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// \file What one rendering of a template may use (L2, text).
+/// \file Limits of steps, memory and nesting for one rendering of a template (L2, text).
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@ namespace tulle::jinja {
 /// memory.
 struct Limits {
   std::size_t steps = 20'000'000;  ///< expressions evaluated, items visited, and the like
-  std::size_t bytes = 128u << 20;  ///< allocated by values and output together; nothing is ever given back
+  std::size_t bytes = 128u << 20;  ///< allocated by values and output together; nothing is subtracted when freed
   int levels = 500;  ///< expressions, statements, macro calls and loops inside each other; under 512 KiB of stack
 
   static constexpr std::size_t source_bytes = 1u << 20;  ///< longest template
@@ -43,7 +43,7 @@ class Budget {
     allocate(count * size);
   }
 
-  /// The worst case of looking for `needle` in `haystack`, both in bytes.
+  /// The worst case of searching `needle` in `haystack`, both in bytes.
   void spend_search(std::size_t haystack, std::size_t needle) {
     spend(1 + haystack / 8 + haystack / 64 * (needle / 16));
   }

@@ -27,11 +27,11 @@ inline std::size_t text_literal_size(std::string_view source) {
 
 namespace detail {
 
-/// Reads up to `most` digits in base 8 or 16; `read` says how many there were.
-inline char32_t read_escape_digits(std::string_view body, std::size_t& at, std::size_t most, std::size_t base,
+/// Reads up to `max` digits in base 8 or 16; `read` becomes their number.
+inline char32_t read_escape_digits(std::string_view body, std::size_t& at, std::size_t max, std::size_t base,
                                    std::size_t& read) {
   std::size_t value = 0;
-  for (read = 0; read < most && at < body.size(); ++read, ++at) {
+  for (read = 0; read < max && at < body.size(); ++read, ++at) {
     const char32_t letter = to_lower(static_cast<unsigned char>(body[at]));
     const std::size_t digit = std::string_view("0123456789abcdef").find(static_cast<char>(letter));
     if (digit >= base) break;

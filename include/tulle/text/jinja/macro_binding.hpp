@@ -42,8 +42,8 @@ inline void bind_named(const MacroDefinition& macro, const Arguments& arguments,
 
 }  // namespace detail
 
-/// Sets the parameters of `macro` in `scope`: given ones, then defaults through `evaluate(expression)`, which sees the
-/// parameters before it; without a default they are undefined. Also varargs, kwargs and caller, where the body uses
+/// Sets the parameters of `macro` in `scope`: given ones, then defaults through `evaluate(expression)`, which can use
+/// the parameters before it; without a default they are undefined. Also varargs, kwargs and caller, where the body uses
 /// them. Errors: invalid_argument for arguments that the macro does not take.
 template <class Evaluate>
 void bind_parameters(const MacroDefinition& macro, const Arguments& arguments, Scope& scope, Evaluate evaluate) {

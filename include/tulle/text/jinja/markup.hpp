@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// \file HTML inside templates, after markupsafe: what is combined with markup is escaped first (L2, text).
-/// Chat templates have no use for it, but some say `"..." | safe + tool | tojson`, and models were trained on the
-/// result.
+/// \file HTML inside templates, after markupsafe: text that is combined with markup is escaped first (L2, text). Chat
+/// templates have no use for it, but some say `"..." | safe + tool | tojson`, and models were trained on the result.
 #pragma once
 
 #include <algorithm>
@@ -74,7 +73,7 @@ inline Arguments escaped_arguments(Budget& budget, std::string_view method, cons
   return result;
 }
 
-/// Whether a filter of markup gives markup.
+/// True when a filter of markup returns markup.
 inline bool keeps_markup(std::string_view filter) {
   static constexpr std::array<std::string_view, 10> names = {"capitalize", "center", "format",   "indent", "lower",
                                                              "reverse",    "string", "truncate", "trim",   "upper"};

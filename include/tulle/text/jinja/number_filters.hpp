@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// \file The filters that make numbers (L2, text).
+/// \file The filters that return numbers (L2, text).
 #pragma once
 
 #include <cmath>

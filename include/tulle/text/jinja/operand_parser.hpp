@@ -13,7 +13,7 @@
 
 namespace tulle::jinja {
 
-/// Parses what operators stand between. Errors: malformed, with the line.
+/// Parses the operands of operators. Errors: malformed, with the line.
 /// Lifetime: refers to the cursor.
 class OperandParser {
  public:
@@ -48,7 +48,7 @@ class OperandParser {
     return filter;
   }
 
-  /// Macros whose bodies are being parsed: they learn which special names they use.
+  /// Macros whose bodies are being parsed; the special names that they use are recorded in them.
   std::vector<MacroDefinition*> open_macros;
 
  protected:
@@ -178,7 +178,7 @@ class OperandParser {
     return name;
   }
 
-  /// Whether a test's argument without parentheses stands here.
+  /// True when a test's argument without parentheses is here.
   bool starts_operand() const {
     if (cursor_.sees(TokenKind::name)) {
       return !cursor_.sees_name("else") && !cursor_.sees_name("or") && !cursor_.sees_name("and");

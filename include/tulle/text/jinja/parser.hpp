@@ -206,7 +206,7 @@ class Parser {
     body.push_back({line, std::move(scope)});
   }
 
-  /// HF's mark around what the assistant says; it only matters when training data is made.
+  /// HF's mark around the assistant's turns; only used for training data.
   void parse_generation(Body& body, std::size_t line) {
     end_tag();
     ScopeBlock scope;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// \file The text that statements make (L2, text).
+/// \file Renders statements to text (L2, text).
 #pragma once
 
 #include <string>
@@ -25,7 +25,7 @@ class Renderer {
   Renderer(const Renderer&) = delete;
   Renderer& operator=(const Renderer&) = delete;
 
-  /// A variable that the template finds.
+  /// Defines a variable of the template.
   void set(std::string_view name, Value value) { globals_.set(name, std::move(value)); }
 
   std::string render(const Body& body) {
@@ -53,7 +53,7 @@ class Renderer {
     return Flow::normal;
   }
 
-  /// The text that a body makes; `flow` learns how it ended.
+  /// The text of a body; `flow` is set to how it ended.
   std::string captured(const Body& body, Scope& scope, Flow* flow = nullptr) {
     std::string text;
     std::string* const outer = std::exchange(out_, &text);
@@ -196,7 +196,7 @@ class Renderer {
   Flow run(const Break&, Scope&) { return Flow::breaks; }
   Flow run(const Continue&, Scope&) { return Flow::continues; }
 
-  /// A macro with the scope it is defined in, whose variables it sees as they are when it is called.
+  /// A macro with the scope it is defined in. It uses that scope's variables as they are at the time of the call.
   Value closure(const MacroDefinition& macro, Scope& scope) {
     budget_.allocate(sizeof(Callable) + sizeof(Value));
     return Value::callable(macro.name, [this, &macro, &scope](Budget&, const Arguments& arguments) -> Value {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// \file The variables of one rendering, and all that lives as long as it (L2, text).
+/// \file The variables of one rendering, and the objects with its lifetime (L2, text).
 #pragma once
 
 #include <deque>
@@ -18,7 +18,7 @@ struct Namespace {
   std::vector<std::pair<std::string, Value>> attributes;
 };
 
-/// The variables of a template, loop, macro or block; names that are not here are looked up in the parent.
+/// The variables of a template, loop, macro or block; other names are looked up in the parent.
 class Scope {
  public:
   explicit Scope(const Scope* parent) : parent_(parent) {}

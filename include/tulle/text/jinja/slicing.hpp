@@ -87,8 +87,8 @@ inline Value slice(Budget& budget, const Value& value, const Value& start, const
   return Value::sequence(std::move(items), value.flavor());
 }
 
-/// What filters mean by `attribute`: a name, an index, or several of them with dots ("function.name", "pair.0").
-/// `fallback` stands for what is missing, unless it is undefined itself.
+/// The argument `attribute` of filters: a name, an index, or several of them with dots ("function.name", "pair.0").
+/// `fallback` replaces a missing value, unless it is undefined itself.
 inline Value follow(Budget& budget, Value value, const Value& path, const Value& fallback = {}) {
   const auto step = [&](const Value& key) {
     value = item(budget, value, key);

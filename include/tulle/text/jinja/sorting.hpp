@@ -15,7 +15,7 @@
 
 namespace tulle::jinja {
 
-/// What sorting, grouping and uniqueness compare: the item or an attribute of it, in lower case unless told otherwise.
+/// What sorting, grouping and uniqueness compare: the item or an attribute of it, in lower case by default.
 inline Value comparison_key(Budget& budget, const Value& item, const Value& attribute, bool case_sensitive) {
   const Value key = attribute.is(Kind::none) ? item : follow(budget, item, attribute);
   budget.spend(1);

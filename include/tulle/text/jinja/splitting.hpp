@@ -53,12 +53,13 @@ inline std::string replace(Budget& budget, std::string_view text, std::string_vi
 }
 
 /// Python's split() and rsplit(): between runs of white space, where `separator` is null.
-inline Value split(Budget& budget, std::string_view text, const std::string* separator, std::int64_t most, bool right) {
+inline Value split(Budget& budget, std::string_view text, const std::string* separator, std::int64_t max_splits,
+                   bool right) {
   budget.spend_search(text.size(), separator == nullptr ? 1 : separator->size());
   Items parts;
   const auto is_edge = [](char32_t point) { return !is_space(point); };
   if (separator == nullptr) text = strip(text, right ? Side::right : Side::left);
-  for (; most != 0 && !(separator == nullptr && text.empty()); --most) {
+  for (; max_splits != 0 && !(separator == nullptr && text.empty()); --max_splits) {
     std::string_view left, rest;
     if (separator == nullptr) {
       const std::string_view tail = right ? strip_if(text, Side::right, is_edge) : strip_if(text, Side::left, is_edge);

@@ -38,7 +38,7 @@ inline std::size_t text_length(std::string_view text) {
   return length;
 }
 
-/// What Python's str.isspace, strip and split take for white space.
+/// White space by Python's str.isspace, strip and split.
 inline bool is_space(char32_t point) {
   return (point >= 0x09 && point <= 0x0D) || (point >= 0x1C && point <= 0x20) || point == 0x85 || point == 0xA0 ||
          point == 0x1680 || (point >= 0x2000 && point <= 0x200A) || point == 0x2028 || point == 0x2029 ||

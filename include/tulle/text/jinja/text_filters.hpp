@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// \file The filters that make text (L2, text).
+/// \file The filters that return text (L2, text).
 #pragma once
 
 #include <algorithm>
@@ -79,10 +79,10 @@ inline Value indent(Budget& budget, V input, A arguments) {
 inline Value truncate(Budget& budget, V input, A arguments) {
   const Bound bound("truncate", arguments, {"length", "killwords", "end", "leeway"});
   const std::string text = to_text(budget, input), end = bound.text(2, "...");
-  const std::int64_t most = bound.integer(0, 255), leeway = bound.integer(3, 5);
-  const std::int64_t kept = most - static_cast<std::int64_t>(text_length(end));
+  const std::int64_t max_length = bound.integer(0, 255), leeway = bound.integer(3, 5);
+  const std::int64_t kept = max_length - static_cast<std::int64_t>(text_length(end));
   if (kept < 0 || leeway < 0) fail(ErrorCode::invalid_argument, "truncate() wants a length that the end fits into");
-  if (static_cast<std::int64_t>(text_length(text)) - leeway <= most) return text;
+  if (static_cast<std::int64_t>(text_length(text)) - leeway <= max_length) return text;
   std::string cut = slice(budget, Value(text), None{}, kept, None{}).text();
   if (!bound.truth(1, false)) cut.resize(std::min(cut.rfind(' '), cut.size()));
   return cut + end;

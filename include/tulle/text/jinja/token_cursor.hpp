@@ -48,7 +48,7 @@ class TokenCursor {
     return take();
   }
 
-  /// Errors: malformed, always: what stands here instead of what was wanted.
+  /// Errors: malformed, always: the token that was found and the one that was expected.
   [[noreturn]] void unexpected(std::string_view wanted) const { refuse("expected ", wanted, ", got ", shown()); }
 
   template <class... Parts>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// \file The values that a template computes with: Python's, as far as templates see them (L2, text).
+/// \file The values of a template: Python's types, as far as templates use them (L2, text).
 #pragma once
 
 #include <algorithm>
@@ -78,7 +78,7 @@ class Value {
   Value(Namespace* space) : data_(space) {}
   Value(Loop* loop) : data_(loop) {}
 
-  /// `why` is told in pieces: strings.
+  /// `why` is given in parts: strings.
   template <class... Pieces>
   static Value undefined(const Pieces&... why);
   static Value markup(std::string text);
@@ -90,7 +90,7 @@ class Value {
   Kind kind() const noexcept { return static_cast<Kind>(data_.index()); }
   bool is(Kind kind) const noexcept { return this->kind() == kind; }
   bool is(Flavor flavor) const noexcept;
-  /// bool and int: what Python takes for an integer.
+  /// bool and int: Python's integers.
   bool is_integral() const noexcept { return is(Kind::integer) || is(Kind::boolean); }
   bool is_number() const noexcept { return is_integral() || is(Kind::real); }
 
