@@ -51,18 +51,11 @@ inline KernelChoice kernel_choice(std::string_view name) {
   fail(ErrorCode::invalid_argument, "unknown kernel \"", name, "\"; known are ", known);
 }
 
-/// The form that keeps every value of rows of this type.
-constexpr KernelChoice lossless_kernel(DType dtype) noexcept {
-  switch (dtype) {
-    case DType::f16:
-    case DType::bf16: return KernelChoice::dense_f16;
-    case DType::i8:
-    case DType::q8_0:
-    case DType::q6_k: return KernelChoice::i8;
-    case DType::q4_0: return KernelChoice::i4;
-    case DType::q4_1: return KernelChoice::dense_i4;
-    default: return KernelChoice::dense_f32;
-  }
+/// The form that keeps every value of a source of this format.
+constexpr KernelChoice lossless_kernel(const CodeFormat& format) noexcept {
+  if (fits_i4(format)) return format.has_minimums ? KernelChoice::dense_i4 : KernelChoice::i4;
+  if (fits_i8(format)) return KernelChoice::i8;
+  return DenseF16::keeps_values(format, {}) ? KernelChoice::dense_f16 : KernelChoice::dense_f32;
 }
 
 /// Chooses among the built-in kernels per matrix: the form that keeps the file's values, or the one that was asked for.
@@ -140,28 +133,25 @@ struct AnyKernel {
   }
 
  public:
-  static constexpr bool keeps_values(DType dtype, const PackOptions& options) noexcept {
+  static constexpr bool keeps_values(const CodeFormat& format, const PackOptions& options) noexcept {
     switch (options.kernel) {
       case KernelChoice::automatic:
       case KernelChoice::dense_f32: return true;
-      case KernelChoice::dense_f16: return DenseF16::keeps_values(dtype, options);
-      case KernelChoice::dense_i4: return DenseI4::keeps_values(dtype, options);
+      case KernelChoice::dense_f16: return DenseF16::keeps_values(format, options);
+      case KernelChoice::dense_i4: return DenseI4::keeps_values(format, options);
       case KernelChoice::i4:
       case KernelChoice::two_of_four_i4:
       case KernelChoice::four_of_sixteen_i4:
-      case KernelChoice::eight_of_sixteen_gap4_i4: return TwoOfFourI4::keeps_values(dtype, options);
-      case KernelChoice::ell_i8: return EllI8::keeps_values(dtype, options);
-      case KernelChoice::ell_i4: return EllI4::keeps_values(dtype, options);
-      default: return DenseI8::keeps_values(dtype, options);
+      case KernelChoice::eight_of_sixteen_gap4_i4: return TwoOfFourI4::keeps_values(format, options);
+      case KernelChoice::ell_i8: return EllI8::keeps_values(format, options);
+      case KernelChoice::ell_i4: return EllI4::keeps_values(format, options);
+      default: return DenseI8::keeps_values(format, options);
     }
   }
 
-  static Weights pack(const WeightRows& source, const PackOptions& options = {}) {
+  static Weights pack(const WeightSource& source, const PackOptions& options = {}) {
     KernelChoice choice = options.kernel;
-    DType dtype{};
-    if (choice == KernelChoice::automatic) {
-      choice = source.uniform(dtype) ? lossless_kernel(dtype) : KernelChoice::dense_f32;
-    }
+    if (choice == KernelChoice::automatic) choice = lossless_kernel(source.code_format());
     if (choice == KernelChoice::i8)
       choice = fastest_i8(measure_i8(source, options.pool), active_instruction_set(), made_by_intel());
     if (choice == KernelChoice::i4) choice = fastest_i4(measure_i4(source, options.pool), active_instruction_set());
@@ -201,7 +191,7 @@ struct AnyKernel {
 
  private:
   template <class Kernel>
-  static Weights packed(const WeightRows& source, const PackOptions& options) {
+  static Weights packed(const WeightSource& source, const PackOptions& options) {
     return Weights(Weights::Of<Kernel>{Kernel::pack(source, options)});
   }
 

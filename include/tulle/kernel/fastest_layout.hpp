@@ -57,17 +57,18 @@ struct SparsityStats {
 /// Looks at a matrix panel by panel. Not thread-safe: one for each thread.
 class SparsityScan {
  public:
-  SparsityScan(const WeightRows& source, RowQuantizer::Codes of)
-      : rows_(source, of), codes_(round_up(source.columns(), block_columns)), scales_(rows_.scales_per_row()) {}
+  SparsityScan(const WeightSource& source, RowQuantizer::Codes of)
+      : rows_(source, of),
+        padded_(round_up(source.columns(), block_columns)),
+        codes_(panel_rows * padded_),
+        scales_(panel_rows * rows_.scales_per_row()) {}
 
   void look_at_panel(std::size_t panel) noexcept {
     SparsityStats sight;  // not a member, so that no two threads write to one cache line all the time
-    const std::size_t end = std::min((panel + 1) * panel_rows, rows_.rows());
-    for (std::size_t row = panel * panel_rows; row < end; ++row) {
-      rows_.read(row, codes_.data(), scales_.data());
-      sight.codes += rows_.columns();
-      for (std::size_t begin = 0; begin < codes_.size(); begin += block_columns) sight.look_at(&codes_[begin]);
-    }
+    const PanelRows rows(panel * panel_rows, rows_.rows());
+    rows_.read(rows, {codes_.data(), rows.size(), rows_.columns(), padded_}, scales_.data());
+    sight.codes += rows.size() * rows_.columns();
+    for (std::size_t begin = 0; begin < rows.size() * padded_; begin += block_columns) sight.look_at(&codes_[begin]);
     sight_.add(sight);
   }
 
@@ -76,7 +77,8 @@ class SparsityScan {
  private:
   SparsityStats sight_;
   RowQuantizer rows_;
-  std::vector<std::int8_t> codes_;
+  std::size_t padded_;
+  std::vector<std::int8_t> codes_;  // [16, padded]; behind the columns of the matrix they stay zeros
   std::vector<float> scales_;
 };
 
@@ -84,7 +86,7 @@ class SparsityScan {
 
 /// Looks at every code, but gives up after 4 panels with hardly a zero or, of 4-bit codes, which only a pattern helps, without
 /// one: pruning leaves no part of a matrix out.
-inline I8Structure measure_i8(const WeightRows& source, ThreadPool* pool = nullptr,
+inline I8Structure measure_i8(const WeightSource& source, ThreadPool* pool = nullptr,
                               RowQuantizer::Codes of = RowQuantizer::Codes::of_file) {
   constexpr std::size_t first_panels = 4;
   constexpr double dense_share = 0.9;
@@ -134,7 +136,7 @@ constexpr KernelChoice fastest_i8(const I8Structure& structure, InstructionSet s
 }
 
 /// The same for codes of 4 bits with a scale per 32 columns.
-inline I8Structure measure_i4(const WeightRows& source, ThreadPool* pool = nullptr) {
+inline I8Structure measure_i4(const WeightSource& source, ThreadPool* pool = nullptr) {
   return measure_i8(source, pool, RowQuantizer::Codes::of_4_bits);
 }
 
