@@ -11,6 +11,7 @@
 #include <tulle/format/encoding/plain.hpp>
 #include <tulle/format/encoding/q4_0.hpp>
 #include <tulle/format/encoding/q4_1.hpp>
+#include <tulle/format/encoding/q5_k.hpp>
 #include <tulle/format/encoding/q6_k.hpp>
 #include <tulle/format/encoding/q8_0.hpp>
 #include <tulle/tensor/encoded_tensor.hpp>
@@ -29,7 +30,8 @@ inline constexpr std::array encodings{
     Encoding{DType::f32, open_rows<f32_rows>},   Encoding{DType::f16, open_rows<f16_rows>},
     Encoding{DType::bf16, open_rows<bf16_rows>}, Encoding{DType::i8, open_i8_rows},
     Encoding{DType::q8_0, open_rows<q8_0_rows>}, Encoding{DType::q4_0, open_rows<q4_0_rows>},
-    Encoding{DType::q4_1, open_rows<q4_1_rows>}, Encoding{DType::q6_k, open_rows<q6_k_rows>}};
+    Encoding{DType::q4_1, open_rows<q4_1_rows>}, Encoding{DType::q5_k, open_rows<q5_k_rows>},
+    Encoding{DType::q6_k, open_rows<q6_k_rows>}};
 
 /// nullptr where weights of that type are not read.
 constexpr const Encoding* find_encoding(DType dtype) noexcept {
