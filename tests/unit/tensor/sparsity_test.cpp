@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "unit/kernel/encoded_matrix.hpp"
+
 using namespace tulle;
 
 namespace {
