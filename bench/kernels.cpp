@@ -14,6 +14,7 @@
 #include <CLI/CLI.hpp>
 
 #include <tulle/core/thread_pool.hpp>
+#include <tulle/format/encoding/i8.hpp>
 #include <tulle/kernel/any_kernel.hpp>
 #include <tulle/kernel/schedule/work_partition.hpp>
 
@@ -113,10 +114,7 @@ class Model {
           }
         }
       }
-      tulle::WeightRows rows(shape.columns);
-      for (std::size_t row = 0; row < shape.rows; ++row) {
-        rows.append(codes.data() + row * shape.columns, tulle::DType::i8, 0.001f);
-      }
+      const tulle::I8Rows rows(std::make_unique<const tulle::MatrixBytes>(codes), shape.rows, shape.columns, {0.001f});
       for (std::size_t i = 0; i < std::min(shape.count, layers); ++i) {
         matrices_.push_back(tulle::AnyKernel::pack(rows, {.kernel = tulle::kernel_choice(form.kernel)}));
         elements_ += shape.rows * shape.columns;

@@ -28,18 +28,18 @@ struct RowMajorBf16 {
   };
 
   // The file may hold any type: a row of it is decoded to floats and stored in ours.
-  static Weights pack(const tulle::WeightRows& source, const tulle::PackOptions&) {
+  static Weights pack(const tulle::WeightSource& source, const tulle::PackOptions&) {
     Weights weights{source.rows(), source.columns(), {}};
     weights.values.reserve(source.rows() * source.columns());
     std::vector<float> row(source.columns());
     for (std::size_t index = 0; index < source.rows(); ++index) {
-      source.decode(index, row.data());
+      source.decode_row(index, row.data());
       for (const float value : row) weights.values.push_back(tulle::to_bfloat16(value));
     }
     return weights;
   }
-  static constexpr bool keeps_values(tulle::DType dtype, const tulle::PackOptions&) noexcept {
-    return dtype == tulle::DType::bf16;
+  static constexpr bool keeps_values(const tulle::CodeFormat& format, const tulle::PackOptions&) noexcept {
+    return format.bits == 0 && format.floats == tulle::DType::bf16;
   }
 
   // Activations are copied as they are. A quantized kernel quantizes them here, once for all matrices that read them.

@@ -199,10 +199,10 @@ class LinearKernelSuite {
   }
 
   void check_unpacked(const Problem& problem) const {
-    if (!Kernel::keeps_values(dtype_, options_)) return;
+    if (!Kernel::keeps_values(problem.matrix.rows.code_format(), options_)) return;
     std::vector<float> decoded(problem.columns()), unpacked(problem.columns());
     for (std::size_t row = 0; row < problem.rows(); ++row) {
-      problem.matrix.rows.decode(row, decoded.data());
+      problem.matrix.rows.decode_row(row, decoded.data());
       Kernel::unpack_row(problem.weights, row, unpacked.data());
       CAPTURE(row);
       REQUIRE(std::equal(decoded.begin(), decoded.end(), unpacked.begin(), same_value));

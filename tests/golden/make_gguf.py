@@ -282,6 +282,7 @@ FILES = {
     "q4_1": (SMALL, True, lambda name: Type.Q8_0 if name == "token_embd.weight" else Type.Q4_1, 3, None),
     "k_quants": (WIDE, True, k_kind, 15, None),
     "q6_k": (WIDE, True, always(Type.Q6_K), 18, None),
+    "q5_k": (WIDE, True, always(Type.Q5_K), 16, None),
 }
 
 

@@ -331,6 +331,19 @@ def make_llama_tiny_linear(directory):
     return run_reference(directory, source.tokens(TOKENS, config["vocab_size"]))
 
 
+def make_qwen2_tiny(directory):
+    """Qwen2: biases on q, k, v alone, 4 heads on 2, tied, BF16, rope theta 1e6, a window that is not used."""
+    source = Source(206)
+    config = llama_config(architectures=["Qwen2ForCausalLM"], model_type="qwen2", hidden_size=64, intermediate_size=96, vocab_size=256,
+                          attention_bias=True, rms_norm_eps=1e-6, rope_theta=1000000.0, tie_word_embeddings=True, max_window_layers=1,
+                          sliding_window=16, use_sliding_window=False, torch_dtype="bfloat16", transformers_version="4.43.1")
+    tensors = {k: v.bfloat16() for k, v in llama_weights(source, config).items() if not k.endswith("o_proj.bias")}
+    write_json(directory / "config.json", {k: v for k, v in config.items() if k not in ("attention_bias", "mlp_bias", "pretraining_tp")})
+    write_json(directory / "generation_config.json", generation_config(transformers_version="4.43.1"))
+    write_safetensors(directory, tensors)
+    return run_reference(directory, source.tokens(TOKENS, config["vocab_size"]))
+
+
 def quantize_rows(weight):
     """int8 codes and scales [rows, 1] as compressed-tensors makes them: the divisor is 127.5, halves go to even."""
     scale = weight.abs().amax(dim=1, keepdim=True) / 127.5
@@ -456,6 +469,7 @@ MODELS = {
     "llama-tiny-llama3": make_llama_tiny_llama3,
     "llama-tiny-linear": make_llama_tiny_linear,
     "llama-tiny-int8": make_llama_tiny_int8,
+    "qwen2-tiny": make_qwen2_tiny,
 }
 
 

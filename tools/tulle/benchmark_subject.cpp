@@ -33,7 +33,6 @@ BenchmarkSubject BenchmarkSubject::of_model(const std::string& path, const Pruni
   subject.checkpoint_ = open_checkpoint(path);
   const tulle::Json& config = subject.checkpoint_->config();
   subject.architecture_ = tulle::describe_model(config, path);
-  subject.options_.rotary_interleaved_rows = subject.checkpoint_->rotary_interleaved();
   subject.options_.pack.scale_per_input = tulle::quantizes_activations_per_token(config);
   if (!pruning.prunes()) {
     subject.source_ = subject.checkpoint_;
@@ -56,20 +55,14 @@ void BenchmarkSubject::measure_zeros() {
   const std::vector<LinearTensor> tensors = linear_tensors(architecture_);
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     const bool tied = architecture_.tied_head && i + 1 == tensors.size();
-    const tulle::EncodedTensor* tensor =
-        source_->find((tied ? architecture_.names.embedding : tensors[i].name) + ".weight");
-    const std::vector<std::size_t> shape{tensors[i].rows, tensors[i].columns};
-    if (tensor == nullptr || tensor->shape != shape) continue;  // loading says what is wrong
-    tulle::WeightRows rows(tensors[i].columns);
-    const std::size_t row_bytes = tulle::dtype_bytes(tensor->dtype, tensors[i].columns, tensor->name);
-    for (std::size_t row = 0; row < tensors[i].rows; ++row) {
-      rows.append(tensor->bytes.data() + row * row_bytes, tensor->dtype);
+    const auto rows = source_->matrix(tied ? architecture_.names.embedding : tensors[i].name);
+    if (rows == nullptr || rows->rows() != tensors[i].rows || rows->columns() != tensors[i].columns) {
+      continue;  // loading says what is wrong
     }
-    const tulle::Sparsity sparsity = tulle::measure_sparsity(rows);
+    const tulle::Sparsity sparsity = tulle::measure_sparsity(*rows);
     elements[sparsity.structure] += sparsity.elements;
     zeros += sparsity.zeros;
     all += sparsity.elements;
-    source_->release(tensor->bytes);
     if (progress) progress("measuring zeros", static_cast<double>(i + 1) / static_cast<double>(tensors.size()));
   }
   if (all == 0) return;

@@ -25,16 +25,6 @@ std::vector<std::string> tensor_names(std::string_view joined) {
   }
 }
 
-tulle::Sparsity measure(const tulle::EncodedTensor& tensor) {
-  const std::size_t columns = tensor.shape.back();
-  const std::size_t row_bytes = tulle::dtype_bytes(tensor.dtype, columns, tensor.name);
-  tulle::WeightRows rows(columns);
-  for (std::size_t row = 0; row < tensor.shape.front(); ++row) {
-    rows.append(tensor.bytes.data() + row * row_bytes, tensor.dtype);
-  }
-  return tulle::measure_sparsity(rows);
-}
-
 std::string mebibytes(std::size_t bytes) {
   return formatted("%.1f MiB", static_cast<double>(bytes) / (1 << 20));
 }
@@ -94,13 +84,12 @@ void describe_tensors(const tulle::Checkpoint& checkpoint, const tulle::Model<tu
     const std::string type(tulle::dtype_name(tensor.dtype));
     OrderedJson entry{{"name", name}, {"shape", tensor.shape}, {"type", type}, {"bytes", tensor.bytes.size()}};
     if (const auto kernel = kernel_of.find(name); kernel != kernel_of.end()) {
-      const tulle::Sparsity sparsity = measure(tensor);
+      const tulle::Sparsity sparsity = tulle::measure_sparsity(*checkpoint.matrix(name.substr(0, name.rfind('.'))));
       entry["sparsity"] = sparsity.share();
       entry["structure"] = sparsity.structure;
       entry["kernel"] = kernel->second;
       elements += sparsity.elements;
       zeros += sparsity.zeros;
-      checkpoint.release(tensor.bytes);
     }
     tensors.push_back(std::move(entry));
     if (!types.contains(type)) types[type] = {{"tensors", 0}, {"elements", 0}, {"bytes", 0}};

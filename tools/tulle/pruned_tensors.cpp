@@ -2,8 +2,9 @@
 #include "pruned_tensors.hpp"
 
 #include <algorithm>
+#include <tulle/format/encoding/encodings.hpp>
 #include <tulle/kernel/int8/row_quantizer.hpp>
-#include <tulle/tensor/weight_rows.hpp>
+#include <tulle/tensor/weight_source.hpp>
 
 PrunedTensors::PrunedTensors(const tulle::TensorSource& source, const tulle::Architecture& model,
                              const Pruning& pruning)
@@ -16,12 +17,12 @@ PrunedTensors::PrunedTensors(const tulle::TensorSource& source, const tulle::Arc
                               tensor.columns,
                               {},
                               {tensor.name + ".weight", tulle::DType::i8, shape, {}},
-                              {tensor.name + ".weight_scale", tulle::DType::f32, {tensor.rows, 1}, {}}};
+                              {tulle::scale_name(tensor.name + ".weight"), tulle::DType::f32, {tensor.rows, 1}, {}}};
   }
 }
 
 const tulle::EncodedTensor* PrunedTensors::find(std::string_view name) const {
-  const bool is_scale = name.ends_with(".weight_scale");
+  const bool is_scale = name.ends_with(tulle::scale_name(".weight"));
   if (!is_scale && !name.ends_with(".weight")) return source_.find(name);
   const auto found = matrices_.find(name.substr(0, name.rfind('.')));
   if (found == matrices_.end()) return source_.find(name);
@@ -53,34 +54,25 @@ void PrunedTensors::release(std::span<const std::byte> bytes) const noexcept {
   source_.release(bytes);
 }
 
+std::shared_ptr<const tulle::WeightSource> PrunedTensors::matrix(const std::string& name) const {
+  return tulle::open_matrix(*this, name);
+}
+
 /// False where the source has no such matrix of weights.
 bool PrunedTensors::make(Matrix& matrix) const {
   const tulle::EncodedTensor* tensor = source_.find(matrix.source_name + ".weight");
-  if (tensor == nullptr || tensor->shape != matrix.weight.shape || !tulle::is_weight_dtype(tensor->dtype)) return false;
-  std::vector<float> scales(1, 1.0f);
-  if (tensor->dtype == tulle::DType::i8) {
-    const tulle::EncodedTensor* scale = source_.find(matrix.source_name + ".weight_scale");
-    if (scale == nullptr || (scale->elements() != 1 && scale->elements() != matrix.rows)) return false;
-    scales.resize(scale->elements());
-    tulle::decode_elements(scale->dtype, scale->bytes.data(), scales.size(), scales.data());
+  if (tensor == nullptr || tensor->shape != matrix.weight.shape || tulle::find_encoding(tensor->dtype) == nullptr) {
+    return false;
   }
-  const std::size_t row_bytes = tulle::dtype_bytes(tensor->dtype, matrix.columns, tensor->name);
-  tulle::WeightRows rows(matrix.columns);
-  for (std::size_t row = 0; row < matrix.rows; ++row) {
-    rows.append(tensor->bytes.data() + row * row_bytes, tensor->dtype, scales[scales.size() == 1 ? 0 : row]);
-  }
-
-  std::vector<float> values(matrix.columns);
-  tulle::WeightRows decoded(matrix.columns);
-  decoded.append(reinterpret_cast<const std::byte*>(values.data()), tulle::DType::f32);
-  tulle::RowQuantizer quantized(decoded);  // a scale per row, whatever groups the file has
+  const auto rows = source_.matrix(matrix.source_name);
+  tulle::RowQuantizer quantized(*rows, tulle::RowQuantizer::Codes::one_scale_per_row);
   matrix.values = {matrix.rows, matrix.columns, std::vector<std::int8_t>(matrix.rows * matrix.columns),
                    std::vector<float>(matrix.rows)};
-  for (std::size_t row = 0; row < matrix.rows; ++row) {
-    rows.decode(row, values.data());
-    quantized.read(0, matrix.values.codes.data() + row * matrix.columns, &matrix.values.scales[row]);
+  for (std::size_t first = 0; first < matrix.rows; first += tulle::panel_rows) {
+    const tulle::PanelRows panel(first, matrix.rows);
+    quantized.read(panel, {matrix.values.codes.data() + first * matrix.columns, panel.size(), matrix.columns},
+                   &matrix.values.scales[first]);
   }
-  source_.release(tensor->bytes);
   prune(matrix.values, pruning_);
   matrix.weight.bytes = std::as_bytes(std::span(matrix.values.codes));
   matrix.scale.bytes = std::as_bytes(std::span(matrix.values.scales));

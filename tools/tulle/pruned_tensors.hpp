@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <functional>
 #include <map>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -25,6 +26,7 @@ class PrunedTensors final : public tulle::TensorSource {
 
   const tulle::EncodedTensor* find(std::string_view name) const override;
   std::vector<std::string> names() const override;
+  std::shared_ptr<const tulle::WeightSource> matrix(const std::string& name) const override;
   void release(std::span<const std::byte> bytes) const noexcept override;
 
  private:

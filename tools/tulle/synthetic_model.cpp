@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <random>
 #include <tulle/core/json.hpp>
+#include <tulle/format/encoding/encodings.hpp>
 #include <tulle/model/families.hpp>
 
 #include "linear_tensors.hpp"
@@ -75,6 +76,10 @@ std::vector<std::string> SyntheticTensors::names() const {
   return all;
 }
 
+std::shared_ptr<const tulle::WeightSource> SyntheticTensors::matrix(const std::string& name) const {
+  return tulle::open_matrix(*this, name);
+}
+
 void SyntheticTensors::add(const std::string& name, tulle::DType dtype, std::vector<std::size_t> shape,
                            const void* bytes) {
   tulle::EncodedTensor tensor{name, dtype, std::move(shape), {}};
@@ -90,7 +95,7 @@ void SyntheticTensors::add_matrix(const std::string& name, std::size_t rows, std
     prune(matrix, pruning);
   }
   add(name + ".weight", tulle::DType::i8, {rows, columns}, matrix.codes.data());
-  add(name + ".weight_scale", tulle::DType::f32, {rows, 1}, matrix.scales.data());
+  add(tulle::scale_name(name + ".weight"), tulle::DType::f32, {rows, 1}, matrix.scales.data());
 }
 
 void SyntheticTensors::add_vector(const std::string& name, std::size_t size, float value) {

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <functional>
 #include <map>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <tulle/core/half.hpp>
@@ -30,6 +31,7 @@ class SyntheticTensors final : public tulle::TensorSource {
 
   const tulle::EncodedTensor* find(std::string_view name) const override;
   std::vector<std::string> names() const override;
+  std::shared_ptr<const tulle::WeightSource> matrix(const std::string& name) const override;
 
  private:
   void add(const std::string& name, tulle::DType dtype, std::vector<std::size_t> shape, const void* bytes);

@@ -9,6 +9,7 @@
 
 #include <tulle/core/error.hpp>
 #include <tulle/core/json.hpp>
+#include <tulle/format/encoding/i8.hpp>
 #include <tulle/format/quoted_name.hpp>
 #include <tulle/tensor/encoded_tensor.hpp>
 
@@ -117,17 +118,17 @@ inline void check_int8_tensors(const TensorSource& source, std::string_view wher
   for (const std::string& name : source.names()) {
     const EncodedTensor& tensor = *source.find(name);
     if (tensor.dtype != DType::i8 || tensor.shape.size() != 2 || !name.ends_with(".weight")) continue;
-    const EncodedTensor* scale = source.find(name + "_scale");
+    const EncodedTensor* scale = source.find(scale_name(name));
     if (scale == nullptr) {
       fail(ErrorCode::not_found, where, ": I8 tensor ", detail::quoted_name(name), " has no ",
-           detail::quoted_name(name + "_scale"), "; is the checkpoint complete?");
+           detail::quoted_name(scale_name(name)), "; is the checkpoint complete?");
     }
-    const bool is_float = scale->dtype == DType::f32 || scale->dtype == DType::f16 || scale->dtype == DType::bf16;
+    const bool is_float = is_float_dtype(scale->dtype);
     const std::size_t rows = tensor.shape[0], count = scale->elements();
     const bool is_column = scale->shape.size() == 1 || (scale->shape.size() == 2 && scale->shape[1] == 1);
     const bool is_one = scale->shape.size() <= 1 && count == 1;
     if (!is_float || !(is_one || (is_column && count == rows))) {
-      fail(ErrorCode::malformed, where, ": ", detail::quoted_name(name + "_scale"), " must hold ", rows,
+      fail(ErrorCode::malformed, where, ": ", detail::quoted_name(scale_name(name)), " must hold ", rows,
            " floats (one per row) or one");
     }
   }

@@ -16,6 +16,7 @@
 #include <tulle/core/error.hpp>
 #include <tulle/core/json.hpp>
 #include <tulle/format/byte_reader.hpp>
+#include <tulle/format/encoding/encodings.hpp>
 #include <tulle/format/gguf_file.hpp>
 #include <tulle/format/gguf_types.hpp>
 #include <tulle/format/quoted_name.hpp>
@@ -112,10 +113,11 @@ inline GgufTensorEntry read_gguf_tensor_entry(ByteReader& reader) {
   }
   const auto id = reader.read<std::uint32_t>(what);
   const auto dtype = ggml_dtype(id);
-  if (!dtype) {
-    const std::string_view name = unread_ggml_type_name(id);
-    fail(ErrorCode::unsupported, what, " has type ", name.empty() ? "number " + std::to_string(id) : std::string(name),
-         "; convert the file to F32, F16, BF16, Q8_0, Q4_0, Q4_1 or Q6_K");
+  const bool is_block = dtype && dtype_info(*dtype).block_elements > 1;
+  if (!dtype || (is_block && find_encoding(*dtype) == nullptr)) {
+    fail(ErrorCode::unsupported, what, " has type ",
+         dtype ? std::string(dtype_name(*dtype)) : "number " + std::to_string(id), "; convert the file to one of ",
+         encoding_names());
   }
   tensor.dtype = *dtype;
   const std::size_t columns = tensor.shape.empty() ? 1 : tensor.shape.back();

@@ -16,41 +16,69 @@
 #include <tulle/format/gguf_file.hpp>
 #include <tulle/format/gguf_values.hpp>
 #include <tulle/format/quoted_name.hpp>
-#include <tulle/tensor/weight_rows.hpp>
+#include <tulle/tensor/encoded_tensor.hpp>
+#include <tulle/tensor/float_elements.hpp>
+#include <tulle/tensor/row_order.hpp>
 
 namespace tulle {
 
-/// The Hugging Face name of a tensor of a llama GGUF file; a name that has none stays as it is. Weights and biases.
-/// Source: llama.cpp's convert_hf_to_gguf.py and gguf-py's tensor_mapping.py.
-inline std::string huggingface_tensor_name(const std::string& gguf_name) {
+namespace detail {
+
+/// The tensors of a layer in both spellings.
+struct GgufLayerTensor {
+  std::string_view gguf, huggingface;
+  const char*
+      rotary_heads;  ///< the config's key of the heads whose rows lie as adjacent rotary pairs; "": as they lie there
+};
+
+inline constexpr std::array<GgufLayerTensor, 9> gguf_llama_layer{{{"attn_norm", "input_layernorm", ""},
+                                                                  {"attn_q", "self_attn.q_proj", "num_attention_heads"},
+                                                                  {"attn_k", "self_attn.k_proj", "num_key_value_heads"},
+                                                                  {"attn_v", "self_attn.v_proj", ""},
+                                                                  {"attn_output", "self_attn.o_proj", ""},
+                                                                  {"ffn_norm", "post_attention_layernorm", ""},
+                                                                  {"ffn_gate", "mlp.gate_proj", ""},
+                                                                  {"ffn_up", "mlp.up_proj", ""},
+                                                                  {"ffn_down", "mlp.down_proj", ""}}};
+
+/// The order in which `rows` rows of rotary heads lie, if the config's heads have so many.
+inline RowOrder gguf_rotary_order(const Json& heads, const Json& head_dim, std::size_t rows) {
+  if (!heads.is_number_integer() || !head_dim.is_number_integer()) return {};
+  const auto count = heads.get<std::uint64_t>(), dimension = head_dim.get<std::uint64_t>();
+  if (dimension == 0 || dimension > rows || dimension % 2 != 0 || rows % dimension != 0) return {};
+  if (rows / dimension != count) return {};  // its reader refuses the shape
+  return RowOrder::halves_of_pairs(rows / static_cast<std::size_t>(dimension), static_cast<std::size_t>(dimension));
+}
+
+}  // namespace detail
+
+/// A tensor of a llama GGUF file under its Hugging Face name, with the order of its rows; what has no such name keeps its own.
+/// `config`: that of the file (`llama_config`). Weights and biases.
+/// Source: llama.cpp's convert_hf_to_gguf.py (`LlamaModel.permute`) and gguf-py's tensor_mapping.py.
+inline EncodedTensor huggingface_tensor(EncodedTensor tensor, const Json& config) {
   constexpr std::array<std::pair<std::string_view, std::string_view>, 3> outside{
       {{"token_embd", "model.embed_tokens"}, {"output_norm", "model.norm"}, {"output", "lm_head"}}};
-  constexpr std::array<std::pair<std::string_view, std::string_view>, 9> inside{
-      {{"attn_norm", "input_layernorm"},
-       {"attn_q", "self_attn.q_proj"},
-       {"attn_k", "self_attn.k_proj"},
-       {"attn_v", "self_attn.v_proj"},
-       {"attn_output", "self_attn.o_proj"},
-       {"ffn_norm", "post_attention_layernorm"},
-       {"ffn_gate", "mlp.gate_proj"},
-       {"ffn_up", "mlp.up_proj"},
-       {"ffn_down", "mlp.down_proj"}}};
-  const std::size_t end = gguf_name.rfind('.');
-  if (end == std::string::npos) return gguf_name;
-  const std::string_view stem = std::string_view(gguf_name).substr(0, end);
-  const std::string kind = gguf_name.substr(end);  // ".weight", ".bias"
+  const std::size_t end = tensor.name.rfind('.');
+  if (end == std::string::npos) return tensor;
+  const std::string stem = tensor.name.substr(0, end), kind = tensor.name.substr(end);  // ".weight", ".bias"
   for (const auto& [from, to] : outside) {
-    if (stem == from) return std::string(to) + kind;
-  }
-  if (!stem.starts_with("blk.")) return gguf_name;
-  const std::size_t dot = stem.find('.', 4);
-  if (dot == std::string_view::npos) return gguf_name;
-  for (const auto& [from, to] : inside) {
-    if (stem.substr(dot + 1) == from) {
-      return "model.layers." + std::string(stem.substr(4, dot - 4)) + "." + std::string(to) + kind;
+    if (stem == from) {
+      tensor.name = std::string(to) + kind;
+      return tensor;
     }
   }
-  return gguf_name;
+  const std::size_t dot = stem.starts_with("blk.") ? stem.find('.', 4) : std::string::npos;
+  if (dot == std::string::npos) return tensor;
+  for (const detail::GgufLayerTensor& known : detail::gguf_llama_layer) {
+    if (std::string_view(stem).substr(dot + 1) != known.gguf) continue;
+    tensor.name = "model.layers." + stem.substr(4, dot - 4) + "." + std::string(known.huggingface) + kind;
+    if (*known.rotary_heads != 0 && !tensor.shape.empty()) {
+      const auto value = [&](const char* key) { return config.contains(key) ? config.at(key) : Json(); };
+      tensor.order = detail::gguf_rotary_order(value(known.rotary_heads), value("head_dim"), tensor.shape.front());
+    }
+    return tensor;
+  }
+  return tensor;
 }
 
 namespace detail {
@@ -89,7 +117,7 @@ inline Json gguf_rope_scaling(const GgufFile& file, const Json& head_dim) {
     fail(ErrorCode::malformed, file.where, ": rope_freqs.weight must be F32 with one number per rotary frequency");
   }
   std::vector<float> values(count);
-  decode_elements(DType::f32, divisors->bytes.data(), count, values.data());
+  decode_floats(DType::f32, divisors->bytes.data(), count, values.data());
   Json factors = Json::array();
   for (const float value : values) factors.push_back(static_cast<double>(value) * factor.get<double>());
   Json scaling;
@@ -112,7 +140,7 @@ inline Json gguf_end_tokens(const GgufFile& file) {
 }  // namespace detail
 
 /// config.json as Hugging Face would write it for this file. What the file lacks and needs a default there is absent.
-/// Errors: unsupported for another architecture, split files and mixtures of experts; malformed for missing keys.
+/// Errors: unsupported for another architecture and mixtures of experts; malformed for missing keys.
 inline Json llama_config(const GgufFile& file) {
   using detail::gguf_number;
   using detail::required_gguf_number;

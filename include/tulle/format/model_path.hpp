@@ -16,8 +16,7 @@
 
 namespace tulle::detail {
 
-/// Where a model lies: a GGUF file (the first of its parts), or (where that is empty) a directory in Hugging Face's
-/// layout.
+/// Where a model lies: a GGUF file (the first of its parts), or (where that is empty) a directory.
 struct ModelPath {
   std::string gguf_file;
   std::string directory;
@@ -75,28 +74,9 @@ inline std::string only_gguf_file(const std::string& directory) {
   return only->empty() ? "" : join_path(directory, *only);
 }
 
-/// Whether a directory has weights in Hugging Face's layout, of a form that is read or not.
-inline bool has_weight_files(const std::string& directory) {
-  for (const char* name :
-       {"model.safetensors", "model.safetensors.index.json", "pytorch_model.bin", "pytorch_model.bin.index.json"}) {
-    if (is_file(join_path(directory, name))) return true;
-  }
-  return false;
-}
-
-/// Errors: not_found, invalid_argument, unsupported; each says what was looked for.
+/// Errors: not_found, unsupported; each says what was looked for.
 inline ModelPath resolve_model_path(const std::string& path) {
-  if (is_directory(path)) {
-    const bool has_config = is_file(join_path(path, "config.json"));
-    if (has_config && has_weight_files(path)) return {"", path};
-    if (const std::string file = only_gguf_file(path); !file.empty()) return {file, ""};
-    if (has_config) {
-      fail(ErrorCode::not_found, path, " has a config.json but no weights; looked for model.safetensors, ",
-           "model.safetensors.index.json, and for one .gguf file");
-    }
-    fail(ErrorCode::not_found, path,
-         " holds no model; looked for config.json with *.safetensors, and for one .gguf file");
-  }
+  if (is_directory(path)) return {"", path};
   if (!is_file(path))
     fail(ErrorCode::not_found, path, ": no such file or directory; give a model directory or a GGUF file");
   if (is_gguf_file(path)) return {path, ""};

@@ -38,7 +38,7 @@ class Model {
       architecture.eos = eos_tokens(checkpoint.generation_config(), checkpoint.path());
       architecture.validate(checkpoint.path());
     }
-    LoadOptions options{pack, checkpoint.rotary_interleaved(), std::move(progress), threads};
+    LoadOptions options{pack, std::move(progress), threads};
     options.pack.scale_per_input = quantizes_activations_per_token(checkpoint.config());
     return load(checkpoint, std::move(architecture), options);
   }

@@ -37,18 +37,11 @@ namespace detail {
 /// is the fastest for the sparsity of the matrix.
 inline constexpr std::string_view automatic = "auto", fastest_of_i8 = "i8", fastest_of_i4 = "i4";
 
-/// The choice that keeps every value of rows of this type.
-constexpr std::string_view lossless_choice(DType dtype) noexcept {
-  switch (dtype) {
-    case DType::f16:
-    case DType::bf16: return DenseF16::name;
-    case DType::i8:
-    case DType::q8_0:
-    case DType::q6_k: return fastest_of_i8;
-    case DType::q4_0: return fastest_of_i4;
-    case DType::q4_1: return DenseI4::name;
-    default: return DenseF32::name;
-  }
+/// The choice that keeps every value of a source of this format.
+constexpr std::string_view lossless_choice(const CodeFormat& format) noexcept {
+  if (fits_i4(format)) return format.has_minimums ? DenseI4::name : fastest_of_i4;
+  if (fits_i8(format)) return fastest_of_i8;
+  return DenseF16::keeps_values(format, {}) ? DenseF16::name : DenseF32::name;
 }
 
 /// A tuple of one each of the types.
@@ -143,9 +136,9 @@ struct BasicAnyKernel<KernelList<Kernels...>> {
     Forms forms_;
   };
 
-  static bool keeps_values(DType dtype, const PackOptions& options) noexcept;
+  static bool keeps_values(const CodeFormat& format, const PackOptions& options) noexcept;
   /// Errors: invalid_argument for an unknown kernel, those of `check_instruction_set` and of the kernel.
-  static Weights pack(const WeightRows& source, const PackOptions& options = {});
+  static Weights pack(const WeightSource& source, const PackOptions& options = {});
   static void start(const Weights& weights, std::size_t inputs, Input& input) noexcept;
   static void prepare(const Weights& weights, MatrixView<const float> x, Input& input, RowRange range) noexcept;
   static bool shares_input(const Weights& a, const Weights& b) noexcept;
@@ -239,21 +232,18 @@ std::string_view BasicAnyKernel<KernelList<Kernels...>>::choice(std::string_view
 }
 
 template <LinearKernel... Kernels>
-bool BasicAnyKernel<KernelList<Kernels...>>::keeps_values(DType dtype, const PackOptions& options) noexcept {
+bool BasicAnyKernel<KernelList<Kernels...>>::keeps_values(const CodeFormat& format, const PackOptions& options) noexcept {
   const std::string_view wanted = options.kernel == detail::fastest_of_i8   ? DenseI8::name
                                   : options.kernel == detail::fastest_of_i4 ? TwoOfFourI4::name
                                                                             : options.kernel;
-  return wanted == detail::automatic || ((Kernels::name == wanted && Kernels::keeps_values(dtype, options)) || ...);
+  return wanted == detail::automatic || ((Kernels::name == wanted && Kernels::keeps_values(format, options)) || ...);
 }
 
 template <LinearKernel... Kernels>
-auto BasicAnyKernel<KernelList<Kernels...>>::pack(const WeightRows& source, const PackOptions& options) -> Weights {
+auto BasicAnyKernel<KernelList<Kernels...>>::pack(const WeightSource& source, const PackOptions& options) -> Weights {
   check_instruction_set();
   std::string_view wanted = choice(options.kernel);
-  if (wanted == detail::automatic) {
-    DType dtype{};
-    wanted = source.uniform(dtype) ? detail::lossless_choice(dtype) : DenseF32::name;
-  }
+  if (wanted == detail::automatic) wanted = detail::lossless_choice(source.code_format());
   if (wanted == detail::fastest_of_i8) {
     const I8Structure structure = measure_i8(source, options.pool);
     wanted = with_instruction_set<isa::Active>([&](auto isa) { return fastest_i8(isa, structure, this_machine); });

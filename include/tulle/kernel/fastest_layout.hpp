@@ -65,16 +65,19 @@ struct SparsityStats {
 /// Reads a matrix panel by panel. Not thread-safe: one for each thread.
 class SparsityScan {
  public:
-  SparsityScan(const WeightRows& source, RowQuantizer::Codes of)
-      : rows_(source, of), codes_(round_up(source.columns(), block_columns)), scales_(rows_.scales_per_row()) {}
+  SparsityScan(const WeightSource& source, RowQuantizer::Codes of)
+      : rows_(source, of),
+        padded_(round_up(source.columns(), block_columns)),
+        codes_(panel_rows * padded_),
+        scales_(panel_rows * rows_.scales_per_row()) {}
 
   void read_panel(std::size_t panel) noexcept {
     SparsityStats of_panel;  // not a member, so that no two threads write to one cache line all the time
-    const std::size_t end = std::min((panel + 1) * panel_rows, rows_.rows());
-    for (std::size_t row = panel * panel_rows; row < end; ++row) {
-      rows_.read(row, codes_.data(), scales_.data());
-      of_panel.codes += rows_.columns();
-      for (std::size_t begin = 0; begin < codes_.size(); begin += block_columns) of_panel.add_block(&codes_[begin]);
+    const PanelRows rows(panel * panel_rows, rows_.rows());
+    rows_.read(rows, {codes_.data(), rows.size(), rows_.columns(), padded_}, scales_.data());
+    of_panel.codes += rows.size() * rows_.columns();
+    for (std::size_t begin = 0; begin < rows.size() * padded_; begin += block_columns) {
+      of_panel.add_block(&codes_[begin]);
     }
     stats_.add(of_panel);
   }
@@ -84,7 +87,8 @@ class SparsityScan {
  private:
   SparsityStats stats_;
   RowQuantizer rows_;
-  std::vector<std::int8_t> codes_;
+  std::size_t padded_;
+  std::vector<std::int8_t> codes_;  // [16, padded]; behind the columns of the matrix they stay zeros
   std::vector<float> scales_;
 };
 
@@ -92,7 +96,7 @@ class SparsityScan {
 
 /// Reads every code, but stops after 4 panels with hardly a zero: pruning leaves no part of a matrix out. Only a balanced
 /// pattern makes 4-bit codes faster, so there it stops after 4 panels without one.
-inline I8Structure measure_i8(const WeightRows& source, ThreadPool* pool = nullptr,
+inline I8Structure measure_i8(const WeightSource& source, ThreadPool* pool = nullptr,
                               RowQuantizer::Codes of = RowQuantizer::Codes::of_file) {
   constexpr std::size_t first_panels = 4;
   constexpr double dense_share = 0.9;
@@ -144,7 +148,7 @@ constexpr std::string_view fastest_i8(Isa, const I8Structure& structure, const M
 }
 
 /// The same for codes of 4 bits with a scale per 32 columns.
-inline I8Structure measure_i4(const WeightRows& source, ThreadPool* pool = nullptr) {
+inline I8Structure measure_i4(const WeightSource& source, ThreadPool* pool = nullptr) {
   return measure_i8(source, pool, RowQuantizer::Codes::of_4_bits);
 }
 

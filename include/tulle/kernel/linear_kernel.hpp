@@ -8,7 +8,7 @@
 
 #include <tulle/core/types.hpp>
 #include <tulle/tensor/matrix_view.hpp>
-#include <tulle/tensor/weight_rows.hpp>
+#include <tulle/tensor/weight_source.hpp>
 
 namespace tulle {
 
@@ -27,7 +27,7 @@ struct PackOptions {
 
 /// A weight matrix W [rows, columns] in the form that one inner loop wants, and that loop: Y = X W^T.
 ///
-/// - `pack(source, options)` makes `Weights` from encoded rows, panel by panel, never through an f32 copy of the whole.
+/// - `pack(source, options)` makes `Weights` from a source, panel by panel, never through an f32 copy of the whole.
 ///   No work of the pool in `options` is under way.
 /// - `Input` holds activations X [inputs, columns], prepared once and used by every matrix that reads the same X. Its
 ///   constructor allocates for `max_inputs` x `max_columns`, `size_bytes()` in all; nothing after it allocates.
@@ -36,21 +36,21 @@ struct PackOptions {
 ///   an input prepared for a also serves b.
 /// - `multiply(weights, input, y, range)` writes y [inputs, rows] for the output rows of `range`. The bits of an output
 ///   depend on its row of W and its row of X alone: not on the other rows, their number, the ranges, or the threads.
-/// - `keeps_values(dtype, options)`: whether packing rows of that type loses nothing.
+/// - `keeps_values(format, options)`: whether packing a source of that format loses nothing.
 /// - `unpack_row` gives row `row` of W as floats [columns], as `multiply` sees it.
 ///
 /// Threads: const objects may be used by many threads; `prepare` and `multiply` on disjoint ranges may run concurrently.
 template <class K>
 concept LinearKernel =
     requires(const typename K::Weights& weights, typename K::Input& input, const typename K::Input& prepared,
-             const WeightRows& source, const PackOptions& options, MatrixView<const float> x, MatrixView<float> y,
+             const WeightSource& source, const PackOptions& options, MatrixView<const float> x, MatrixView<float> y,
              RowRange range, std::size_t count, float* row) {
       { K::name } -> std::convertible_to<std::string_view>;
       { weights.rows() } noexcept -> std::same_as<std::size_t>;
       { weights.columns() } noexcept -> std::same_as<std::size_t>;
       { weights.size_bytes() } noexcept -> std::same_as<std::size_t>;  // read by one multiply with one input
       { K::pack(source, options) } -> std::same_as<typename K::Weights>;
-      { K::keeps_values(DType{}, options) } noexcept -> std::same_as<bool>;
+      { K::keeps_values(CodeFormat{}, options) } noexcept -> std::same_as<bool>;
       typename K::Input;
       requires std::constructible_from<typename K::Input, std::size_t, std::size_t>;
       { prepared.size_bytes() } noexcept -> std::same_as<std::size_t>;

@@ -11,6 +11,7 @@
 #include <tulle/core/error.hpp>
 #include <tulle/core/types.hpp>
 #include <tulle/tensor/ops.hpp>
+#include <tulle/tensor/row_order.hpp>
 
 namespace tulle {
 
@@ -30,7 +31,7 @@ struct WeightNames {
   std::string embedding, final_norm, head, layer;
   std::string attention_norm, mlp_norm;
   std::string query, key, value;  ///< or
-  std::string query_key_value;    ///< one tensor: `mp_num` blocks of query, value and key rows, in that order (CodeGen)
+  std::string query_key_value;    ///< one tensor of all their rows, in the orders that `Architecture` gives
   std::string output;
   std::string gate, up, down;
 };
@@ -52,7 +53,7 @@ struct Architecture {
   bool parallel_residual = false;  ///< x += attention(norm(x)) + mlp(norm(x)), with one norm
   bool tied_head = false;          ///< the output matrix is the embedding
   bool qkv_bias = false, output_bias = false, mlp_bias = false, head_bias = false;
-  std::size_t mp_num = 0;  ///< blocks of a fused query_key_value tensor
+  RowOrder query_order, key_order, value_order;  ///< in which the rows of q, k and v lie in their tensors
   Rotary rotary;
   WeightNames names;
   std::optional<Token> bos;
@@ -87,7 +88,13 @@ struct Architecture {
     for (const float frequency : rotary.inverse_frequencies) {
       require(std::isfinite(frequency), "the rotary embedding's parameters give frequencies that are not finite");
     }
-    require(mp_num == 0 || heads % mp_num == 0, "the number of attention heads must be a multiple of mp_num");
+    const bool fused = !names.query_key_value.empty();
+    const auto takes = [&](const RowOrder& order, std::size_t rows) {
+      if (order.as_it_lies()) return !fused;
+      return order.rows() == rows && order.end() <= (fused ? qkv_rows() : rows);
+    };
+    require(takes(query_order, query_rows()) && takes(key_order, kv_rows()) && takes(value_order, kv_rows()),
+            "the order of the rows of queries, keys and values does not fit their tensors");
     for (const Token token : eos) {
       require(token >= 0 && static_cast<std::size_t>(token) < vocabulary, "eos_token_id must be inside the vocabulary");
     }

@@ -38,8 +38,15 @@ inline Architecture codegen_architecture(const Json& config, std::string_view wh
   model.parallel_residual = true;
   model.tied_head = json_value(config, "tie_word_embeddings", false, where);
   model.mlp_bias = model.head_bias = true;
-  model.mp_num = size("mp_num", 4);
-  if (model.mp_num == 0) fail(ErrorCode::malformed, where, ": mp_num must be positive");
+  // The rows of qkv_proj are mp_num blocks, each of the query, value and key rows of heads / mp_num heads.
+  const std::size_t blocks = size("mp_num", 4);
+  if (blocks == 0 || model.heads % blocks != 0) {
+    fail(ErrorCode::malformed, where, ": mp_num must be positive and divide the number of attention heads");
+  }
+  const std::size_t rows = model.query_rows() / blocks;
+  model.query_order = RowOrder::of_blocks(blocks, 3 * rows, 0, rows);
+  model.value_order = RowOrder::of_blocks(blocks, 3 * rows, rows, rows);
+  model.key_order = RowOrder::of_blocks(blocks, 3 * rows, 2 * rows, rows);
   model.rotary.pairing = RotaryPairing::interleaved;
   const std::size_t rotary_dim = size("rotary_dim", config.contains("rotary_dim") ? 0 : 64);
   if (rotary_dim == 0 || rotary_dim % 2 != 0 || rotary_dim > model.head_dim) {

@@ -10,6 +10,7 @@
 #include <tulle/model/architecture.hpp>
 #include <tulle/model/codegen.hpp>
 #include <tulle/model/llama.hpp>
+#include <tulle/model/qwen2.hpp>
 
 namespace tulle {
 
@@ -19,7 +20,8 @@ struct Family {
 };
 
 /// Adding a family is adding a line here and the function it names.
-inline constexpr std::array families{Family{"codegen", codegen_architecture}, Family{"llama", llama_architecture}};
+inline constexpr std::array families{Family{"codegen", codegen_architecture}, Family{"llama", llama_architecture},
+                                     Family{"qwen2", qwen2_architecture}};
 
 /// The description of the model that a Hugging Face config names, checked.
 /// Errors: unsupported for an unknown model_type, malformed for a config that makes no sense.

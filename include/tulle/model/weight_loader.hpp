@@ -4,8 +4,8 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <memory>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,18 +17,19 @@
 #include <tulle/kernel/schedule/parallel_pack.hpp>
 #include <tulle/model/weights.hpp>
 #include <tulle/tensor/encoded_tensor.hpp>
+#include <tulle/tensor/row_order.hpp>
+#include <tulle/tensor/weight_source.hpp>
 
 namespace tulle {
 
 struct LoadOptions {
   PackOptions pack;
-  bool rotary_interleaved_rows = false;  ///< query and key rows are stored for adjacent rotary pairs (GGUF's llama)
   Progress progress;
   /// That pack, unless `pack` brings a pool. 0: one per core that the process may use. WebAssembly packs on one.
   std::size_t threads = 0;
 };
 
-/// Finds, checks and packs tensors one matrix at a time; releases the file's pages as it goes.
+/// Finds, checks and packs tensors one matrix at a time; the file's pages are released as it goes.
 template <LinearKernel Kernel>
 class WeightLoader {
  public:
@@ -59,14 +60,14 @@ class WeightLoader {
       layer.attention_norm = norm(prefix + names.attention_norm);
       if (!names.mlp_norm.empty()) layer.mlp_norm = norm(prefix + names.mlp_norm);
       layer.query_key_value = query_key_value(prefix);
-      layer.output = linear({{prefix + names.output, model_.hidden}}, model_.query_rows(), model_.output_bias);
+      layer.output = linear({{prefix + names.output, model_.hidden, {}}}, model_.query_rows(), model_.output_bias);
+      const Rows up{prefix + names.up, model_.intermediate, {}};
       if (model_.mlp == MlpKind::gated_silu) {
-        layer.up = linear({{prefix + names.gate, model_.intermediate}, {prefix + names.up, model_.intermediate}},
-                          model_.hidden, model_.mlp_bias);
+        layer.up = linear({{prefix + names.gate, model_.intermediate, {}}, up}, model_.hidden, model_.mlp_bias);
       } else {
-        layer.up = linear({{prefix + names.up, model_.intermediate}}, model_.hidden, model_.mlp_bias);
+        layer.up = linear({up}, model_.hidden, model_.mlp_bias);
       }
-      layer.down = linear({{prefix + names.down, model_.hidden}}, model_.intermediate, model_.mlp_bias);
+      layer.down = linear({{prefix + names.down, model_.hidden, {}}}, model_.intermediate, model_.mlp_bias);
       if (options_.progress) {
         options_.progress("loading", static_cast<double>(index + 1) / static_cast<double>(model_.layers));
       }
@@ -75,9 +76,13 @@ class WeightLoader {
   }
 
  private:
-  struct Tensor {
-    std::string name;
-    std::size_t rows;
+  using Source = std::shared_ptr<const WeightSource>;
+
+  /// Rows of a layer's matrix, and of its bias.
+  struct Rows {
+    std::string name;       ///< of the layer in the checkpoint
+    std::size_t available;  ///< rows that it must have
+    RowOrder order;         ///< in which they are taken
   };
 
   /// WebAssembly's few workers are left to the engine: one that ends comes back only when JavaScript is idle.
@@ -91,13 +96,9 @@ class WeightLoader {
     return prefix.replace(prefix.find("{}"), 2, std::to_string(index));
   }
 
-  const EncodedTensor& require(const std::string& name) const {
-    const EncodedTensor* tensor = source_.find(name);
-    if (tensor == nullptr) {
-      fail(ErrorCode::not_found, "the checkpoint has no tensor \"", name, "\", which a ", model_.family,
-           " model needs; is the checkpoint complete?");
-    }
-    return *tensor;
+  [[noreturn]] void fail_missing(const std::string& name) const {
+    fail(ErrorCode::not_found, "the checkpoint has no tensor \"", name, "\", which a ", model_.family,
+         " model needs; is the checkpoint complete?");
   }
 
   static std::string shape_text(const std::vector<std::size_t>& shape) {
@@ -106,22 +107,15 @@ class WeightLoader {
     return text + "]";
   }
 
-  /// A small tensor (norm, bias, scale) of `size` elements as floats; extents of 1 are ignored.
+  /// A small tensor (norm, bias) of `size` elements as floats; extents of 1 are ignored.
   std::vector<float> vector(const std::string& name, std::size_t size) const {
-    const EncodedTensor& tensor = require(name);
-    if (tensor.elements() != size) {
-      fail(ErrorCode::malformed, "tensor \"", name, "\" has shape ", shape_text(tensor.shape), " where ", size,
+    const EncodedTensor* tensor = source_.find(name);
+    if (tensor == nullptr) fail_missing(name);
+    if (tensor->elements() != size) {
+      fail(ErrorCode::malformed, "tensor \"", name, "\" has shape ", shape_text(tensor->shape), " where ", size,
            " elements are needed");
     }
-    if (tensor.dtype != DType::f32 && tensor.dtype != DType::f16 && tensor.dtype != DType::bf16) {
-      fail(ErrorCode::unsupported, "tensor \"", name, "\" is ", dtype_name(tensor.dtype),
-           "; needed is F32, F16 or BF16");
-    }
-    std::vector<float> values(size);
-    const std::span<const std::byte> bytes = source_.read(tensor);
-    decode_elements(tensor.dtype, bytes.data(), size, values.data());
-    source_.release(bytes);
-    return values;
+    return read_floats(source_, *tensor);
   }
 
   NormWeights norm(const std::string& name) const {
@@ -131,146 +125,86 @@ class WeightLoader {
     return weights;
   }
 
-  /// The rows of one matrix, checked; I8 rows come with their scale. `release` them when they are packed.
-  WeightRows rows_of(const Tensor& wanted, std::size_t columns) {
-    const std::string name = wanted.name + ".weight";
-    const EncodedTensor& tensor = require(name);
-    if (tensor.shape != std::vector<std::size_t>{wanted.rows, columns}) {
-      fail(ErrorCode::malformed, "tensor \"", name, "\" has shape ", shape_text(tensor.shape), " where [", wanted.rows,
-           ", ", columns, "] is needed");
+  /// The matrix of one layer, checked. What was read for it is released when the last source over it ends.
+  Source matrix(const std::string& name, std::size_t rows, std::size_t columns) const {
+    Source source = source_.matrix(name);
+    if (source == nullptr) fail_missing(name + ".weight");
+    if (source->rows() != rows || source->columns() != columns) {
+      fail(ErrorCode::malformed, "tensor \"", name, ".weight\" has shape ",
+           shape_text({source->rows(), source->columns()}), " where ", shape_text({rows, columns}), " is needed");
     }
-    if (!is_weight_dtype(tensor.dtype)) {
-      fail(ErrorCode::unsupported, "tensor \"", name, "\" is ", dtype_name(tensor.dtype), ", which no kernel reads");
-    }
-    std::vector<float> scales(1, 1.0f);
-    if (tensor.dtype == DType::i8) {
-      const EncodedTensor& scale = require(wanted.name + ".weight_scale");
-      scales = vector(wanted.name + ".weight_scale", scale.elements() == 1 ? 1 : wanted.rows);
-    }
-    const std::size_t row_bytes = dtype_bytes(tensor.dtype, columns, name);
-    WeightRows rows(columns);
-    const std::span<const std::byte> bytes = source_.read(tensor);
-    held_.push_back(bytes);
-    for (std::size_t row = 0; row < wanted.rows; ++row) {
-      rows.append(bytes.data() + row * row_bytes, tensor.dtype, scales[scales.size() == 1 ? 0 : row]);
-    }
-    return rows;
+    return source;
   }
 
-  /// Rows of heads stored for adjacent rotary pairs, in the order for halves: row j + i * d/2 ... of a head was 2j + i.
-  WeightRows halves_from_interleaved(const WeightRows& rows) const {
-    WeightRows ordered(rows.columns());
-    const std::size_t half = model_.head_dim / 2;
-    for (std::size_t head = 0; head < rows.rows(); head += model_.head_dim) {
-      for (std::size_t i = 0; i < 2; ++i) {
-        for (std::size_t j = 0; j < half; ++j) {
-          const auto& row = rows[head + 2 * j + i];
-          ordered.append(row.data, row.dtype, row.scale);
-        }
-      }
-    }
-    return ordered;
-  }
-
-  typename Linear<Kernel>::Part pack(const std::string& name, std::size_t first_row, const WeightRows& rows) const {
+  typename Linear<Kernel>::Part pack(const std::string& name, std::size_t first_row, const WeightSource& rows) const {
     return {name, first_row, Kernel::pack(rows, options_.pack)};
   }
 
-  /// Stacks the rows of several tensors: one packed matrix where all have one encoding, else one part per tensor.
-  void stack(const std::vector<std::pair<std::string, WeightRows>>& sources, Linear<Kernel>& linear) const {
-    WeightRows all(sources.front().second.columns());
+  /// Stacks the rows of several layers: one packed matrix where all have one format, else one part per source.
+  Linear<Kernel> stacked(const std::vector<Rows>& wanted, const std::vector<Source>& sources) const {
+    Linear<Kernel> result;
     std::string name;
-    for (const auto& [source_name, rows] : sources) {
-      for (std::size_t row = 0; row < rows.rows(); ++row) all.append(rows[row].data, rows[row].dtype, rows[row].scale);
-      name += (name.empty() ? "" : " + ") + source_name;
+    for (std::size_t i = 0; i < wanted.size(); ++i) {
+      if (i == 0 || wanted[i].name != wanted[i - 1].name) name += (name.empty() ? "" : " + ") + wanted[i].name;
     }
-    DType dtype{};
+    const bool same_format = std::all_of(sources.begin(), sources.end(), [&](const Source& source) {
+      return source->code_format() == sources.front()->code_format();
+    });
     // A panel belongs to one part, so parts must end at whole panels.
-    if (all.uniform(dtype) || !ends_at_panels(sources)) {
-      linear.parts.push_back(pack(name, 0, all));
-    } else {
-      std::size_t first_row = 0;
-      for (const auto& [source_name, rows] : sources) {
-        linear.parts.push_back(pack(source_name, first_row, rows));
-        first_row += rows.rows();
-      }
+    const bool ends_at_panels = std::all_of(sources.begin(), sources.end() - 1,
+                                            [](const Source& source) { return source->rows() % panel_rows == 0; });
+    if (same_format || !ends_at_panels) {
+      result.parts.push_back(pack(name, 0, StackedRows(sources)));
+      return result;
     }
-  }
-
-  static bool ends_at_panels(const std::vector<std::pair<std::string, WeightRows>>& sources) {
-    for (std::size_t i = 0; i + 1 < sources.size(); ++i) {
-      if (sources[i].second.rows() % panel_rows != 0) return false;
+    for (std::size_t i = 0; i < sources.size(); ++i) {
+      result.parts.push_back(pack(wanted[i].name, result.rows(), *sources[i]));
     }
-    return true;
+    return result;
   }
 
-  /// Gives back what was read for rows since the last call.
-  void release() noexcept {
-    for (const std::span<const std::byte> bytes : held_) source_.release(bytes);
-    held_.clear();
-  }
-
-  Linear<Kernel> linear(const std::vector<Tensor>& tensors, std::size_t columns, bool with_bias) {
-    Linear<Kernel> result;
-    std::vector<std::pair<std::string, WeightRows>> sources;
-    for (const Tensor& tensor : tensors) sources.emplace_back(tensor.name, rows_of(tensor, columns));
-    stack(sources, result);
-    release();
-    for (const Tensor& tensor : tensors) {
+  Linear<Kernel> linear(const std::vector<Rows>& wanted, std::size_t columns, bool with_bias) const {
+    std::vector<Source> tensors, sources;
+    for (const Rows& rows : wanted) {
+      const bool again = !tensors.empty() && rows.name == wanted[tensors.size() - 1].name;  // a fused tensor
+      tensors.push_back(again ? tensors.back() : matrix(rows.name, rows.available, columns));
+      sources.push_back(in_order(tensors.back(), rows.order));
+    }
+    Linear<Kernel> result = stacked(wanted, sources);
+    for (const Rows& rows : wanted) {
       if (!with_bias) break;
-      const auto bias = vector(tensor.name + ".bias", tensor.rows);
-      result.bias.insert(result.bias.end(), bias.begin(), bias.end());
-    }
-    return result;
-  }
-
-  Linear<Kernel> query_key_value(const std::string& prefix) {
-    const WeightNames& names = model_.names;
-    if (!names.query_key_value.empty()) return fused_query_key_value(prefix + names.query_key_value);
-    const Tensor query{prefix + names.query, model_.query_rows()}, key{prefix + names.key, model_.kv_rows()};
-    const Tensor value{prefix + names.value, model_.kv_rows()};
-    if (!options_.rotary_interleaved_rows) return linear({query, key, value}, model_.hidden, model_.qkv_bias);
-    if (model_.qkv_bias) fail(ErrorCode::unsupported, "interleaved rotary rows with a bias are not supported");
-    Linear<Kernel> result;
-    stack({{query.name, halves_from_interleaved(rows_of(query, model_.hidden))},
-           {key.name, halves_from_interleaved(rows_of(key, model_.hidden))},
-           {value.name, rows_of(value, model_.hidden)}},
-          result);
-    release();
-    return result;
-  }
-
-  /// CodeGen's tensor: mp_num blocks, each of query, value and key rows of heads / mp_num heads, in that order.
-  Linear<Kernel> fused_query_key_value(const std::string& name) {
-    const WeightRows fused = rows_of({name, model_.qkv_rows()}, model_.hidden);
-    const std::size_t block = model_.query_rows() / model_.mp_num;
-    WeightRows ordered(model_.hidden);
-    for (const std::size_t third : {0, 2, 1}) {  // where query, key and value lie inside a block
-      for (std::size_t core = 0; core < model_.mp_num; ++core) {
-        for (std::size_t row = 0; row < block; ++row) {
-          const auto& encoded = fused[(core * 3 + third) * block + row];
-          ordered.append(encoded.data, encoded.dtype, encoded.scale);
-        }
+      const std::vector<float> bias = vector(rows.name + ".bias", rows.available);
+      const std::size_t count = rows.order.as_it_lies() ? bias.size() : rows.order.rows();
+      for (std::size_t i = 0; i < count; ++i) {
+        result.bias.push_back(bias[rows.order.as_it_lies() ? i : rows.order[i]]);
       }
     }
-    Linear<Kernel> result;
-    result.parts.push_back(pack(name, 0, ordered));
-    release();
     return result;
   }
 
-  void load_head(ModelWeights<Kernel>& weights) {
+  Linear<Kernel> query_key_value(const std::string& prefix) const {
+    const WeightNames& names = model_.names;
+    const bool fused = !names.query_key_value.empty();
+    const auto rows = [&](const std::string& own_name, std::size_t own_rows, const RowOrder& order) {
+      return Rows{prefix + (fused ? names.query_key_value : own_name), fused ? model_.qkv_rows() : own_rows, order};
+    };
+    return linear(
+        {rows(names.query, model_.query_rows(), model_.query_order),
+         rows(names.key, model_.kv_rows(), model_.key_order), rows(names.value, model_.kv_rows(), model_.value_order)},
+        model_.hidden, model_.qkv_bias);
+  }
+
+  void load_head(ModelWeights<Kernel>& weights) const {
     const WeightNames& names = model_.names;
     const bool tied = model_.tied_head;
-    const EncodedTensor& encoded = require(names.embedding + ".weight");
-    if (encoded.dtype == DType::i8) {
-      fail(ErrorCode::unsupported, "an I8 embedding is not supported; leave it out of the quantization");
+    Source rows = matrix(names.embedding, model_.vocabulary, model_.hidden);
+    if (!tied || !Kernel::keeps_values(rows->code_format(), options_.pack))
+      weights.embedding = Embedding<Kernel>(*rows);
+    if (!tied) {
+      rows.reset();  // before more is read
+      rows = matrix(names.head, model_.vocabulary, model_.hidden);
     }
-    if (!tied || !Kernel::keeps_values(encoded.dtype, options_.pack)) {
-      weights.embedding = Embedding<Kernel>(rows_of({names.embedding, model_.vocabulary}, model_.hidden));
-      release();
-    }
-    weights.head = linear({{tied ? names.embedding : names.head, model_.vocabulary}}, model_.hidden, false);
+    weights.head.parts.push_back(pack(tied ? names.embedding : names.head, 0, *rows));
     if (model_.head_bias) weights.head.bias = vector(names.head + ".bias", model_.vocabulary);
   }
 
@@ -278,7 +212,6 @@ class WeightLoader {
   const Architecture& model_;
   LoadOptions options_;
   std::optional<ThreadPool> pool_;
-  std::vector<std::span<const std::byte>> held_;  // of rows that are not packed yet
 };
 
 /// Packs the weights that `model` describes out of `source`.

@@ -3,15 +3,15 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
-#include <tulle/core/aligned_buffer.hpp>
 #include <tulle/kernel/linear_kernel.hpp>
 #include <tulle/model/architecture.hpp>
-#include <tulle/tensor/weight_rows.hpp>
+#include <tulle/tensor/weight_source.hpp>
 
 namespace tulle {
 
@@ -50,31 +50,23 @@ class Embedding {
   /// Rows that live in the head's packed matrix, which must outlive this object's use.
   static Embedding of_head() { return Embedding(); }
 
-  /// A copy of encoded rows, all of one type.
-  explicit Embedding(const WeightRows& rows) : columns_(rows.columns()), dtype_(rows[0].dtype) {
-    row_bytes_ = dtype_bytes(dtype_, columns_, "the embedding");
-    bytes_ = AlignedBuffer<std::byte>(checked_multiply(row_bytes_, rows.rows(), "the embedding"));
-    for (std::size_t row = 0; row < rows.rows(); ++row) {
-      std::memcpy(bytes_.data() + row * row_bytes_, rows[row].data, row_bytes_);
-    }
-  }
+  /// A copy of `rows`. Errors: memory.
+  explicit Embedding(const WeightSource& rows) : rows_(rows.copied()) {}
 
-  std::size_t size_bytes() const noexcept { return bytes_.size_bytes(); }
+  std::size_t size_bytes() const noexcept { return rows_ == nullptr ? 0 : rows_->size_bytes(); }
 
   /// out [hidden]. `token` is inside the vocabulary.
   void row(Token token, const Linear<Kernel>& head, float* out) const noexcept {
     const auto index = static_cast<std::size_t>(token);
-    if (bytes_.size() == 0) {
+    if (rows_ == nullptr) {
       Kernel::unpack_row(head.parts.front().weights, index, out);
     } else {
-      decode_elements(dtype_, bytes_.data() + index * row_bytes_, columns_, out);
+      rows_->decode_row(index, out);
     }
   }
 
  private:
-  std::size_t columns_ = 0, row_bytes_ = 0;
-  DType dtype_ = DType::f32;
-  AlignedBuffer<std::byte> bytes_;
+  std::shared_ptr<const WeightSource> rows_;
 };
 
 template <LinearKernel Kernel>

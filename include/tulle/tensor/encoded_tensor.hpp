@@ -4,12 +4,16 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include <tulle/tensor/dtype.hpp>
+#include <tulle/core/error.hpp>
+#include <tulle/tensor/float_elements.hpp>
+#include <tulle/tensor/row_order.hpp>
+#include <tulle/tensor/weight_source.hpp>
 
 namespace tulle {
 
@@ -22,6 +26,7 @@ struct EncodedTensor {
   std::vector<std::size_t> shape;
   std::span<const std::byte> bytes;
   std::uint64_t file_offset = 0;  ///< where the bytes begin in their file
+  RowOrder order{};               ///< in which Hugging Face's rows (or elements of a bias) lie in the bytes
 
   std::size_t elements() const noexcept {
     std::size_t product = 1;
@@ -44,6 +49,11 @@ class TensorSource {
 
   virtual std::vector<std::string> names() const = 0;
 
+  /// The weight matrix of a layer `name` ("model.layers.0.mlp.up_proj"), whatever tensors hold it; nullptr where there is
+  /// none. What was read for it is released with it. Lifetime: that of this source.
+  /// Errors: malformed, unsupported and not_found for a matrix that cannot be read; those of reading.
+  virtual std::shared_ptr<const WeightSource> matrix(const std::string& name) const = 0;
+
   /// The bytes of a tensor that this source has found, read now where it reads piece by piece.
   /// Lifetime: until they are released. Errors: those of reading.
   virtual std::span<const std::byte> read(const EncodedTensor& tensor) const { return tensor.bytes; }
@@ -52,5 +62,36 @@ class TensorSource {
   /// read again.
   virtual void release(std::span<const std::byte>) const noexcept {}
 };
+
+/// The bytes of a tensor, released at the end of this object's life. Lifetime: that of the source.
+class TensorBytes {
+ public:
+  /// Errors: those of reading.
+  TensorBytes(const TensorSource& source, const EncodedTensor& tensor) : source_(source), bytes_(source.read(tensor)) {}
+  TensorBytes(const TensorBytes&) = delete;
+  TensorBytes& operator=(const TensorBytes&) = delete;
+  ~TensorBytes() { source_.release(bytes_); }
+
+  std::span<const std::byte> span() const noexcept { return bytes_; }
+
+ private:
+  const TensorSource& source_;
+  std::span<const std::byte> bytes_;
+};
+
+/// The elements of a small tensor (a norm, a bias, scales) as floats, in Hugging Face's order.
+/// Errors: unsupported for a type that is not F32, F16 or BF16; those of reading.
+inline std::vector<float> read_floats(const TensorSource& source, const EncodedTensor& tensor) {
+  if (!is_float_dtype(tensor.dtype)) {
+    fail(ErrorCode::unsupported, "tensor \"", tensor.name, "\" is ", dtype_name(tensor.dtype),
+         "; needed is F32, F16 or BF16");
+  }
+  std::vector<float> values(tensor.elements());
+  decode_floats(tensor.dtype, TensorBytes(source, tensor).span().data(), values.size(), values.data());
+  if (tensor.order.as_it_lies()) return values;
+  std::vector<float> ordered(values.size());
+  for (std::size_t i = 0; i < ordered.size(); ++i) ordered[i] = values[tensor.order[i]];
+  return ordered;
+}
 
 }  // namespace tulle

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include <tulle/tensor/weight_rows.hpp>
+#include <tulle/tensor/weight_source.hpp>
 
 namespace tulle {
 
@@ -39,12 +39,12 @@ struct Sparsity {
 
 /// Measures the stored values (codes of 0 and scales of 0 both make zeros). A pattern needs a whole number of groups a row.
 /// Complexity: decodes every element once, a row at a time. Errors: memory for one row.
-inline Sparsity measure_sparsity(const WeightRows& rows) {
+inline Sparsity measure_sparsity(const WeightSource& rows) {
   Sparsity sparsity;
   std::array<std::size_t, balanced_patterns.size()> most{};  // nonzeros in the fullest group
   std::vector<float> values(rows.columns());
   for (std::size_t row = 0; row < rows.rows(); ++row) {
-    rows.decode(row, values.data());
+    rows.decode_row(row, values.data());
     sparsity.zeros += static_cast<std::size_t>(std::count(values.begin(), values.end(), 0.0f));
     for (std::size_t pattern = 0; pattern < most.size(); ++pattern) {
       const std::size_t group = balanced_patterns[pattern].group;

@@ -4,7 +4,6 @@
 #include <catch2/catch_all.hpp>
 #include <filesystem>
 #include <string>
-#include <tulle/tensor/weight_rows.hpp>
 #include <unit/format/file_builder.hpp>
 #include <unit/format/lent_files.hpp>
 
@@ -37,7 +36,8 @@ TEST_CASE("a Hugging Face directory opens", "[format][checkpoint]") {
   CHECK(checkpoint->format_name() == "safetensors");
   CHECK(checkpoint->config()["model_type"] == "codegen");
   CHECK(checkpoint->generation_config().contains("eos_token_id"));
-  CHECK_FALSE(checkpoint->rotary_interleaved());
+  CHECK(checkpoint->matrix("transformer.wte")->rows() == 320);
+  CHECK(checkpoint->matrix("transformer") == nullptr);
   CHECK(checkpoint->gguf() == nullptr);
   const EncodedTensor* embedding = checkpoint->find("transformer.wte.weight");
   REQUIRE(embedding != nullptr);
@@ -70,7 +70,7 @@ TEST_CASE("released pages come back unchanged", "[format][checkpoint]") {
 TEST_CASE("a GGUF file opens under Hugging Face names", "[format][checkpoint]") {
   const auto checkpoint = Checkpoint::open(models + "gguf/q8_0.gguf");
   CHECK(checkpoint->format_name() == "gguf");
-  CHECK(checkpoint->rotary_interleaved());
+  CHECK(checkpoint->find("model.layers.1.self_attn.q_proj.weight")->order == RowOrder::halves_of_pairs(4, 16));
   CHECK(checkpoint->config()["hidden_size"] == 64);
   CHECK(checkpoint->find("model.layers.1.mlp.down_proj.weight")->dtype == DType::q8_0);
   CHECK(checkpoint->find("model.norm.weight")->dtype == DType::f32);
@@ -81,7 +81,7 @@ TEST_CASE("a GGUF file opens under Hugging Face names", "[format][checkpoint]") 
 }
 
 TEST_CASE("every golden GGUF tensor decodes to the reference's values", "[format][checkpoint]") {
-  for (const std::string name : {"f32", "f16", "bf16", "q8_0", "q4_0", "q4_1", "q6_k"}) {
+  for (const std::string name : {"f32", "f16", "bf16", "q8_0", "q4_0", "q4_1", "q5_k", "q6_k"}) {
     const MappedFile file(models + "gguf/" + name + ".gguf");
     const GgufFile gguf = parse_gguf(file.bytes(), name);
     const Json golden = parse_json(MappedFile(models + "gguf/" + name + ".golden.json").text(), name);
@@ -93,8 +93,13 @@ TEST_CASE("every golden GGUF tensor decodes to the reference's values", "[format
       CHECK(expected["name"] == tensor.name);
       CHECK(expected["type"] == dtype_name(tensor.dtype));
       CHECK(expected["shape"].get<std::vector<std::size_t>>() == tensor.shape);
+      const TensorFiles files;  // none: the bytes are here
+      // A vector is a matrix of one row.
+      const std::size_t columns = tensor.shape.back(), rows = tensor.elements() / columns;
+      const auto source = find_encoding(tensor.dtype)
+                              ->open(files, {tensor.name, tensor.dtype, {rows, columns}, tensor.bytes});
       std::vector<float> values(tensor.elements());
-      decode_elements(tensor.dtype, tensor.bytes.data(), values.size(), values.data());
+      for (std::size_t row = 0; row < rows; ++row) source->decode_row(row, values.data() + row * columns);
       const auto first = expected["first"].get<std::vector<float>>();
       CHECK(std::equal(first.begin(), first.end(), values.begin()));
       CHECK(values.back() == expected["last"].get<float>());
@@ -168,6 +173,21 @@ TEST_CASE("the one GGUF file of a directory, and links to files, open", "[format
   std::filesystem::create_symlink("blob", folder.path("model.gguf"));
   CHECK(Checkpoint::open(folder.path())->format_name() == "gguf");
   CHECK(Checkpoint::open(folder.path("blob"))->format_name() == "gguf");
+}
+
+TEST_CASE("a directory is a model by its config and weights, or by its one GGUF file", "[format][checkpoint]") {
+  const TemporaryFolder folder;
+  CHECK(code_of(folder.path()) == ErrorCode::not_found);
+  folder.write("a.gguf", tiny_llama_gguf().build());
+  CHECK(Checkpoint::open(folder.path())->format_name() == "gguf");
+  folder.write("config.json", "{}");  // repositories of GGUF files often hold one
+  CHECK(Checkpoint::open(folder.path())->format_name() == "gguf");
+  folder.write("b.gguf", tiny_llama_gguf().build());
+  CHECK(code_of(folder.path()) == ErrorCode::invalid_argument);
+  folder.write("pytorch_model.bin", "");
+  CHECK(code_of(folder.path()) == ErrorCode::unsupported);
+  folder.write("model.safetensors", tiny_safetensors({"a"}));
+  CHECK(Checkpoint::open(folder.path())->format_name() == "safetensors");
 }
 
 TEST_CASE("what is missing or of another kind is said", "[format][checkpoint]") {

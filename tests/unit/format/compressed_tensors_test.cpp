@@ -52,6 +52,7 @@ class Tensors final : public TensorSource {
     for (const auto& entry : tensors_) all.push_back(entry.first);
     return all;
   }
+  std::shared_ptr<const WeightSource> matrix(const std::string&) const override { return nullptr; }
 
  private:
   std::map<std::string, EncodedTensor, std::less<>> tensors_;

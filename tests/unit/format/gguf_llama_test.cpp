@@ -15,6 +15,10 @@ Json config_of(const GgufBuilder& gguf) {
   return llama_config(parse_gguf(bytes, "f.gguf"));
 }
 
+std::string name_of(const std::string& name) {
+  return huggingface_tensor({name, DType::f32, {4, 4}, {}}, Json::object()).name;
+}
+
 std::optional<ErrorCode> code_of(const GgufBuilder& gguf) {
   return error_of([&] { config_of(gguf); });
 }
@@ -22,21 +26,44 @@ std::optional<ErrorCode> code_of(const GgufBuilder& gguf) {
 }  // namespace
 
 TEST_CASE("tensors get their Hugging Face names", "[format][gguf_llama]") {
-  CHECK(huggingface_tensor_name("token_embd.weight") == "model.embed_tokens.weight");
-  CHECK(huggingface_tensor_name("output_norm.weight") == "model.norm.weight");
-  CHECK(huggingface_tensor_name("output.weight") == "lm_head.weight");
-  CHECK(huggingface_tensor_name("blk.0.attn_norm.weight") == "model.layers.0.input_layernorm.weight");
-  CHECK(huggingface_tensor_name("blk.12.attn_q.weight") == "model.layers.12.self_attn.q_proj.weight");
-  CHECK(huggingface_tensor_name("blk.12.attn_k.bias") == "model.layers.12.self_attn.k_proj.bias");
-  CHECK(huggingface_tensor_name("blk.1.attn_v.weight") == "model.layers.1.self_attn.v_proj.weight");
-  CHECK(huggingface_tensor_name("blk.1.attn_output.weight") == "model.layers.1.self_attn.o_proj.weight");
-  CHECK(huggingface_tensor_name("blk.1.ffn_norm.weight") == "model.layers.1.post_attention_layernorm.weight");
-  CHECK(huggingface_tensor_name("blk.1.ffn_gate.weight") == "model.layers.1.mlp.gate_proj.weight");
-  CHECK(huggingface_tensor_name("blk.1.ffn_up.weight") == "model.layers.1.mlp.up_proj.weight");
-  CHECK(huggingface_tensor_name("blk.1.ffn_down.weight") == "model.layers.1.mlp.down_proj.weight");
+  CHECK(name_of("token_embd.weight") == "model.embed_tokens.weight");
+  CHECK(name_of("output_norm.weight") == "model.norm.weight");
+  CHECK(name_of("output.weight") == "lm_head.weight");
+  CHECK(name_of("blk.0.attn_norm.weight") == "model.layers.0.input_layernorm.weight");
+  CHECK(name_of("blk.12.attn_q.weight") == "model.layers.12.self_attn.q_proj.weight");
+  CHECK(name_of("blk.12.attn_k.bias") == "model.layers.12.self_attn.k_proj.bias");
+  CHECK(name_of("blk.1.attn_v.weight") == "model.layers.1.self_attn.v_proj.weight");
+  CHECK(name_of("blk.1.attn_output.weight") == "model.layers.1.self_attn.o_proj.weight");
+  CHECK(name_of("blk.1.ffn_norm.weight") == "model.layers.1.post_attention_layernorm.weight");
+  CHECK(name_of("blk.1.ffn_gate.weight") == "model.layers.1.mlp.gate_proj.weight");
+  CHECK(name_of("blk.1.ffn_up.weight") == "model.layers.1.mlp.up_proj.weight");
+  CHECK(name_of("blk.1.ffn_down.weight") == "model.layers.1.mlp.down_proj.weight");
   for (const char* name :
        {"", ".", "blk.", "blk.1.weight", "blk.1.other.weight", "rope_freqs.weight", "token_embd", "blk..weight"}) {
-    CHECK(huggingface_tensor_name(name) == name);
+    CHECK(name_of(name) == name);
+  }
+}
+
+TEST_CASE("rows of rotary heads lie as adjacent pairs, in weights and biases", "[format][gguf_llama]") {
+  const Json config{{"num_attention_heads", 4}, {"num_key_value_heads", 2}, {"head_dim", 6}};
+  const auto order = [&](const std::string& name, std::vector<std::size_t> shape) {
+    return huggingface_tensor({name, DType::f32, std::move(shape), {}}, config).order;
+  };
+  CHECK(order("blk.0.attn_q.weight", {24, 8}) == RowOrder::halves_of_pairs(4, 6));
+  CHECK(order("blk.0.attn_q.bias", {24}) == RowOrder::halves_of_pairs(4, 6));
+  CHECK(order("blk.3.attn_k.weight", {12, 8}) == RowOrder::halves_of_pairs(2, 6));
+  for (const char* name : {"blk.0.attn_v.weight", "blk.0.attn_output.weight", "blk.0.ffn_up.weight", "output.weight"}) {
+    CHECK(order(name, {24, 8}).as_it_lies());
+  }
+  // Other shapes are refused by who loads them.
+  CHECK(order("blk.0.attn_q.weight", {12, 8}).as_it_lies());
+  CHECK(order("blk.0.attn_q.weight", {}).as_it_lies());
+  const EncodedTensor query{"blk.0.attn_q.weight", DType::f32, {24, 8}, {}};
+  CHECK(huggingface_tensor(query, Json::object()).order.as_it_lies());
+  for (const Json& odd : {Json(5), Json(0), Json(-6), Json(1.5), Json("6"), Json()}) {
+    Json changed = config;
+    changed["head_dim"] = odd;
+    CHECK(huggingface_tensor(query, changed).order.as_it_lies());
   }
 }
 

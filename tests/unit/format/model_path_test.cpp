@@ -28,20 +28,12 @@ TEST_CASE("a GGUF file is known by its first bytes", "[format][model_path]") {
   CHECK(detail::resolve_model_path(folder.path("model.bin")).gguf_file == folder.path("model.bin"));
 }
 
-TEST_CASE("a directory is a model by its config and weights, or by its one GGUF file", "[format][model_path]") {
+TEST_CASE("a directory is taken as it is, a safetensors file stands for its directory", "[format][model_path]") {
   const TemporaryFolder folder;
-  const auto resolve = [&] { return detail::resolve_model_path(folder.path()); };
-  CHECK(error_of(resolve) == ErrorCode::not_found);
-  folder.write("a.gguf", "GGUF");
-  CHECK(resolve().gguf_file == folder.path("a.gguf"));
-  folder.write("config.json", "{}");  // repositories of GGUF files often hold one
-  CHECK(resolve().gguf_file == folder.path("a.gguf"));
-  folder.write("b.gguf", "GGUF");
-  CHECK(error_of(resolve) == ErrorCode::invalid_argument);
+  CHECK(detail::resolve_model_path(folder.path()).directory == folder.path());
   folder.write("model.safetensors", "");
-  CHECK(resolve().directory == folder.path());
-  CHECK(resolve().gguf_file.empty());
   CHECK(detail::resolve_model_path(folder.path("model.safetensors")).directory == folder.path());
+  CHECK(detail::resolve_model_path(folder.path("model.safetensors")).gguf_file.empty());
 }
 
 TEST_CASE("paths that are no model say so", "[format][model_path]") {

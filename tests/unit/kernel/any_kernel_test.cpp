@@ -36,7 +36,7 @@ TEST_CASE("an unknown kernel name is an error that lists the known ones", "[kern
 TEST_CASE("each type of rows gets the form that keeps its values", "[kernel][any_kernel]") {
   const std::pair<DType, std::string_view> expected[] = {
       {DType::f32, "dense_f32"}, {DType::f16, "dense_f16"}, {DType::bf16, "dense_f16"}, {DType::i8, "dense_i8"},
-      {DType::q8_0, "dense_i8"}, {DType::q6_k, "dense_i8"}, {DType::q4_0, "dense_i4"},  {DType::q4_1, "dense_i4"}};
+      {DType::q8_0, "dense_i8"}, {DType::q6_k, "dense_i8"}, {DType::q4_0, "dense_i4"},  {DType::q4_1, "dense_i4"}, {DType::q5_k, "dense_f32"}};
   for (const auto& [dtype, name] : expected) {
     CAPTURE(dtype_name(dtype));
     const auto matrix = testing::random_matrix(dtype, 18, 256, 9);
@@ -47,7 +47,7 @@ TEST_CASE("each type of rows gets the form that keeps its values", "[kernel][any
       const bool in_i8 = kernel.ends_with("i8") && !groups && (name.ends_with("i8") || dtype == DType::q4_0);
       const bool in_i4 = kernel.ends_with("i4") && kernel != "ell_i4" && dtype == DType::q4_0;
       const bool keeps = kernel == "auto" || kernel == "dense_f32" || kernel == name || in_i8 || in_i4;
-      CHECK(AnyKernel::keeps_values(dtype, {.kernel = choice}) == keeps);
+      CHECK(AnyKernel::keeps_values(matrix.rows.code_format(), {.kernel = choice}) == keeps);
     }
     CHECK(weights.kernel_name() == name);
     CHECK(weights.is_float() == name.ends_with("f32") + name.ends_with("f16"));
@@ -55,7 +55,7 @@ TEST_CASE("each type of rows gets the form that keeps its values", "[kernel][any
     CHECK(weights.columns() == 256);
     std::vector<float> decoded(256), unpacked(256);
     for (std::size_t row = 0; row < 18; ++row) {
-      matrix.rows.decode(row, decoded.data());
+      matrix.rows.decode_row(row, decoded.data());
       AnyKernel::unpack_row(weights, row, unpacked.data());
       REQUIRE(std::equal(decoded.begin(), decoded.end(), unpacked.begin(), testing::same_value));
     }
@@ -65,7 +65,7 @@ TEST_CASE("each type of rows gets the form that keeps its values", "[kernel][any
 TEST_CASE("rows of several types get f32, and what is asked for is what is packed", "[kernel][any_kernel]") {
   const auto q8_0 = testing::random_matrix(DType::q8_0, 1, 32, 1);
   const auto q4_0 = testing::random_matrix(DType::q4_0, 1, 32, 1);
-  WeightRows mixed(32);
+  testing::RowList mixed(32);
   mixed.append(q8_0.rows[0].data, DType::q8_0);
   mixed.append(q4_0.rows[0].data, DType::q4_0);
   CHECK(AnyKernel::pack(mixed).kernel_name() == "dense_f32");

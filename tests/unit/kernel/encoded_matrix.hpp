@@ -8,14 +8,17 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <memory>
 #include <optional>
+#include <span>
 #include <stdexcept>
 #include <vector>
 
 #include <tulle/core/half.hpp>
 #include <tulle/core/rng.hpp>
 #include <tulle/tensor/matrix_view.hpp>
-#include <tulle/tensor/weight_rows.hpp>
+#include <tulle/format/encoding/encodings.hpp>
+#include <tulle/tensor/weight_source.hpp>
 
 namespace tulle::testing {
 
@@ -42,14 +45,82 @@ inline std::vector<float> random_floats(std::size_t count, std::uint32_t seed, f
   return values;
 }
 
+/// Rows that lie anywhere, of one type or of several; rows of I8 have a scale each.
+class RowList final : public WeightSource {
+ public:
+  struct Row {
+    const std::byte* data;
+    DType dtype;
+    float scale;
+  };
+
+  explicit RowList(std::size_t columns) : columns_(columns) {}
+
+  void append(const std::byte* data, DType dtype, float scale = 1.0f) { rows_.push_back({data, dtype, scale}); }
+  const Row& operator[](std::size_t row) const { return rows_[row]; }
+
+  std::size_t rows() const noexcept override { return rows_.size(); }
+  std::size_t columns() const noexcept override { return columns_; }
+  CodeFormat code_format() const noexcept override {
+    const bool same = !rows_.empty() && std::all_of(rows_.begin(), rows_.end(), [&](const Row& row) {
+      return row.dtype == rows_.front().dtype;
+    });
+    return same ? format_of(rows_.front().dtype) : CodeFormat{};
+  }
+  std::size_t size_bytes() const noexcept override {
+    return rows_.empty() ? 0 : rows() * dtype_bytes(rows_.front().dtype, columns_, "test rows");
+  }
+  std::shared_ptr<const WeightSource> copied() const override { return std::make_shared<const RowList>(*this); }
+
+  void decode(std::span<const std::uint32_t> rows, MatrixView<float> out) const noexcept override {
+    for (std::size_t i = 0; i < rows.size(); ++i) source(rows[i])->decode_row(0, out[i]);
+  }
+  void codes(std::span<const std::uint32_t> rows, MatrixView<std::int8_t> out, float* scales,
+             float* minimums) const noexcept override {
+    const std::uint32_t first = 0;
+    const std::size_t groups = code_format().groups(columns_);
+    for (std::size_t i = 0; i < rows.size(); ++i, scales += groups) {
+      source(rows[i])->codes({&first, 1}, {out[i], 1, columns_}, scales, minimums);
+      if (minimums != nullptr) minimums += groups;
+    }
+  }
+
+  /// Of the files' type.
+  static const RowEncoding& encoding_of(DType dtype) {
+    for (const RowEncoding* encoding :
+         {&f32_rows, &f16_rows, &bf16_rows, &q8_0_rows, &q4_0_rows, &q4_1_rows, &q5_k_rows, &q6_k_rows}) {
+      if (encoding->dtype == dtype) return *encoding;
+    }
+    throw std::logic_error("RowList: another type");
+  }
+  static CodeFormat format_of(DType dtype) {
+    return dtype == DType::i8 ? CodeFormat{.bits = 8} : encoding_of(dtype).format;
+  }
+
+ private:
+  /// One row.
+  std::shared_ptr<const WeightSource> source(std::size_t index) const {
+    const Row& row = rows_[index];
+    auto bytes = std::make_unique<const MatrixBytes>(
+        std::span<const std::byte>(row.data, dtype_bytes(row.dtype, columns_, "a test row")));
+    if (row.dtype == DType::i8) {
+      return std::make_shared<const I8Rows>(std::move(bytes), 1, columns_, std::vector<float>{row.scale});
+    }
+    return std::make_shared<const EncodedRows>(encoding_of(row.dtype), std::move(bytes), 1, columns_);
+  }
+
+  std::size_t columns_;
+  std::vector<Row> rows_;
+};
+
 /// The bytes of a matrix and the rows that lie in them.
 struct EncodedMatrix {
   explicit EncodedMatrix(std::size_t columns) : rows(columns) {}
   EncodedMatrix(EncodedMatrix&&) = default;
 
   std::vector<std::byte> bytes;
-  WeightRows rows;
-  float largest_minimum = 0;  ///< of Q4_1 blocks: the largest |minimum|
+  RowList rows;
+  float largest_minimum = 0;  ///< the largest |minimum| of a group
 };
 
 /// Writes random rows of one type. Codes are random bytes, or all the byte `code`; one scale in eight is subnormal.
@@ -113,6 +184,15 @@ class MatrixEncoder {
         largest_minimum_ = std::max(largest_minimum_, std::fabs(to_float(minimum)));
         put(minimum);
         put_codes(16);
+        return;
+      }
+      case DType::q5_k: {
+        put(half(-0.002f, 0.002f));
+        const Half minimum = half(-0.02f, 0.02f);
+        largest_minimum_ = std::max(largest_minimum_, 63 * std::fabs(to_float(minimum)));
+        put(minimum);
+        for (std::size_t i = 0; i < 12; ++i) put(static_cast<std::uint8_t>(numbers_.bits()));
+        put_codes(160);
         return;
       }
       case DType::q6_k:

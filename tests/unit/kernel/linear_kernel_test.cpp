@@ -21,8 +21,8 @@ struct Ones {
   struct Input {
     Input(std::size_t, std::size_t) {}
   };
-  static bool keeps_values(DType, const PackOptions&) noexcept { return false; }
-  static Weights pack(const WeightRows&, const PackOptions&) { return {}; }
+  static bool keeps_values(const CodeFormat&, const PackOptions&) noexcept { return false; }
+  static Weights pack(const WeightSource&, const PackOptions&) { return {}; }
   static void start(const Weights&, std::size_t, Input&) noexcept {}
   static void prepare(const Weights&, MatrixView<const float>, Input&, RowRange) noexcept {}
   static bool shares_input(const Weights&, const Weights&) noexcept { return true; }

@@ -54,7 +54,9 @@ TEST_CASE("numbers that make no decoder are refused by name", "[model][architect
       {"epsilon", [](Architecture& m) { m.norm_epsilon = std::numeric_limits<float>::quiet_NaN(); }},
       {"rotary dimension", [](Architecture& m) { m.rotary.inverse_frequencies.resize(9, 1.0f); }},
       {"rotary", [](Architecture& m) { m.rotary.inverse_frequencies[0] = std::numeric_limits<float>::infinity(); }},
-      {"mp_num", [](Architecture& m) { m.mp_num = 3; }},
+      {"order of the rows", [](Architecture& m) { m.query_order = RowOrder::halves_of_pairs(3, 16); }},
+      {"order of the rows", [](Architecture& m) { m.key_order = RowOrder::of_blocks(2, 32, 0, 16); }},
+      {"order of the rows", [](Architecture& m) { m.names.query_key_value = "qkv"; }},
       {"eos_token_id", [](Architecture& m) { m.eos = {2, 100}; }},
       {"eos_token_id", [](Architecture& m) { m.eos = {-1}; }},
   };

@@ -26,7 +26,9 @@ TEST_CASE("a CodeGen config becomes its architecture", "[model][codegen]") {
   CHECK(model.mlp_bias);
   CHECK(model.head_bias);
   CHECK_FALSE((model.qkv_bias || model.output_bias));
-  CHECK(model.mp_num == 2);
+  CHECK(model.query_order == RowOrder::of_blocks(2, 96, 0, 32));
+  CHECK(model.value_order == RowOrder::of_blocks(2, 96, 32, 32));
+  CHECK(model.key_order == RowOrder::of_blocks(2, 96, 64, 32));
   CHECK(model.rotary.pairing == RotaryPairing::interleaved);
   CHECK(model.rotary.dimensions() == 8);
 }
@@ -39,7 +41,7 @@ TEST_CASE("what a CodeGen config leaves out is what transformers takes", "[model
   CHECK(model.heads == 16);
   CHECK(model.intermediate == 16384);
   CHECK(model.rotary.dimensions() == 64);
-  CHECK(model.mp_num == 4);
+  CHECK(model.query_order.axes[0].count == 4);
   CHECK(model.eos == std::vector<Token>{50256});
   Json config = testing::codegen_config();
   config["n_inner"] = nullptr;

@@ -15,9 +15,9 @@
 #include <vector>
 
 #include <tulle/core/json.hpp>
+#include <tulle/format/encoding/encodings.hpp>
 #include <tulle/model/families.hpp>
 #include <tulle/tensor/encoded_tensor.hpp>
-#include <tulle/tensor/weight_rows.hpp>
 
 #include "unit/kernel/encoded_matrix.hpp"
 
@@ -31,6 +31,7 @@ class MemorySource final : public TensorSource {
     entry.bytes = std::move(bytes);
     entry.tensor = {name, dtype, std::move(shape), entry.bytes};
   }
+  void put_order(const std::string& name, const RowOrder& order) { entries_.at(name).tensor.order = order; }
   void put_floats(const std::string& name, std::vector<std::size_t> shape, const std::vector<float>& values) {
     std::vector<std::byte> bytes(values.size() * sizeof(float));
     std::memcpy(bytes.data(), values.data(), bytes.size());
@@ -48,14 +49,18 @@ class MemorySource final : public TensorSource {
   }
   void erase(const std::string& name) { entries_.erase(name); }
 
-  /// Row `row` of a matrix as floats.
+  /// Row `row` of a matrix as floats, where it lies; without the scales that rows of I8 have.
   std::vector<float> row(const std::string& name, std::size_t row) const {
     const EncodedTensor& tensor = *find(name);
-    const std::size_t columns = tensor.shape.at(1), bytes = dtype_bytes(tensor.dtype, columns, name);
-    std::vector<float> values(columns);
-    decode_elements(tensor.dtype, tensor.bytes.data() + row * bytes, columns, values.data());
+    RowList rows(tensor.shape.at(1));
+    rows.append(tensor.bytes.data() + row * dtype_bytes(tensor.dtype, rows.columns(), name), tensor.dtype);
+    std::vector<float> values(rows.columns());
+    rows.decode_row(0, values.data());
     return values;
   }
+
+  /// The elements of an F32 tensor.
+  std::vector<float> floats(const std::string& name) const { return read_floats(*this, *find(name)); }
 
   const EncodedTensor* find(std::string_view name) const override {
     const auto found = entries_.find(name);
@@ -65,6 +70,9 @@ class MemorySource final : public TensorSource {
     std::vector<std::string> all;
     for (const auto& [name, entry] : entries_) all.push_back(name);
     return all;
+  }
+  std::shared_ptr<const WeightSource> matrix(const std::string& name) const override {
+    return open_matrix(*this, name);
   }
   void release(std::span<const std::byte> bytes) const noexcept override { released += bytes.size(); }
 
@@ -93,6 +101,9 @@ class LentSource final : public TensorSource {
     return found == tensors_.end() ? nullptr : &found->second;
   }
   std::vector<std::string> names() const override { return source_.names(); }
+  std::shared_ptr<const WeightSource> matrix(const std::string& name) const override {
+    return open_matrix(*this, name);
+  }
   std::span<const std::byte> read(const EncodedTensor& tensor) const override {
     const std::span<const std::byte> bytes = source_.find(tensor.name)->bytes;
     held_.emplace_back(bytes.begin(), bytes.end());

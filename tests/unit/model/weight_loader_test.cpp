@@ -27,10 +27,9 @@ Architecture llama(const Json& changes = Json::object()) {
 }
 
 ModelWeights<AnyKernel> load(const TensorSource& source, const Architecture& model,
-                             std::string_view kernel = "auto", bool interleaved = false) {
+                             std::string_view kernel = "auto") {
   LoadOptions options;
   options.pack.kernel = kernel;
-  options.rotary_interleaved_rows = interleaved;
   return load_weights<AnyKernel>(source, model, options);
 }
 
@@ -116,8 +115,7 @@ TEST_CASE("query, key and value are stacked, gate and up too, with their biases"
   CHECK(row_of(layer.down, 63) == source.row(prefix + "mlp.down_proj.weight", 63));
   CHECK(row_of(weights.head, 99) == source.row("lm_head.weight", 99));
   REQUIRE(layer.query_key_value.bias.size() == 128);
-  std::vector<float> bias(32);
-  decode_elements(DType::f32, source.find(prefix + "self_attn.v_proj.bias")->bytes.data(), 32, bias.data());
+  const std::vector<float> bias = source.floats(prefix + "self_attn.v_proj.bias");
   CHECK(std::vector<float>(layer.query_key_value.bias.begin() + 96, layer.query_key_value.bias.end()) == bias);
   CHECK(layer.up.bias.size() == 192);
   CHECK(layer.down.bias.size() == 64);
@@ -182,31 +180,36 @@ TEST_CASE("tensors of different types in one stack become parts where panels all
   CHECK(row_of(odd_weights.layers[0].query_key_value, 24 + 3) == odd_source.row(layer0 + "self_attn.v_proj.weight", 3));
 }
 
-TEST_CASE("rows stored for adjacent pairs are put into the order of halves", "[model][weight_loader]") {
-  const Architecture model = llama();
-  const MemorySource source = testing::random_tensors(model);
-  const auto weights = load(source, model, "auto", true);
+TEST_CASE("rows and biases come in the order that their tensors name", "[model][weight_loader]") {
+  const Architecture model = llama({{"attention_bias", true}});
+  MemorySource source = testing::random_tensors(model);
+  const std::vector<float> query_bias = source.floats(layer0 + "self_attn.q_proj.bias");
+  for (const char* kind : {".weight", ".bias"}) {
+    source.put_order(layer0 + "self_attn.q_proj" + kind, RowOrder::halves_of_pairs(4, 16));
+    source.put_order(layer0 + "self_attn.k_proj" + kind, RowOrder::halves_of_pairs(2, 16));
+  }
+  const auto weights = load(source, model);
+  const auto& linear = weights.layers[0].query_key_value;
   for (std::size_t head = 0; head < 4; ++head) {
     for (std::size_t i = 0; i < 8; ++i) {
-      CHECK(row_of(weights.layers[0].query_key_value, 16 * head + i) ==
-            source.row(layer0 + "self_attn.q_proj.weight", 16 * head + 2 * i));
-      CHECK(row_of(weights.layers[0].query_key_value, 16 * head + 8 + i) ==
-            source.row(layer0 + "self_attn.q_proj.weight", 16 * head + 2 * i + 1));
+      CHECK(row_of(linear, 16 * head + i) == source.row(layer0 + "self_attn.q_proj.weight", 16 * head + 2 * i));
+      CHECK(row_of(linear, 16 * head + 8 + i) == source.row(layer0 + "self_attn.q_proj.weight", 16 * head + 2 * i + 1));
+      CHECK(linear.bias[16 * head + 8 + i] == query_bias[16 * head + 2 * i + 1]);
     }
   }
-  CHECK(row_of(weights.layers[0].query_key_value, 64 + 9) == source.row(layer0 + "self_attn.k_proj.weight", 3));
-  CHECK(row_of(weights.layers[0].query_key_value, 96 + 9) == source.row(layer0 + "self_attn.v_proj.weight", 9));
+  CHECK(row_of(linear, 64 + 9) == source.row(layer0 + "self_attn.k_proj.weight", 3));
+  CHECK(row_of(linear, 96 + 9) == source.row(layer0 + "self_attn.v_proj.weight", 9));
 }
 
-TEST_CASE("interleaved rows with a bias are not supported", "[model][weight_loader]") {
-  const Architecture model = llama({{"attention_bias", true}});
+TEST_CASE("rows and biases come in the order that the architecture names", "[model][weight_loader]") {
+  Architecture model = llama({{"attention_bias", true}});
   const MemorySource source = testing::random_tensors(model);
-  try {
-    (void)load(source, model, "auto", true);
-    FAIL("loaded");
-  } catch (const Error& error) {
-    CHECK(error.code() == ErrorCode::unsupported);
-  }
+  model.key_order = RowOrder::halves_of_pairs(2, 16);
+  const auto weights = load(source, model);
+  const auto& linear = weights.layers[0].query_key_value;
+  CHECK(row_of(linear, 64 + 9) == source.row(layer0 + "self_attn.k_proj.weight", 3));
+  CHECK(linear.bias[64 + 9] == source.floats(layer0 + "self_attn.k_proj.bias")[3]);
+  CHECK(row_of(linear, 9) == source.row(layer0 + "self_attn.q_proj.weight", 9));
 }
 
 // transformers' CodeGenAttention: the output of qkv_proj is mp_num blocks; each splits into query, value, key.
@@ -271,9 +274,6 @@ TEST_CASE("a tensor of a type that cannot be there is an error that names it", "
   MemorySource norm = testing::random_tensors(model);
   norm.put("model.norm.weight", DType::i8, {64}, std::vector<std::byte>(64));
   check_refused(norm, model, ErrorCode::unsupported, "model.norm.weight");
-  MemorySource embedding = testing::random_tensors(model);
-  embedding.put_random("model.embed_tokens.weight", DType::i8, 100, 64, 1);
-  check_refused(embedding, model, ErrorCode::unsupported, "I8 embedding");
 }
 
 TEST_CASE("int8 rows come with a scale per row or one for all", "[model][weight_loader]") {
@@ -282,8 +282,7 @@ TEST_CASE("int8 rows come with a scale per row or one for all", "[model][weight_
   MemorySource source = testing::random_tensors(model, dtype_of);
   const std::string name = layer0 + "mlp.down_proj.weight";
   const auto codes = source.row(name, 5);
-  std::vector<float> scales(64);
-  decode_elements(DType::f32, source.find(name + "_scale")->bytes.data(), 64, scales.data());
+  const std::vector<float> scales = source.floats(name + "_scale");
   const auto check_row = [&](float scale) {
     const auto weights = load(source, model);
     CHECK(weights.layers[0].down.parts.front().weights.kernel_name() == "dense_i8");
@@ -297,6 +296,18 @@ TEST_CASE("int8 rows come with a scale per row or one for all", "[model][weight_
   check_refused(source, model, ErrorCode::malformed, name + "_scale");
   source.erase(name + "_scale");
   check_refused(source, model, ErrorCode::not_found, name + "_scale");
+}
+
+TEST_CASE("an embedding of int8 codes has its rows' scales", "[model][weight_loader]") {
+  const Architecture model = llama();
+  MemorySource source = testing::random_tensors(model);
+  source.put_random("model.embed_tokens.weight", DType::i8, 100, 64, 1);
+  const auto codes = source.row("model.embed_tokens.weight", 7);
+  const float scale = source.floats("model.embed_tokens.weight_scale")[7];
+  const auto weights = load(source, model);
+  std::vector<float> row(64);
+  weights.embedding.row(7, weights.head, row.data());
+  for (std::size_t column = 0; column < 64; ++column) CHECK(row[column] == codes[column] * scale);
 }
 
 TEST_CASE("loading tells how far it is", "[model][weight_loader]") {

@@ -31,7 +31,7 @@ TEST_CASE("an embedding keeps the rows of its file in their own encoding", "[mod
     CHECK(embedding.size_bytes() == 20 * dtype_bytes(dtype, 64, "x"));
     for (const Token token : {0, 7, 19}) {
       std::vector<float> wanted(64), found(64);
-      matrix.rows.decode(static_cast<std::size_t>(token), wanted.data());
+      matrix.rows.decode_row(static_cast<std::size_t>(token), wanted.data());
       embedding.row(token, {}, found.data());
       CHECK(found == wanted);
     }
@@ -45,7 +45,7 @@ TEST_CASE("an embedding of the head reads the head's rows and takes no memory", 
   const auto embedding = Embedding<DenseF32>::of_head();
   CHECK(embedding.size_bytes() == 0);
   std::vector<float> wanted(64), found(64);
-  matrix.rows.decode(19, wanted.data());
+  matrix.rows.decode_row(19, wanted.data());
   embedding.row(19, head, found.data());
   CHECK(found == wanted);
 }

@@ -2,49 +2,52 @@
 #include <tulle/tensor/dtype.hpp>
 
 #include <limits>
+#include <set>
+#include <utility>
 
 #include <catch2/catch_all.hpp>
 
 using namespace tulle;
 
-namespace {
-
-constexpr DType all[] = {DType::f64, DType::f32, DType::f16,     DType::bf16, DType::i64,  DType::i32,  DType::i16,
-                         DType::i8,  DType::u8,  DType::boolean, DType::q8_0, DType::q4_0, DType::q4_1, DType::q6_k};
-
-}  // namespace
-
 TEST_CASE("plain types and blocks take the bytes their formats state", "[tensor][dtype]") {
-  const std::size_t of_256[] = {2048, 1024, 512, 512, 2048, 1024, 512, 256, 256, 256, 272, 144, 160, 210};
-  for (std::size_t i = 0; i < std::size(all); ++i) {
-    CAPTURE(dtype_name(all[i]));
-    CHECK(dtype_bytes(all[i], 256, "w") == of_256[i]);
-    CHECK(dtype_bytes(all[i], 0, "w") == 0);
+  const std::pair<DType, std::size_t> of_256[] = {
+      {DType::f64, 2048}, {DType::f32, 1024}, {DType::f16, 512}, {DType::bf16, 512}, {DType::i64, 2048},
+      {DType::i32, 1024}, {DType::i16, 512},  {DType::i8, 256},  {DType::u8, 256},   {DType::boolean, 256},
+      {DType::q8_0, 272}, {DType::q4_0, 144}, {DType::q4_1, 160}};
+  for (const auto& [dtype, bytes] : of_256) {
+    CAPTURE(dtype_name(dtype));
+    CHECK(dtype_bytes(dtype, 256, "w") == bytes);
+    CHECK(dtype_bytes(dtype, 0, "w") == 0);
   }
   // A block is its scales and codes: f16 + 32 int8; f16 (+ f16) + 16 bytes; 128 + 64 bytes, 16 scales, f16.
   CHECK(dtype_info(DType::q8_0).block_bytes == 2 + 32);
   CHECK(dtype_info(DType::q4_0).block_bytes == 2 + 16);
   CHECK(dtype_info(DType::q4_1).block_bytes == 2 + 2 + 16);
+  CHECK(dtype_info(DType::q5_k).block_bytes == 2 + 2 + 12 + 32 + 128);
   CHECK(dtype_info(DType::q6_k).block_bytes == 128 + 64 + 16 + 2);
 }
 
-TEST_CASE("names are those of safetensors and ggml, each once", "[tensor][dtype]") {
+TEST_CASE("every type has its row in the table, and its own name", "[tensor][dtype]") {
+  STATIC_CHECK(static_cast<std::size_t>(DType::q1_0) + 1 == dtype_infos.size());
+  std::set<std::string_view> names;
+  for (const DTypeInfo& info : dtype_infos) CHECK(names.insert(info.name).second);
+}
+
+TEST_CASE("GGUF's numbers find their types, each once", "[tensor][dtype]") {
+  CHECK(ggml_dtype(0) == DType::f32);
+  CHECK(ggml_dtype(13) == DType::q5_k);
+  CHECK(ggml_dtype(14) == DType::q6_k);
+  CHECK(ggml_dtype(30) == DType::bf16);
+  for (std::size_t i = 0; i < dtype_infos.size(); ++i) {
+    if (dtype_infos[i].ggml_type != no_ggml_type) CHECK(ggml_dtype(dtype_infos[i].ggml_type) == static_cast<DType>(i));
+  }
+  for (const std::uint32_t number : {4u, 5u, 31u, 36u, 43u, no_ggml_type}) CHECK_FALSE(ggml_dtype(number).has_value());
+}
+
+TEST_CASE("names are those of safetensors and ggml", "[tensor][dtype]") {
   CHECK(dtype_name(DType::bf16) == "BF16");
   CHECK(dtype_name(DType::boolean) == "BOOL");
   CHECK(dtype_name(DType::q6_k) == "Q6_K");
-  for (const DType a : all) {
-    for (const DType b : all) CHECK((dtype_name(a) == dtype_name(b)) == (a == b));
-  }
-}
-
-TEST_CASE("weights are the types that decode to floats", "[tensor][dtype]") {
-  for (const DType dtype :
-       {DType::f32, DType::f16, DType::bf16, DType::i8, DType::q8_0, DType::q4_0, DType::q4_1, DType::q6_k}) {
-    CHECK(is_weight_dtype(dtype));
-  }
-  for (const DType dtype : {DType::f64, DType::i64, DType::i32, DType::i16, DType::u8, DType::boolean}) {
-    CHECK_FALSE(is_weight_dtype(dtype));
-  }
 }
 
 TEST_CASE("a part of a block and a size that overflows are malformed", "[tensor][dtype]") {

@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "unit/kernel/encoded_matrix.hpp"
+
 using namespace tulle;
 
 namespace {
@@ -18,7 +20,7 @@ Sparsity measure(const std::vector<std::string>& drawing) {
     codes.emplace_back();
     for (const char mark : row) codes.back().push_back(static_cast<std::byte>(mark == 'x' ? 0xFD : 0));
   }
-  WeightRows rows(drawing.empty() ? 16 : drawing.front().size());
+  testing::RowList rows(drawing.empty() ? 16 : drawing.front().size());
   for (const auto& row : codes) rows.append(row.data(), DType::i8);
   return measure_sparsity(rows);
 }
@@ -59,12 +61,12 @@ TEST_CASE("few zeros do not make a matrix sparse", "[tensor][sparsity]") {
 
 TEST_CASE("values count, not bytes: a zero of either sign, a code or a scale of zero", "[tensor][sparsity]") {
   const std::vector<float> signed_zeros{0.0f, -0.0f, 1.0f, 2.0f};
-  WeightRows floats(4);
+  testing::RowList floats(4);
   floats.append(reinterpret_cast<const std::byte*>(signed_zeros.data()), DType::f32);
   CHECK(measure_sparsity(floats).zeros == 2);
 
   std::vector<std::byte> q4_0(18, std::byte{0x98});  // low nibbles 8: zero; high nibbles 9: one
-  WeightRows blocks(32);
+  testing::RowList blocks(32);
   blocks.append(q4_0.data(), DType::q4_0);
   CHECK(measure_sparsity(blocks).zeros == 16);
   q4_0[0] = q4_0[1] = std::byte{0};

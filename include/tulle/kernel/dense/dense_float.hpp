@@ -30,19 +30,19 @@ class DenseFloatPanels {
 
   /// Every element becomes round(value).
   template <class Round>
-  static DenseFloatPanels pack(const WeightRows& source, ThreadPool* pool, Round round) {
+  static DenseFloatPanels pack(const WeightSource& source, ThreadPool* pool, Round round) {
     DenseFloatPanels packed(source.rows(), source.columns());
-    std::vector<std::vector<float>> values(detail::panel_parts(pool), std::vector<float>(source.columns()));
+    // No power of 2, so that 16 rows do not share the sets of the L1 cache.
+    const std::size_t columns = source.columns(), stride = columns + 16;
+    std::vector<std::vector<float>> values(detail::panel_parts(pool), std::vector<float>(panel_rows * stride));
     const std::size_t panels = round_up(source.rows(), panel_rows) / panel_rows;
     detail::for_each_panel(pool, 0, panels, [&](std::size_t part, std::size_t panel) {
-      const std::size_t end = std::min((panel + 1) * panel_rows, source.rows());
-      for (std::size_t row = panel * panel_rows; row < end; ++row) {
-        source.decode(row, values[part].data());
-        Element* out = packed.panels_.data() + packed.index(row, 0);
-        for (const float value : values[part]) {
-          *out = round(value);
-          out += panel_rows;
-        }
+      const PanelRows rows(panel * panel_rows, source.rows());
+      const MatrixView<float> decoded(values[part].data(), rows.size(), columns, stride);
+      source.decode(rows, decoded);
+      Element* out = packed.panels_.data() + packed.index(panel * panel_rows, 0);
+      for (std::size_t column = 0; column < columns; ++column, out += panel_rows) {
+        for (std::size_t row = 0; row < rows.size(); ++row) out[row] = round(decoded[row][column]);
       }
     });
     return packed;
@@ -109,9 +109,9 @@ struct BasicDenseF32 : DenseFloatKernel<Isa> {
   static constexpr std::string_view name = "dense_f32";
   using Weights = DenseFloatPanels<float>;
 
-  static constexpr bool keeps_values(DType dtype, const PackOptions&) noexcept { return is_weight_dtype(dtype); }
+  static constexpr bool keeps_values(const CodeFormat&, const PackOptions&) noexcept { return true; }
 
-  static Weights pack(const WeightRows& source, const PackOptions& options = {}) {
+  static Weights pack(const WeightSource& source, const PackOptions& options = {}) {
     return Weights::pack(source, options.pool, [](float value) { return value; });
   }
 
@@ -120,13 +120,13 @@ struct BasicDenseF32 : DenseFloatKernel<Isa> {
   }
 };
 
-/// 16-bit weights: bf16 when every row is BF16, else f16. Every value of an F16 or BF16 file; others are rounded to f16.
+/// 16-bit weights: bf16 for a BF16 source, else f16. Every value of an F16 or BF16 source; others are rounded to f16.
 template <class Isa>
 struct BasicDenseF16 : DenseFloatKernel<Isa> {
   static constexpr std::string_view name = "dense_f16";
 
-  static constexpr bool keeps_values(DType dtype, const PackOptions&) noexcept {
-    return dtype == DType::f16 || dtype == DType::bf16;
+  static constexpr bool keeps_values(const CodeFormat& format, const PackOptions&) noexcept {
+    return format.bits == 0 && (format.floats == DType::f16 || format.floats == DType::bf16);
   }
 
   class Weights {
@@ -149,10 +149,10 @@ struct BasicDenseF16 : DenseFloatKernel<Isa> {
     DenseFloatPanels<BFloat16> bf16_;
   };
 
-  static Weights pack(const WeightRows& source, const PackOptions& options = {}) {
+  static Weights pack(const WeightSource& source, const PackOptions& options = {}) {
     Weights weights;
-    DType dtype{};
-    weights.is_bf16_ = source.uniform(dtype) && dtype == DType::bf16;
+    const CodeFormat format = source.code_format();
+    weights.is_bf16_ = format.bits == 0 && format.floats == DType::bf16;
     if (weights.is_bf16_) {
       weights.bf16_ =
           DenseFloatPanels<BFloat16>::pack(source, options.pool, [](float value) { return to_bfloat16(value); });

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <string_view>
 #include <vector>
 
@@ -27,9 +26,9 @@ class DenseI4Weights {
   std::size_t group() const noexcept { return group_; }
   bool scale_per_input() const noexcept { return false; }
 
-  /// Q4_0 and Q4_1 rows keep codes, scales and minima. Other rows are quantized in groups of `group` columns (32, 64 or 128)
-  /// the way Q4_0 is (`quantize_to_4_bits`).
-  static DenseI4Weights pack(const WeightRows& source, std::size_t group = 32, ThreadPool* pool = nullptr);
+  /// Rows that fit (`fits_i4`) keep codes, scales and minima. Other rows are quantized in groups of `group` columns (32, 64 or
+  /// 128) the way Q4_0 is (`quantize_to_4_bits`).
+  static DenseI4Weights pack(const WeightSource& source, std::size_t group = 32, ThreadPool* pool = nullptr);
   void unpack_row(std::size_t row, float* out) const noexcept;
 
   template <class Isa>
@@ -59,7 +58,7 @@ class DenseI4Weights {
   void put(std::size_t row, std::size_t column, unsigned code) noexcept {
     codes_[code_index(row, column)] |= static_cast<std::uint8_t>(column % 8 < 4 ? code : code << 4);
   }
-  void copy_row(std::size_t row, const std::byte* block) noexcept;
+  void copy_row(std::size_t row, const std::int8_t* codes, const float* scales, const float* minimums) noexcept;
   void quantize_row(std::size_t row, const float* values) noexcept;
 
   std::size_t rows_ = 0, columns_ = 0, padded_ = 0, group_ = 32;
@@ -73,10 +72,8 @@ struct BasicDenseI4 : ActivationsI8Kernel<Isa> {
   static constexpr std::string_view name = "dense_i4";
   using Weights = DenseI4Weights;
 
-  static constexpr bool keeps_values(DType dtype, const PackOptions&) noexcept {
-    return dtype == DType::q4_0 || dtype == DType::q4_1;
-  }
-  static Weights pack(const WeightRows& source, const PackOptions& options = {}) {
+  static constexpr bool keeps_values(const CodeFormat& format, const PackOptions&) noexcept { return fits_i4(format); }
+  static Weights pack(const WeightSource& source, const PackOptions& options = {}) {
     return Weights::pack(source, options.int4_group, options.pool);
   }
   static void unpack_row(const Weights& weights, std::size_t row, float* out) noexcept { weights.unpack_row(row, out); }
@@ -112,42 +109,63 @@ inline void DenseI4Weights::quantize_row(std::size_t row, const float* values) n
   }
 }
 
-/// Blocks of Q4_0 or Q4_1: a scale, perhaps a minimum, and 16 bytes of columns i below and 16 + i above.
-inline void DenseI4Weights::copy_row(std::size_t row, const std::byte* block) noexcept {
-  const std::size_t header = minima_.size() != 0 ? 4 : 2;
-  for (std::size_t begin = 0; begin < columns_; begin += 32, block += header + 16) {
+/// codes [columns], scales and minimums [groups of 32 columns].
+inline void DenseI4Weights::copy_row(std::size_t row, const std::int8_t* codes, const float* scales,
+                                     const float* minimums) noexcept {
+  for (std::size_t begin = 0; begin < columns_; begin += 32) {
     const std::size_t at = scale_index(row, begin);
-    scales_[at] = detail::load_unaligned<Half>(block);
-    if (minima_.size() != 0) minima_[at] = detail::load_unaligned<Half>(block + 2);
-    for (std::size_t half = 0; half < 2; ++half) {  // 8 columns of either nibble
-      constexpr std::uint32_t low = 0x0F0F0F0F;
-      const auto first = detail::load_unaligned<std::uint32_t>(block + header + 8 * half);
-      const auto second = detail::load_unaligned<std::uint32_t>(block + header + 8 * half + 4);
-      const std::uint32_t below = (first & low) | (second & low) << 4, above = (first >> 4 & low) | (second & ~low);
-      std::memcpy(&codes_[code_index(row, begin + 8 * half)], &below, sizeof below);
-      std::memcpy(&codes_[code_index(row, begin + 8 * half + 16)], &above, sizeof above);
+    scales_[at] = to_half(scales[begin / 32]);
+    if (minima_.size() != 0) minima_[at] = to_half(minimums[begin / 32]);
+  }
+  const unsigned zero = minima_.size() != 0 ? 0 : 8;  // of codes without a sign
+  const auto nibble = [&](std::size_t column) {
+    return column < columns_ ? (static_cast<unsigned>(codes[column]) + zero) & 15u : 0u;
+  };
+  for (std::size_t begin = 0; begin < columns_; begin += 8) {
+    std::uint8_t* out = &codes_[code_index(row, begin)];
+    for (std::size_t i = 0; i < 4; ++i) {
+      out[i] = static_cast<std::uint8_t>(nibble(begin + i) | nibble(begin + i + 4) << 4);
     }
   }
 }
 
-inline DenseI4Weights DenseI4Weights::pack(const WeightRows& source, std::size_t group, ThreadPool* pool) {
-  DType dtype{};
-  const bool keeps_codes = source.uniform(dtype) && (dtype == DType::q4_0 || dtype == DType::q4_1);
+inline DenseI4Weights DenseI4Weights::pack(const WeightSource& source, std::size_t group, ThreadPool* pool) {
+  const CodeFormat format = source.code_format();
+  const bool keeps_codes = fits_i4(format);
   if (keeps_codes) group = 32;
   if (group != 32 && group != 64 && group != 128)
     fail(ErrorCode::invalid_argument, "int4 groups are 32, 64 or 128 columns, not ", group);
-  DenseI4Weights weights(source.rows(), source.columns(), group, keeps_codes && dtype == DType::q4_1);
-  const std::vector<float> row_values(keeps_codes ? 0 : source.columns());
-  std::vector<std::vector<float>> values(detail::panel_parts(pool), row_values);
+  DenseI4Weights weights(source.rows(), source.columns(), group, keeps_codes && format.has_minimums);
+  struct Part {  // of a thread: 16 rows
+    std::vector<std::int8_t> codes;
+    std::vector<float> values, scales, minimums;
+  };
+  const std::size_t columns = source.columns(), groups = format.groups(columns);
+  Part empty;
+  if (keeps_codes) {
+    empty.codes.resize(panel_rows * columns);
+    empty.scales.resize(panel_rows * groups);
+    if (format.has_minimums) empty.minimums.resize(panel_rows * groups);
+  } else {
+    empty.values.resize(panel_rows * columns);
+  }
+  std::vector<Part> parts(detail::panel_parts(pool), empty);
   const std::size_t panels = round_up(source.rows(), panel_rows) / panel_rows;
-  detail::for_each_panel(pool, 0, panels, [&](std::size_t part, std::size_t panel) {
-    const std::size_t end = std::min((panel + 1) * panel_rows, source.rows());
-    for (std::size_t row = panel * panel_rows; row < end; ++row) {
+  detail::for_each_panel(pool, 0, panels, [&](std::size_t of, std::size_t panel) {
+    Part& part = parts[of];
+    const std::size_t first = panel * panel_rows;
+    const PanelRows rows(first, source.rows());
+    if (keeps_codes) {
+      source.codes(rows, {part.codes.data(), rows.size(), columns}, part.scales.data(), part.minimums.data());
+    } else {
+      source.decode(rows, {part.values.data(), rows.size(), columns});
+    }
+    for (std::size_t i = 0; i < rows.size(); ++i) {
       if (keeps_codes) {
-        weights.copy_row(row, source[row].data);
+        weights.copy_row(first + i, part.codes.data() + i * columns, part.scales.data() + i * groups,
+                         part.minimums.data() + (format.has_minimums ? i * groups : 0));
       } else {
-        source.decode(row, values[part].data());
-        weights.quantize_row(row, values[part].data());
+        weights.quantize_row(first + i, part.values.data() + i * columns);
       }
     }
   });

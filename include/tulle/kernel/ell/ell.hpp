@@ -42,7 +42,7 @@ class EllWeights {
   /// `nibbles`: values of 4 bits, in -7 ... 7. Otherwise 8, with gaps of 2 or of 4 bits, whichever takes less memory. Windows
   /// are those that suit the instruction set; the others read them too, AVX2 those of AVX-512 slowly. Errors: memory.
   template <class Isa>
-  static EllWeights pack(const WeightRows& source, bool nibbles, ThreadPool* pool = nullptr) {
+  static EllWeights pack(const WeightSource& source, bool nibbles, ThreadPool* pool = nullptr) {
     constexpr double narrow_share = 0.44;  // from there on 2-bit gaps take less memory, in spite of more filled slots
     const double share = detail::EllRows::nonzero_share(source);
     if (!nibbles && share > narrow_share) {
@@ -129,7 +129,7 @@ class EllWeights {
   }
 
   template <class Layout>
-  static EllWeights pack_as(const WeightRows& source, Form form, std::size_t window, ThreadPool* pool) {
+  static EllWeights pack_as(const WeightSource& source, Form form, std::size_t window, ThreadPool* pool) {
     struct Part {  // of a thread
       detail::EllRows rows;
       detail::EllEncoder encoder;
@@ -240,7 +240,7 @@ struct EllKernel {
   using Weights = EllWeights;
   using Input = ActivationsI14;
 
-  static Weights pack(const WeightRows& source, const PackOptions& options = {}) {
+  static Weights pack(const WeightSource& source, const PackOptions& options = {}) {
     return Weights::pack<Isa>(source, Nibbles, options.pool);
   }
   static void start(const Weights& weights, std::size_t inputs, Input& input) noexcept {
@@ -258,11 +258,13 @@ struct EllKernel {
 
 }  // namespace detail
 
-/// int8 values with a scale per row; rows of I8 are kept, others quantized.
+/// int8 values with a scale per row; codes with a scale per row are kept, others quantized.
 template <class Isa>
 struct BasicEllI8 : detail::EllKernel<Isa, false> {
   static constexpr std::string_view name = "ell_i8";
-  static constexpr bool keeps_values(DType dtype, const PackOptions&) noexcept { return dtype == DType::i8; }
+  static constexpr bool keeps_values(const CodeFormat& format, const PackOptions&) noexcept {
+    return fits_i8_rows(format);
+  }
 };
 using EllI8 = BasicEllI8<isa::Active>;
 
@@ -270,7 +272,7 @@ using EllI8 = BasicEllI8<isa::Active>;
 template <class Isa>
 struct BasicEllI4 : detail::EllKernel<Isa, true> {
   static constexpr std::string_view name = "ell_i4";
-  static constexpr bool keeps_values(DType, const PackOptions&) noexcept { return false; }
+  static constexpr bool keeps_values(const CodeFormat&, const PackOptions&) noexcept { return false; }
 };
 using EllI4 = BasicEllI4<isa::Active>;
 

@@ -22,17 +22,17 @@ namespace tulle::detail {
 class EllRows {
  public:
   /// `nibbles`: codes in -7 ... 7.
-  EllRows(const WeightRows& source, bool nibbles)
+  EllRows(const WeightSource& source, bool nibbles)
       : rows_(source, RowQuantizer::Codes::one_scale_per_row),
         nibbles_(nibbles),
         codes_(panel_rows * source.columns()) {}
 
   void read(std::size_t panel) noexcept {
-    const std::size_t first = panel * panel_rows, count = std::min(panel_rows, rows_.rows() - first);
-    for (std::size_t row = 0; row < count; ++row) {
-      const std::span<std::int8_t> codes(codes_.data() + row * rows_.columns(), rows_.columns());
-      rows_.read(first + row, codes.data(), &scales_[row]);
-      if (nibbles_) narrow(codes, scales_[row]);
+    const PanelRows rows(panel * panel_rows, rows_.rows());
+    const std::size_t count = rows.size();
+    rows_.read(rows, {codes_.data(), count, rows_.columns()}, scales_.data());
+    for (std::size_t row = 0; row < count && nibbles_; ++row) {
+      narrow({codes_.data() + row * rows_.columns(), rows_.columns()}, scales_[row]);
     }
     std::fill(codes_.begin() + static_cast<std::ptrdiff_t>(count * rows_.columns()), codes_.end(), std::int8_t{0});
     std::fill(scales_.begin() + static_cast<std::ptrdiff_t>(count), scales_.end(), 0.0f);
@@ -42,7 +42,7 @@ class EllRows {
   float scale(std::size_t row) const noexcept { return scales_[row]; }
 
   /// The share of nonzeros among the first rows: pruning leaves no part of a matrix out.
-  static double nonzero_share(const WeightRows& source) {
+  static double nonzero_share(const WeightSource& source) {
     constexpr std::size_t panels_seen = 16;
     EllRows panel(source, false);
     const std::size_t panels = std::min(panels_seen, round_up(source.rows(), panel_rows) / panel_rows);

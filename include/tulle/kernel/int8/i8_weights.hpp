@@ -41,7 +41,7 @@ class I8Weights {
   }
 
   /// Errors: unsupported when a block does not have the pattern of the layout; memory.
-  static I8Weights pack(const WeightRows& source, ThreadPool* pool = nullptr) {
+  static I8Weights pack(const WeightSource& source, ThreadPool* pool = nullptr) {
     return I8Weights(detail::PackedPanels(source, format, pool));
   }
   void unpack_row(std::size_t row, float* out) const noexcept { panels_.unpack_row(row, format, out); }
@@ -69,11 +69,10 @@ struct I8Kernel : ActivationsI8Kernel<Isa> {
   static constexpr std::string_view name = Layout::name;
   using Weights = I8Weights<Layout>;
 
-  static constexpr bool keeps_values(DType dtype, const PackOptions&) noexcept {
-    if constexpr (Layout::code_bits == 4) return dtype == DType::q4_0;
-    return dtype == DType::i8 || dtype == DType::q8_0 || dtype == DType::q4_0 || dtype == DType::q6_k;
+  static constexpr bool keeps_values(const CodeFormat& format, const PackOptions&) noexcept {
+    return fits_i8(format) && (Layout::code_bits == 8 || fits_i4(format));
   }
-  static Weights pack(const WeightRows& source, const PackOptions& options = {}) {
+  static Weights pack(const WeightSource& source, const PackOptions& options = {}) {
     Weights weights = Weights::pack(source, options.pool);
     weights.scale_per_input(options.scale_per_input);
     return weights;

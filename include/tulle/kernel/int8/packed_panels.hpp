@@ -25,7 +25,7 @@ namespace tulle::detail {
 /// Not thread-safe: one for each thread.
 class I8PanelReader {
  public:
-  I8PanelReader(const WeightRows& source, RowQuantizer::Codes of)
+  I8PanelReader(const WeightSource& source, RowQuantizer::Codes of)
       : rows_(source, of),
         padded_(round_up(source.columns(), group_columns)),
         lines_(panel_rows * stride()),
@@ -33,14 +33,12 @@ class I8PanelReader {
         scales_(panel_rows * rows_.scales_per_row()) {}
 
   void read(std::size_t panel) noexcept {
-    for (std::size_t row = 0; row < panel_rows; ++row) {
-      const std::size_t at = panel * panel_rows + row, per_row = rows_.scales_per_row();
-      if (at < rows_.rows()) {
-        rows_.read(at, &lines_[row * stride()], &scales_[row * per_row]);
-      } else {
-        std::fill_n(&lines_[row * stride()], padded_, std::int8_t{0});
-        std::fill_n(&scales_[row * per_row], per_row, 0.0f);
-      }
+    const PanelRows rows(panel * panel_rows, rows_.rows());
+    rows_.read(rows, {lines_.data(), rows.size(), rows_.columns(), stride()}, scales_.data());
+    for (std::size_t row = rows.size(); row < panel_rows; ++row) {
+      const std::size_t per_row = rows_.scales_per_row();
+      std::fill_n(&lines_[row * stride()], padded_, std::int8_t{0});
+      std::fill_n(&scales_[row * per_row], per_row, 0.0f);
     }
     for (std::size_t column = 0; column < padded_; column += 4) {
       for (std::size_t row = 0; row < panel_rows; ++row) {
@@ -55,7 +53,7 @@ class I8PanelReader {
   std::span<const float> scales() const noexcept { return scales_; }      ///< [16 rows][scales of a row]
 
  private:
-  /// Of the rows as they are read: no power of 2, so that 16 of them meet in the first cache.
+  /// Of the rows as they are read: no power of 2, so that 16 of them do not share the sets of the L1 cache.
   std::size_t stride() const noexcept { return padded_ + 64; }
 
   RowQuantizer rows_;
@@ -103,7 +101,7 @@ class PackedPanels {
   PackedPanels() = default;
 
   /// Errors: unsupported when a block does not have the pattern of the layout; memory.
-  PackedPanels(const WeightRows& source, const I8Format& format, ThreadPool* pool)
+  PackedPanels(const WeightSource& source, const I8Format& format, ThreadPool* pool)
       : rows_(source.rows()), columns_(source.columns()), padded_(round_up(source.columns(), group_columns)) {
     std::vector<I8PanelReader> readers(panel_parts(pool), I8PanelReader(source, format.codes));
     scales_ = GroupScales(rows_, padded_, readers[0].group());

@@ -8,12 +8,13 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <limits>
 #include <span>
 #include <vector>
 
-#include <tulle/tensor/weight_rows.hpp>
+#include <tulle/core/half.hpp>
+#include <tulle/kernel/linear_kernel.hpp>
+#include <tulle/tensor/weight_source.hpp>
 
 namespace tulle {
 
@@ -33,30 +34,53 @@ inline Half quantize_to_4_bits(std::span<const float> values, std::int8_t* codes
   return scale;
 }
 
-/// A value is scale * code. I8 rows keep their codes and row scale, Q8_0, Q4_0 and Q6_K rows their codes and the scales of
-/// their groups of 32 or 16 columns. A Q4_1 block, d q + m, becomes codes k q + r with the scale d / k, where k of 1 ... 16
-/// brings r, the nearest to k m / d, closest to it: an eighth of the error of plain rounding.
+/// What kernels of int8 codes keep as it is: codes without minimums, with a scale per row, per 16 or per 32 columns.
+constexpr bool fits_i8(const CodeFormat& format) noexcept {
+  const bool scales_fit = format.group == 0 || format.group == 16 || (format.group == 32 && format.half_scales);
+  return format.bits >= 1 && format.bits <= 8 && !format.has_minimums && scales_fit;
+}
+
+/// The same with a scale per row.
+constexpr bool fits_i8_rows(const CodeFormat& format) noexcept {
+  return fits_i8(format) && format.group == 0;
+}
+
+/// What kernels of 4-bit codes keep as it is: an f16 scale (and perhaps a minimum) per 32 columns.
+constexpr bool fits_i4(const CodeFormat& format) noexcept {
+  return format.bits == 4 && format.group == 32 && format.half_scales;
+}
+
+/// A value is scale * code. Codes that fit (see above) are kept with their scales. Codes q with a minimum in groups of 16 or
+/// 32 columns, d q + m, become codes k q + r with the scale d / k, where the k from 1 on that brings r, the nearest to
+/// k m / d, closest to it is taken: for Q4_1 an eighth of the error of plain rounding.
 /// Other rows are quantized: scale = max|w| / 127, code = round half even(w / scale).
-/// Not thread-safe: it keeps a row's floats between calls. Lifetime: that of the source.
+/// Not thread-safe: it keeps the floats of a panel between calls. Lifetime: that of the source.
 class RowQuantizer {
  public:
-  /// The codes and scales of the file's blocks; one scale for each row whatever the file holds; or codes of 4 bits in
-  /// groups of 32 columns, those of Q4_0 rows or else made as Q4_0 makes them.
+  /// The codes and scales of the file's groups; one scale for each row whatever the file holds; or codes of 4 bits in
+  /// groups of 32 columns, those of the file or else made as Q4_0 makes them.
   enum class Codes { of_file, one_scale_per_row, of_4_bits };
 
-  explicit RowQuantizer(const WeightRows& source, Codes wanted = Codes::of_file)
-      : source_(source), values_(source.columns()) {
-    const bool uniform = source.uniform(dtype_);
-    four_bits_ = wanted == Codes::of_4_bits && !(uniform && dtype_ == DType::q4_0);
-    if (!uniform || wanted == Codes::one_scale_per_row || four_bits_) dtype_ = DType::f32;  // decoded row by row
-    if (four_bits_) group_ = 32;
-    switch (dtype_) {
-      case DType::q8_0:
-      case DType::q4_0:
-      case DType::q4_1: group_ = 32; break;
-      case DType::q6_k: group_ = 16; break;
-      default: break;
+  explicit RowQuantizer(const WeightSource& source, Codes wanted = Codes::of_file)
+      : source_(source), format_(source.code_format()) {
+    const bool in_groups = format_.bits != 0 && (format_.group == 16 || format_.group == 32);
+    switch (wanted) {
+      case Codes::of_file:
+        if (fits_i8(format_)) {
+          step_ = Step::keep;
+        } else if (in_groups && format_.has_minimums && format_.bits <= 7) {
+          step_ = Step::fold_minimums;
+        }
+        break;
+      case Codes::one_scale_per_row:
+        if (fits_i8_rows(format_)) step_ = Step::keep;
+        break;
+      case Codes::of_4_bits: step_ = fits_i4(format_) && !format_.has_minimums ? Step::keep : Step::quantize_to_4_bits;
     }
+    if (step_ == Step::keep || step_ == Step::fold_minimums) group_ = format_.group;
+    if (step_ == Step::quantize_to_4_bits) group_ = 32;
+    if (step_ == Step::quantize || step_ == Step::quantize_to_4_bits) values_.resize(panel_rows * stride());
+    if (step_ == Step::fold_minimums) minimums_.resize(panel_rows * scales_per_row());
   }
 
   std::size_t rows() const noexcept { return source_.rows(); }
@@ -64,95 +88,69 @@ class RowQuantizer {
   std::size_t group() const noexcept { return group_; }  ///< columns that share a scale; 0: the whole row
   std::size_t scales_per_row() const noexcept { return group_ == 0 ? 1 : (columns() + group_ - 1) / group_; }
 
-  /// Row `row`: codes [columns], scales [scales_per_row].
-  void read(std::size_t row, std::int8_t* codes, float* scales) noexcept {
-    if (dtype_ == DType::q8_0) return read_q8_0(source_[row].data, codes, scales);
-    if (dtype_ == DType::q6_k) return read_q6_k(source_[row].data, codes, scales);
-    if (dtype_ == DType::q4_0) return read_q4_0(source_[row].data, codes, scales);
-    if (dtype_ == DType::q4_1) return read_q4_1(source_[row].data, codes, scales);
-    if (four_bits_) {
-      source_.decode(row, values_.data());
-      for (std::size_t begin = 0; begin < columns(); begin += 32) {
-        const std::span group = std::span(values_).subspan(begin, std::min<std::size_t>(32, columns() - begin));
-        scales[begin / 32] = to_float(quantize_to_4_bits(group, codes + begin));
+  /// Up to 16 rows: codes [rows, columns], scales [rows, scales_per_row].
+  void read(std::span<const std::uint32_t> rows, MatrixView<std::int8_t> codes, float* scales) noexcept {
+    if (step_ == Step::keep) return source_.codes(rows, codes, scales, nullptr);
+    if (step_ == Step::fold_minimums) {
+      source_.codes(rows, codes, scales, minimums_.data());
+      for (std::size_t i = 0; i < rows.size(); ++i)
+        fold_row(codes[i], scales + i * scales_per_row(), &minimums_[i * scales_per_row()]);
+      return;
+    }
+    source_.decode(rows, {values_.data(), rows.size(), columns(), stride()});
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      const std::span<const float> values(&values_[i * stride()], columns());
+      if (step_ == Step::quantize) {
+        scales[i] = quantize(values, codes[i]);
+        continue;
       }
-      return;
+      for (std::size_t begin = 0; begin < columns(); begin += group_) {
+        const auto group = values.subspan(begin, std::min(group_, columns() - begin));
+        scales[i * scales_per_row() + begin / group_] = to_float(quantize_to_4_bits(group, codes[i] + begin));
+      }
     }
-    if (source_[row].dtype == DType::i8) {
-      std::memcpy(codes, source_[row].data, columns());
-      scales[0] = source_[row].scale;
-      return;
-    }
-    source_.decode(row, values_.data());
-    scales[0] = quantize(values_, codes);
   }
 
  private:
-  void read_q8_0(const std::byte* block, std::int8_t* codes, float* scales) const noexcept {
-    for (std::size_t begin = 0; begin < columns(); begin += 32, block += 34) {
-      scales[begin / 32] = detail::load_half(block);
-      std::memcpy(codes + begin, block + 2, 32);
+  enum class Step { keep, fold_minimums, quantize, quantize_to_4_bits };
+
+  /// Of the rows of floats: no power of 2, so that 16 of them do not share the sets of the L1 cache.
+  std::size_t stride() const noexcept { return columns() + 16; }
+
+  /// Codes and scales of a row with minimums become codes and scales without.
+  void fold_row(std::int8_t* codes, float* scales, const float* minimums) const noexcept {
+    for (std::size_t begin = 0; begin < columns(); begin += group_, codes += group_, ++scales, ++minimums) {
+      *scales = fold_minimum({codes, std::min(group_, columns() - begin)}, *scales, *minimums);
     }
   }
 
-  void read_q6_k(const std::byte* block, std::int8_t* codes, float* scales) const noexcept {
-    for (std::size_t begin = 0; begin < columns(); begin += 256, block += 210) {
-      for (std::size_t part = 0; part < 16; ++part) {
-        scales[begin / 16 + part] =
-            detail::load_half(block + 208) * static_cast<float>(static_cast<std::int8_t>(block[192 + part]));
-      }
-      detail::for_each_q6_k(block, [&](std::size_t index, std::size_t, int value) {
-        codes[begin + index] = static_cast<std::int8_t>(value);
-      });
+  /// Returns the new scale, rounded to f16.
+  float fold_minimum(std::span<std::int8_t> codes, float scale, float minimum) const noexcept {
+    const int max_code = (1 << format_.bits) - 1;
+    int best_factor = 0, best_offset = 0;
+    float min_error = std::numeric_limits<float>::infinity();
+    for (int factor = 1; factor * max_code <= 254; ++factor) {
+      const float exact = minimum * static_cast<float>(factor) / scale, offset = std::nearbyint(exact);
+      const bool in_range =
+          offset >= -127 && offset + static_cast<float>(max_code * factor) <= 127;  // never with a NaN
+      const float error = std::fabs(exact - offset) / static_cast<float>(factor);
+      if (!in_range || error >= min_error) continue;
+      min_error = error;
+      best_factor = factor;
+      best_offset = static_cast<int>(offset);
     }
+    if (best_factor == 0) return quantize_group(codes, scale, minimum);
+    for (std::int8_t& code : codes) code = static_cast<std::int8_t>(best_factor * code + best_offset);
+    return to_float(to_half(scale / static_cast<float>(best_factor)));
   }
 
-  void read_q4_0(const std::byte* block, std::int8_t* codes, float* scales) const noexcept {
-    for (std::size_t begin = 0; begin < columns(); begin += 32, block += 18) {
-      scales[begin / 32] = detail::load_half(block);
-      put_nibbles(block + 2, 1, -8, codes + begin);
-    }
-  }
-
-  void read_q4_1(const std::byte* block, std::int8_t* codes, float* scales) const noexcept {
-    for (std::size_t begin = 0; begin < columns(); begin += 32, block += 20) {
-      const float scale = detail::load_half(block), minimum = detail::load_half(block + 2);
-      int best_factor = 0, best_offset = 0;
-      float min_error = std::numeric_limits<float>::infinity();
-      for (int factor = 1; factor <= 16; ++factor) {
-        const float exact = minimum * static_cast<float>(factor) / scale, offset = std::nearbyint(exact);
-        const bool in_range = offset >= -127 && offset + static_cast<float>(15 * factor) <= 127;  // never with a NaN
-        const float error = std::fabs(exact - offset) / static_cast<float>(factor);
-        if (!in_range || error >= min_error) continue;
-        min_error = error;
-        best_factor = factor;
-        best_offset = static_cast<int>(offset);
-      }
-      if (best_factor > 0) {
-        scales[begin / 32] = to_float(to_half(scale / static_cast<float>(best_factor)));
-        put_nibbles(block + 4, best_factor, best_offset, codes + begin);
-      } else {
-        scales[begin / 32] = quantize_block(block, codes + begin);
-      }
-    }
-  }
-
-  /// Codes factor * q + offset of the 32 nibbles of a block.
-  static void put_nibbles(const std::byte* nibbles, int factor, int offset, std::int8_t* codes) noexcept {
-    for (std::size_t i = 0; i < 16; ++i) {
-      const int pair = static_cast<int>(nibbles[i]);
-      codes[i] = static_cast<std::int8_t>(factor * (pair & 15) + offset);
-      codes[i + 16] = static_cast<std::int8_t>(factor * (pair >> 4) + offset);
-    }
-  }
-
-  /// A Q4_1 block whose minimum is out of proportion to its scale, or that is not finite.
-  static float quantize_block(const std::byte* block, std::int8_t* codes) noexcept {
+  /// A group whose minimum is out of proportion to its scale, or that is not finite.
+  static float quantize_group(std::span<std::int8_t> codes, float scale, float minimum) noexcept {
     std::array<float, 32> values;
-    decode_elements(DType::q4_1, block, values.size(), values.data());
-    const float scale = to_float(to_half(quantize(values, codes)));
-    if (!std::isfinite(scale) || scale == 0) std::fill_n(codes, values.size(), std::int8_t{0});
-    return scale;
+    for (std::size_t i = 0; i < codes.size(); ++i) values[i] = scale * static_cast<float>(codes[i]) + minimum;
+    const float rounded = to_float(to_half(quantize(std::span(values).first(codes.size()), codes.data())));
+    if (!std::isfinite(rounded) || rounded == 0) std::fill(codes.begin(), codes.end(), std::int8_t{0});
+    return rounded;
   }
 
   /// Returns the scale. Zeros have code 0; what is not finite too, and its scale then poisons the product.
@@ -182,11 +180,12 @@ class RowQuantizer {
     return std::fabs(*std::find_if(values.begin(), values.end(), [](float value) { return std::isnan(value); }));
   }
 
-  const WeightRows& source_;
-  DType dtype_{};
+  const WeightSource& source_;
+  CodeFormat format_;
+  Step step_ = Step::quantize;
   std::size_t group_ = 0;
-  bool four_bits_ = false;  ///< the rows are decoded, and quantized to 4 bits
-  std::vector<float> values_;
+  std::vector<float> values_;    // [16, stride]
+  std::vector<float> minimums_;  // [16, scales_per_row]
 };
 
 }  // namespace tulle

@@ -46,7 +46,7 @@ TEMPLATE_LIST_TEST_CASE("every half and every bfloat16 reaches the product as it
   for (const DType dtype : {DType::f16, DType::bf16}) {
     std::vector<std::uint16_t> bits(65536);
     for (std::size_t at = 0; at < bits.size(); ++at) bits[at] = static_cast<std::uint16_t>(at);
-    WeightRows rows(1);
+    testing::RowList rows(1);
     for (const std::uint16_t& value : bits) rows.append(reinterpret_cast<const std::byte*>(&value), dtype);
     const auto weights = Kernel::pack(rows);
     ActivationsF32 input(1, 1);

@@ -15,7 +15,7 @@ TEST_CASE("f16 weights are bf16 when all rows are, else f16", "[kernel][dense_fl
   const auto f16 = testing::random_matrix(DType::f16, 3, 8, 2);
   CHECK(DenseF16::pack(bf16.rows).is_bf16());
   CHECK_FALSE(DenseF16::pack(f16.rows).is_bf16());
-  WeightRows mixed(8);
+  testing::RowList mixed(8);
   mixed.append(bf16.rows[0].data, DType::bf16);
   mixed.append(f16.rows[0].data, DType::f16);
   CHECK_FALSE(DenseF16::pack(mixed).is_bf16());

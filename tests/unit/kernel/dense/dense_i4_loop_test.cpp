@@ -40,7 +40,7 @@ TEMPLATE_LIST_TEST_CASE("the largest int4 products of one sign are exact", "[ker
     for (const int code : {0, 8, 15}) {
       for (const float sign : {1.0f, -1.0f}) {
         const auto row = blocks(dtype, columns, to_half(1), to_half(-3), static_cast<std::uint8_t>(code * 17));
-        WeightRows rows(columns);
+        testing::RowList rows(columns);
         for (std::size_t i = 0; i < out; ++i) rows.append(row.data(), dtype);
         const auto weights = Kernel::pack(rows);
         for (const std::size_t inputs : {1, 2, 4, 8}) {

@@ -23,7 +23,7 @@ TEST_CASE("a panel of 16 rows holds those of the matrix, and zeros behind the la
     panel.read(index);
     for (std::size_t row = 0; row < panel_rows; ++row) {
       std::fill(expected.begin(), expected.end(), 0.0f);
-      if (index * panel_rows + row < rows) matrix.rows.decode(index * panel_rows + row, expected.data());
+      if (index * panel_rows + row < rows) matrix.rows.decode_row(index * panel_rows + row, expected.data());
       for (std::size_t column = 0; column < columns; ++column) {
         REQUIRE(panel.scale(row) * static_cast<float>(panel.codes(row)[column]) == expected[column]);
       }

@@ -40,7 +40,7 @@ TEST_CASE("rows of int8 keep their values", "[kernel][well]") {
   const EllWeights weights = EllWeights::pack<isa::Active>(matrix.rows, false);
   std::vector<float> expected(2500), unpacked(2500);
   for (std::size_t row = 0; row < 35; ++row) {
-    matrix.rows.decode(row, expected.data());
+    matrix.rows.decode_row(row, expected.data());
     weights.unpack_row(row, unpacked.data());
     REQUIRE(unpacked == expected);
   }
@@ -51,7 +51,7 @@ TEST_CASE("values of 4 bits are the nearest seventh of a row's largest", "[kerne
   const EllWeights weights = EllWeights::pack<isa::Active>(matrix.rows, true);
   std::vector<float> exact(300), unpacked(300);
   for (std::size_t row = 0; row < 20; ++row) {
-    matrix.rows.decode(row, exact.data());
+    matrix.rows.decode_row(row, exact.data());
     weights.unpack_row(row, unpacked.data());
     float largest = 0;
     for (const float value : exact) largest = std::max(largest, std::fabs(value));
@@ -66,7 +66,7 @@ TEST_CASE("rows of blocks with scales of their own get one scale each", "[kernel
   const EllWeights weights = EllWeights::pack<isa::Active>(matrix.rows, false);
   std::vector<float> exact(64), unpacked(64);
   for (std::size_t row = 0; row < 17; ++row) {
-    matrix.rows.decode(row, exact.data());
+    matrix.rows.decode_row(row, exact.data());
     weights.unpack_row(row, unpacked.data());
     float largest = 0;
     for (const float value : exact) largest = std::max(largest, std::fabs(value));

@@ -29,7 +29,7 @@ testing::EncodedMatrix pruned(DType dtype, testing::Zeros zeros) {
 
 /// Whether every row unpacks to the same values from both kernels.
 template <LinearKernel A, LinearKernel B>
-bool same_values(A, B, const WeightRows& source) {
+bool same_values(A, B, const WeightSource& source) {
   const auto a = A::pack(source);
   const auto b = B::pack(source);
   std::vector<float> of_a(column_count), of_b(column_count);
@@ -53,9 +53,9 @@ TEST_CASE("balanced int4 takes 3/8 or 1/4 of a byte a weight, and a scale per 32
 }
 
 TEST_CASE("balanced int4 keeps Q4_0 and quantizes the rest as dense int4 does", "[kernel][balanced]") {
-  CHECK(TwoOfFourI4::keeps_values(DType::q4_0, {}));
-  CHECK_FALSE(TwoOfFourI4::keeps_values(DType::q4_1, {}));
-  CHECK_FALSE(TwoOfFourI4::keeps_values(DType::q8_0, {}));
+  CHECK(TwoOfFourI4::keeps_values(testing::RowList::format_of(DType::q4_0), {}));
+  CHECK_FALSE(TwoOfFourI4::keeps_values(testing::RowList::format_of(DType::q4_1), {}));
+  CHECK_FALSE(TwoOfFourI4::keeps_values(testing::RowList::format_of(DType::q8_0), {}));
   for (const DType dtype : {DType::q4_0, DType::q8_0, DType::i8, DType::f32}) {
     CAPTURE(dtype_name(dtype));
     CHECK(same_values(TwoOfFourI4(), DenseI4(), pruned(dtype, {2, 4}).rows));

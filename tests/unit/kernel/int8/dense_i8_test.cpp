@@ -76,14 +76,14 @@ TEST_CASE("file blocks keep their groups; rows of several types share none", "[k
   CHECK(DenseI8::pack(q8_0.rows).group() == 32);
   CHECK(DenseI8::pack(q6_k.rows).group() == 16);
   CHECK(DenseI8::pack(q8_0.rows).size_bytes() == 16 * 256 + 16 * 8 * 2);
-  WeightRows mixed(256);
+  testing::RowList mixed(256);
   mixed.append(q8_0.rows[0].data, DType::q8_0);
   mixed.append(q6_k.rows[0].data, DType::q6_k);
   const auto weights = DenseI8::pack(mixed);
   CHECK(weights.group() == 0);
   std::vector<float> decoded(256);
   for (std::size_t row = 0; row < 2; ++row) {
-    mixed.decode(row, decoded.data());
+    mixed.decode_row(row, decoded.data());
     float largest = 0;
     for (const float value : decoded) largest = std::max(largest, std::fabs(value));
     for (std::size_t at = 0; at < 256; ++at) {
@@ -99,7 +99,7 @@ TEST_CASE("4-bit blocks become int8 in their own groups, within a step", "[kerne
     REQUIRE(weights.group() == 32);
     std::vector<float> decoded(96);
     for (std::size_t row = 0; row < 17; ++row) {
-      matrix.rows.decode(row, decoded.data());
+      matrix.rows.decode_row(row, decoded.data());
       const auto quantized = unpacked(weights, row);
       for (std::size_t begin = 0; begin < 96; begin += 32) {
         float largest = 0;
@@ -126,7 +126,7 @@ TEMPLATE_LIST_TEST_CASE("the row's scale comes last and is one multiplication", 
   testing::require_machine<TestType>();
   using Kernel = BasicDenseI8<TestType>;
   const std::byte codes[] = {std::byte{3}, std::byte{0xFB}};  // 3, -5
-  WeightRows rows(2);
+  testing::RowList rows(2);
   rows.append(codes, DType::i8, 0.1f);
   const auto weights = Kernel::pack(rows);
   ActivationsI8 input(1, 2);

@@ -29,7 +29,7 @@ void check_largest_products(std::size_t kept) {
         const bool is_kept = kept == 16 || (kept == 8 ? column % 4 < 2 : column % 4 == 0);
         if (is_kept) codes[column] = static_cast<std::byte>(weight);
       }
-      WeightRows rows(columns);
+      testing::RowList rows(columns);
       for (std::size_t row = 0; row < out; ++row) rows.append(codes.data(), DType::i8);
       const auto weights = Kernel::pack(rows);
       for (const std::size_t inputs : {1, 2, 4, 8, 20}) {

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file Rows of F32, F16 and BF16 elements (L3).
+#pragma once
+
+#include <cstddef>
+
+#include <tulle/format/encoding/encoded_rows.hpp>
+
+namespace tulle {
+
+namespace detail {
+
+template <DType Type>
+void decode_plain_row(const std::byte* row, std::size_t columns, float* out) noexcept {
+  decode_floats(Type, row, columns, out);
+}
+
+template <DType Type>
+inline constexpr RowEncoding plain_rows{Type, {.floats = Type}, decode_plain_row<Type>};
+
+}  // namespace detail
+
+inline constexpr const RowEncoding& f32_rows = detail::plain_rows<DType::f32>;
+inline constexpr const RowEncoding& f16_rows = detail::plain_rows<DType::f16>;
+inline constexpr const RowEncoding& bf16_rows = detail::plain_rows<DType::bf16>;
+
+}  // namespace tulle

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file Hugging Face directories: config.json and safetensors, one file or shards with an index (L3).
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <tulle/core/error.hpp>
+#include <tulle/core/input_file.hpp>
+#include <tulle/core/json.hpp>
+#include <tulle/format/byte_reader.hpp>
+#include <tulle/format/checkpoint_opener.hpp>
+#include <tulle/format/compressed_tensors.hpp>
+#include <tulle/format/quoted_name.hpp>
+#include <tulle/format/safetensors.hpp>
+
+namespace tulle {
+
+namespace detail {
+
+/// `CheckpointOpener::find` of a directory whose weights begin with the file `Name`.
+template <const char* Name>
+std::string find_huggingface(const ModelFiles& files) {
+  return files.has("config.json") && files.has(Name) ? Name : "";
+}
+
+inline void open_configs(const ModelFiles& files, CheckpointParts& parts) {
+  parts.config = files.json("config.json");
+  check_quantization_config(parts.config, files.path("config.json"));
+  if (files.has("generation_config.json")) parts.generation_config = files.json("generation_config.json");
+}
+
+inline const InputFile& open_safetensors(const ModelFiles& files, const std::string& name, CheckpointParts& parts) {
+  const InputFile& file = parts.tensors.keep(files.open(name));
+  const std::string where = files.path(name);
+  auto tensors = parse_head(file, [&](std::span<const std::byte> head) {
+    auto list = parse_safetensors_head(head, file.size(), where);
+    file.release(head);
+    return list;
+  });
+  for (EncodedTensor& tensor : tensors) parts.tensors.add(std::move(tensor), file, parts.path);
+  return file;
+}
+
+inline void open_one_safetensors(const ModelFiles& files, const std::string& name, CheckpointParts& parts) {
+  open_configs(files, parts);
+  open_safetensors(files, name, parts);
+  check_int8_tensors(parts.tensors, files.where());
+}
+
+inline void open_shards(const ModelFiles& files, const std::string& index_name, CheckpointParts& parts) {
+  open_configs(files, parts);
+  const Json index = files.json(index_name);
+  const std::string index_path = files.path(index_name);
+  const auto map = index.find("weight_map");
+  if (map == index.end() || !map->is_object()) fail(ErrorCode::malformed, index_path, " has no \"weight_map\"");
+  std::map<std::string, std::vector<std::string>> shards;  // file name -> tensors
+  for (const auto& entry : map->items()) {
+    const std::string name = entry.value().is_string() ? entry.value().get<std::string>() : std::string();
+    if (!is_plain_file_name(name)) {
+      fail(ErrorCode::malformed, index_path, ": the file of tensor ", quoted_name(entry.key()),
+           " is no plain file name");
+    }
+    shards[name].push_back(entry.key());
+  }
+  for (const auto& [name, tensors] : shards) {
+    const InputFile& shard = open_safetensors(files, name, parts);
+    for (const std::string& tensor : tensors) {
+      if (parts.tensors.file_of(tensor) != &shard) {
+        fail(ErrorCode::malformed, index_path, ": tensor ", quoted_name(tensor), " is not in ", quoted_name(name));
+      }
+    }
+  }
+  check_int8_tensors(parts.tensors, files.where());
+}
+
+inline void refuse_pytorch_model(const ModelFiles& files, const std::string& name, CheckpointParts&) {
+  fail(ErrorCode::unsupported, files.where(), " holds ", name, ", which is not read; save the model as safetensors");
+}
+
+inline constexpr char safetensors_name[] = "model.safetensors", shards_name[] = "model.safetensors.index.json",
+                      pytorch_name[] = "pytorch_model.bin", pytorch_shards_name[] = "pytorch_model.bin.index.json";
+
+}  // namespace detail
+
+inline constexpr CheckpointOpener safetensors_opener{"safetensors", detail::find_huggingface<detail::safetensors_name>,
+                                                     detail::open_one_safetensors};
+inline constexpr CheckpointOpener shards_opener{"safetensors", detail::find_huggingface<detail::shards_name>,
+                                                detail::open_shards};
+
+/// Says what to do about a format that is not read.
+inline constexpr CheckpointOpener pytorch_refusal{"pytorch", detail::find_huggingface<detail::pytorch_name>,
+                                                  detail::refuse_pytorch_model};
+inline constexpr CheckpointOpener pytorch_shards_refusal{
+    "pytorch", detail::find_huggingface<detail::pytorch_shards_name>, detail::refuse_pytorch_model};
+
+}  // namespace tulle

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file The tensors of several files by name, and the files they are read from (L3).
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <tulle/core/error.hpp>
+#include <tulle/core/input_file.hpp>
+#include <tulle/format/encoding/encodings.hpp>
+#include <tulle/format/quoted_name.hpp>
+#include <tulle/tensor/encoded_tensor.hpp>
+
+namespace tulle {
+
+/// Files on disk stay mapped as long as the object lives, lent files are read when a tensor is; nothing is decoded.
+/// Threads: immutable once all tensors are added.
+class TensorFiles final : public TensorSource {
+ public:
+  /// The file lives as long as this object.
+  const InputFile& keep(std::shared_ptr<const InputFile> file) {
+    files_.push_back(std::move(file));
+    return *files_.back();
+  }
+
+  /// `file` was kept. `where` names the model in messages. Errors: malformed for a name that is there already.
+  void add(EncodedTensor tensor, const InputFile& file, std::string_view where) {
+    const std::size_t bytes = tensor.size_bytes();
+    size_bytes_ += bytes;
+    if (file.in_memory()) tensor.bytes = file.view(tensor.file_offset, bytes);  // those of lent files: `read`
+    std::string name = tensor.name;
+    const auto [place, added] = tensors_.try_emplace(std::move(name), Entry{std::move(tensor), &file});
+    if (!added) fail(ErrorCode::malformed, where, ": tensor ", detail::quoted_name(place->first), " appears twice");
+  }
+
+  /// The file that holds a tensor, or nullptr.
+  const InputFile* file_of(std::string_view name) const {
+    const auto found = tensors_.find(name);
+    return found == tensors_.end() ? nullptr : found->second.file;
+  }
+
+  std::size_t size_bytes() const noexcept { return size_bytes_; }  ///< of all tensors, as encoded
+
+  const EncodedTensor* find(std::string_view name) const override {
+    const auto found = tensors_.find(name);
+    return found == tensors_.end() ? nullptr : &found->second.tensor;
+  }
+  std::vector<std::string> names() const override {
+    std::vector<std::string> all;
+    all.reserve(tensors_.size());
+    for (const auto& [name, entry] : tensors_) all.push_back(name);
+    return all;
+  }
+  std::shared_ptr<const WeightSource> matrix(const std::string& name) const override {
+    return open_matrix(*this, name);
+  }
+  std::span<const std::byte> read(const EncodedTensor& tensor) const override {
+    const InputFile* file = file_of(tensor.name);
+    if (file == nullptr || file->in_memory()) return tensor.bytes;
+    return file->view(tensor.file_offset, tensor.size_bytes());
+  }
+  void release(std::span<const std::byte> bytes) const noexcept override {
+    for (const auto& file : files_) file->release(bytes);
+  }
+
+ private:
+  struct Entry {
+    EncodedTensor tensor;
+    const InputFile* file;
+  };
+
+  std::vector<std::shared_ptr<const InputFile>> files_;
+  std::map<std::string, Entry, std::less<>> tensors_;
+  std::size_t size_bytes_ = 0;
+};
+
+}  // namespace tulle

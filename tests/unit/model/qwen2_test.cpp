@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <tulle/model/qwen2.hpp>
+
+#include <catch2/catch_all.hpp>
+#include <vector>
+
+#include "unit/format/file_builder.hpp"
+#include "unit/model/random_model.hpp"
+
+using namespace tulle;
+
+TEST_CASE("Qwen2 is Llama with biases of queries, keys and values alone", "[model][qwen2]") {
+  const Architecture model = qwen2_architecture(testing::llama_config(), "config.json");
+  CHECK(model.family == "qwen2");
+  CHECK(model.hidden == 64);
+  CHECK(model.kv_heads == 2);
+  CHECK(model.head_dim == 16);
+  CHECK(model.qkv_bias);
+  CHECK_FALSE((model.output_bias || model.mlp_bias || model.head_bias || model.tied_head));
+  CHECK(model.names.query == "self_attn.q_proj");
+  CHECK(model.bos == 1);
+  CHECK(model.eos == std::vector<Token>{2});
+}
+
+TEST_CASE("absent keys have the defaults of transformers' Qwen2Config", "[model][qwen2]") {
+  const Architecture model = qwen2_architecture(Json::object(), "config.json");
+  CHECK(model.vocabulary == 151936);
+  CHECK(model.hidden == 4096);
+  CHECK(model.layers == 32);
+  CHECK(model.heads == 32);
+  CHECK(model.kv_heads == 32);
+  CHECK(model.head_dim == 128);
+  CHECK(model.intermediate == 22016);
+  CHECK(model.context_length == 32768);
+  CHECK(model.norm_epsilon == 1e-6f);
+  CHECK_FALSE(model.bos.has_value());
+  CHECK(model.eos.empty());
+}
+
+TEST_CASE("sliding windows are refused by name", "[model][qwen2]") {
+  Json config = testing::llama_config();
+  config["sliding_window"] = 64;
+  config["use_sliding_window"] = false;
+  CHECK(test::error_of([&] { (void)qwen2_architecture(config, "x"); }) == std::nullopt);
+  config["use_sliding_window"] = true;
+  CHECK(test::error_of([&] { (void)qwen2_architecture(config, "x"); }) == ErrorCode::unsupported);
+}
