@@ -26,8 +26,8 @@ Architecture llama(const Json& changes = Json::object()) {
   return describe_model(config, "config.json");
 }
 
-ModelWeights<AnyKernel> load(const TensorSource& source, const Architecture& model,
-                             std::string_view kernel = "auto", bool interleaved = false) {
+ModelWeights<AnyKernel> load(const TensorSource& source, const Architecture& model, std::string_view kernel = "auto",
+                             bool interleaved = false) {
   LoadOptions options;
   options.pack.kernel = kernel;
   options.rotary_interleaved_rows = interleaved;
