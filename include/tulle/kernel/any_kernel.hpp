@@ -34,24 +34,6 @@ using BuiltInKernels =
 
 namespace detail {
 
-/// Choices that are no kernel: "auto" keeps every value of the file; "i8" and "i4" quantize to 8 and 4 bits, in the layout that
-/// is the fastest for the sparsity of the matrix.
-inline constexpr std::string_view automatic = "auto", fastest_of_i8 = "i8", fastest_of_i4 = "i4";
-
-/// The choice that keeps every value of rows of this type.
-constexpr std::string_view lossless_choice(DType dtype) noexcept {
-  switch (dtype) {
-    case DType::f16:
-    case DType::bf16: return DenseF16::name;
-    case DType::i8:
-    case DType::q8_0:
-    case DType::q6_k: return fastest_of_i8;
-    case DType::q4_0: return fastest_of_i4;
-    case DType::q4_1: return DenseI4::name;
-    default: return DenseF32::name;
-  }
-}
-
 /// A tuple of one each of the types.
 template <class Tuple, class... Types>
 struct DistinctTypes {
@@ -309,11 +291,9 @@ auto BasicAnyKernel<KernelList<Kernels...>>::input_form(const Weights& weights) 
   return weights.visit([]<class Kernel>(const Kernel&, const auto& form) {
     std::size_t type = 0;  // the first kernel that reads the same
     (void)((std::is_same_v<typename Kernels::Input, typename Kernel::Input> || (++type, false)) || ...);
-    if constexpr (requires { form.scale_per_input(); }) {
-      return InputForm{type, form.columns(), form.scale_per_input()};
-    } else {
-      return InputForm{type, form.columns(), false};
-    }
+    bool scale_per_input = false;
+    if constexpr (requires { form.scale_per_input(); }) scale_per_input = form.scale_per_input();
+    return InputForm{type, form.columns(), scale_per_input};
   });
 }
 

@@ -9,6 +9,7 @@
 #include <type_traits>
 #include <vector>
 
+#include <tulle/kernel/dense/dense_float.hpp>
 #include <tulle/kernel/dense/dense_i4.hpp>
 #include <tulle/kernel/ell/ell.hpp>
 #include <tulle/kernel/int8/balanced_i4.hpp>
@@ -110,6 +111,28 @@ inline I8Structure measure_i8(const WeightRows& source, ThreadPool* pool = nullp
   return {stats.nonzero_share(), RowQuantizer(source, of).group() == 0, stats.two_of_four,
           stats.four_of_sixteen, stats.eight_of_sixteen_gap4,           stats.eight_of_sixteen};
 }
+
+namespace detail {
+
+/// Choices that are no kernel: "auto" keeps every value of the file; "i8" and "i4" quantize to 8 and 4 bits, in the layout that
+/// is the fastest for the sparsity of the matrix.
+inline constexpr std::string_view automatic = "auto", fastest_of_i8 = "i8", fastest_of_i4 = "i4";
+
+/// The choice that keeps every value of rows of this type.
+constexpr std::string_view lossless_choice(DType dtype) noexcept {
+  switch (dtype) {
+    case DType::f16:
+    case DType::bf16: return DenseF16::name;
+    case DType::i8:
+    case DType::q8_0:
+    case DType::q6_k: return fastest_of_i8;
+    case DType::q4_0: return fastest_of_i4;
+    case DType::q4_1: return DenseI4::name;
+    default: return DenseF32::name;
+  }
+}
+
+}  // namespace detail
 
 /// The kernel that decodes fastest on a set, never one that is slower than dense weights (measured by bench/kernels.cpp).
 template <class Isa>

@@ -10,6 +10,7 @@
 
 #include <tulle/kernel/dense/dense_float.hpp>
 
+#include "compiled/kernels.hpp"
 #include "unit/kernel/encoded_matrix.hpp"
 #include "unit/kernel/instruction_sets.hpp"
 

@@ -7,6 +7,7 @@
 
 #include <tulle/kernel/dense/dense_i4.hpp>
 
+#include "compiled/kernels.hpp"
 #include "unit/kernel/encoded_matrix.hpp"
 #include "unit/kernel/instruction_sets.hpp"
 

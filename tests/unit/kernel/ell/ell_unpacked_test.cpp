@@ -9,6 +9,7 @@
 #include <tulle/core/aligned_buffer.hpp>
 #include <tulle/kernel/ell/ell.hpp>
 
+#include "compiled/kernels.hpp"
 #include "unit/kernel/encoded_matrix.hpp"
 #include "unit/kernel/instruction_sets.hpp"
 

@@ -6,6 +6,7 @@
 
 #include <catch2/catch_all.hpp>
 
+#include "compiled/kernels.hpp"
 #include "unit/kernel/encoded_matrix.hpp"
 #include "unit/kernel/instruction_sets.hpp"
 
