@@ -100,6 +100,7 @@ int main(int argc, char** argv) {
     for (const std::size_t length : lengths) tasks.push_back([&cache, length] { cache->run(length, 1); });
     tasks.push_back([&cache, prompt] { cache->run(prompt, prompt); });
   }
+  tulle::check_instruction_set();
   const auto times = bench::interleaved(tasks, repeats);
 
   const auto set = tulle::instruction_set_name(tulle::active_instruction_set());

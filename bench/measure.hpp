@@ -68,8 +68,9 @@ class BandwidthProbe {
   static constexpr std::size_t bytes = std::size_t{512} << 20;
 
   void operator()() noexcept {
-    pool_.run(
-        [this](std::size_t worker) noexcept { tulle::this_machine.reads_one_stream ? read<1>(worker) : read<4>(worker); });
+    pool_.run([this](std::size_t worker) noexcept {
+      tulle::this_machine.reads_one_stream ? read<1>(worker) : read<4>(worker);
+    });
   }
 
  private:

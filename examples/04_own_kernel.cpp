@@ -14,7 +14,7 @@
 using tulle::BFloat16, tulle::MatrixView, tulle::RowRange;
 
 // A kernel says how a weight matrix W [rows, columns] is stored, what it makes of the activations X [inputs, columns],
-// and how Y = X W^T is computed. An input is a token: one at a time, or many when a prompt is read.
+// and how Y = X W^T is computed. A row of X is a token: one at a time, or a batch when a prompt is read.
 struct RowMajorBf16 {
   static constexpr std::string_view name = "row_major_bf16";
 
@@ -45,6 +45,7 @@ struct RowMajorBf16 {
   // Activations are copied as they are. A quantized kernel quantizes them here, once for all matrices that read them.
   struct Input {
     Input(std::size_t max_inputs, std::size_t max_columns) : values(max_inputs * max_columns) {}
+    std::size_t size_bytes() const noexcept { return values.size() * sizeof(float); }
     std::vector<float> values;
   };
   static void start(const Weights&, std::size_t, Input&) noexcept {}

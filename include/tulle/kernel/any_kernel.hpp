@@ -33,17 +33,6 @@ using BuiltInKernels =
 
 namespace detail {
 
-/// Choices that are no kernel: "auto" keeps every value of the file; "i8" and "i4" quantize to 8 and 4 bits, in the layout that
-/// is the fastest for the sparsity of the matrix.
-inline constexpr std::string_view automatic = "auto", fastest_of_i8 = "i8", fastest_of_i4 = "i4";
-
-/// The choice that keeps every value of a source of this format.
-constexpr std::string_view lossless_choice(const CodeFormat& format) noexcept {
-  if (fits_i4(format)) return format.has_minimums ? DenseI4::name : fastest_of_i4;
-  if (fits_i8(format)) return fastest_of_i8;
-  return DenseF16::keeps_values(format, {}) ? DenseF16::name : DenseF32::name;
-}
-
 /// A tuple of one each of the types.
 template <class Tuple, class... Types>
 struct DistinctTypes {
@@ -298,11 +287,9 @@ auto BasicAnyKernel<KernelList<Kernels...>>::input_form(const Weights& weights) 
   return weights.visit([]<class Kernel>(const Kernel&, const auto& form) {
     std::size_t type = 0;  // the first kernel that reads the same
     (void)((std::is_same_v<typename Kernels::Input, typename Kernel::Input> || (++type, false)) || ...);
-    if constexpr (requires { form.scale_per_input(); }) {
-      return InputForm{type, form.columns(), form.scale_per_input()};
-    } else {
-      return InputForm{type, form.columns(), false};
-    }
+    bool scale_per_input = false;
+    if constexpr (requires { form.scale_per_input(); }) scale_per_input = form.scale_per_input();
+    return InputForm{type, form.columns(), scale_per_input};
   });
 }
 

@@ -9,6 +9,7 @@
 #include <type_traits>
 #include <vector>
 
+#include <tulle/kernel/dense/dense_float.hpp>
 #include <tulle/kernel/dense/dense_i4.hpp>
 #include <tulle/kernel/ell/ell.hpp>
 #include <tulle/kernel/int8/balanced.hpp>
@@ -113,6 +114,21 @@ inline I8Structure measure_i8(const WeightSource& source, ThreadPool* pool = nul
   return {stats.nonzero_share(), RowQuantizer(source, of).group() == 0, stats.two_of_four,
           stats.four_of_sixteen, stats.eight_of_sixteen_gap4,           stats.eight_of_sixteen};
 }
+
+namespace detail {
+
+/// Choices that are no kernel: "auto" keeps every value of the file; "i8" and "i4" quantize to 8 and 4 bits, in the layout that
+/// is the fastest for the sparsity of the matrix.
+inline constexpr std::string_view automatic = "auto", fastest_of_i8 = "i8", fastest_of_i4 = "i4";
+
+/// The choice that keeps every value of a source of this format.
+constexpr std::string_view lossless_choice(const CodeFormat& format) noexcept {
+  if (fits_i4(format)) return format.has_minimums ? DenseI4::name : fastest_of_i4;
+  if (fits_i8(format)) return fastest_of_i8;
+  return DenseF16::keeps_values(format, {}) ? DenseF16::name : DenseF32::name;
+}
+
+}  // namespace detail
 
 /// The kernel that decodes fastest on a set, never one that is slower than dense weights (measured by bench/kernels.cpp).
 template <class Isa>

@@ -3,21 +3,68 @@
 
 #include <algorithm>
 #include <optional>
+#include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include <catch2/catch_all.hpp>
 
 #include "unit/kernel/encoded_matrix.hpp"
+#include "unit/kernel/instruction_sets.hpp"
 
 using namespace tulle;
 
 TEST_CASE("every kernel has a name that finds it", "[kernel][any_kernel]") {
-  for (const auto& [name, choice] : kernel_choices) CHECK(kernel_choice(name) == choice);
-  CHECK(kernel_choice(DenseF32::name) == KernelChoice::dense_f32);
-  CHECK(kernel_choice(DenseF16::name) == KernelChoice::dense_f16);
-  CHECK(kernel_choice(DenseI8::name) == KernelChoice::dense_i8);
-  CHECK(kernel_choice(DenseI4::name) == KernelChoice::dense_i4);
+  for (const std::string_view name : kernel_choices) {
+    const std::string copy(name);  // the result outlives it
+    CHECK(kernel_choice(copy).data() == name.data());
+  }
+  CHECK(kernel_choices.front() == "auto");
+  for (const std::string_view name : {DenseF32::name, DenseF16::name, DenseI8::name, DenseI4::name, EllI4::name}) {
+    CHECK(std::ranges::count(kernel_choices, name) == 1);
+  }
+}
+
+TEST_CASE("a name that is no kernel cannot be packed", "[kernel][any_kernel]") {
+  const auto matrix = testing::random_matrix(DType::f32, 1, 32, 1);
+  CHECK_THROWS_AS(AnyKernel::pack(matrix.rows, {.kernel = "dense"}), Error);
+}
+
+TEST_CASE("a list of one's own falls back to its dense kernel", "[kernel][any_kernel]") {
+  using Few = BasicAnyKernel<KernelList<DenseF32, DenseI8>>;
+  STATIC_CHECK(LinearKernel<Few>);
+  const auto matrix = testing::pruned(testing::random_matrix(DType::i8, 32, 320, 9), {2, 4}, 5);
+  const auto weights = Few::pack(matrix.rows);
+  CHECK(weights.kernel_name() == "dense_i8");
+  CHECK_FALSE(weights.is_float());
+  CHECK_THROWS_WITH(Few::pack(matrix.rows, {.kernel = "ell_i8"}),
+                    Catch::Matchers::EndsWith("known are auto, i8, i4, dense_f32, dense_i8"));
+  CHECK_THROWS_AS(Few::pack(testing::random_matrix(DType::f16, 1, 32, 1).rows), Error);  // no kernel keeps its values
+}
+
+TEST_CASE("weights keep the instruction set for which their kernel was chosen", "[kernel][any_kernel]") {
+  if (isa::All::size == 1) SKIP("this build has one instruction set");
+  const testing::ActiveSet active(detail::find_instruction_set("scalar"));
+  const std::string other(instruction_set_name(instruction_sets[1]));
+  if (!machine_has(instruction_sets[1])) SKIP("this machine has one instruction set");
+  {
+    auto weights = AnyKernel::pack(testing::random_matrix(DType::i8, 16, 64, 1).rows);
+    const auto moved = std::move(weights);
+    CHECK_THROWS_WITH(use_instruction_set(other), Catch::Matchers::StartsWith("a model is loaded for scalar"));
+  }
+  {
+    const auto ell = EllI8::pack(testing::random_matrix(DType::i8, 16, 64, 1).rows);
+    CHECK_THROWS_WITH(use_instruction_set(other), Catch::Matchers::StartsWith("a model is loaded for scalar"));
+  }
+  CHECK_NOTHROW(use_instruction_set(other));
+}
+
+TEST_CASE("an input has room for every form of activations", "[kernel][any_kernel]") {
+  const AnyKernel::Input input(3, 70);
+  CHECK(input.size_bytes() ==
+        ActivationsF32(3, 70).size_bytes() + ActivationsI8(3, 70).size_bytes() + ActivationsI14(3, 70).size_bytes());
+  CHECK(ActivationsF32(3, 70).size_bytes() == 8 * 70 * sizeof(float));
 }
 
 TEST_CASE("an unknown kernel name is an error that lists the known ones", "[kernel][any_kernel]") {
@@ -28,7 +75,7 @@ TEST_CASE("an unknown kernel name is an error that lists the known ones", "[kern
     } catch (const Error& error) {
       CHECK(error.code() == ErrorCode::invalid_argument);
       CHECK_THAT(error.what(),
-                 Catch::Matchers::ContainsSubstring("auto, dense_f32, dense_f16, dense_i8, dense_i4, i8"));
+                 Catch::Matchers::ContainsSubstring("auto, i8, i4, dense_f32, dense_f16, dense_i8, dense_i4"));
     }
   }
 }
@@ -41,13 +88,13 @@ TEST_CASE("each type of rows gets the form that keeps its values", "[kernel][any
     CAPTURE(dtype_name(dtype));
     const auto matrix = testing::random_matrix(dtype, 18, 256, 9);
     const auto weights = AnyKernel::pack(matrix.rows);
-    for (const auto& [kernel, choice] : kernel_choices) {
+    for (const std::string_view kernel : kernel_choices) {
       // Any layout of int8 holds int8 files, and the codes of Q4_0; but windows know no groups of columns.
       const bool groups = dtype != DType::i8 && kernel == "ell_i8";
       const bool in_i8 = kernel.ends_with("i8") && !groups && (name.ends_with("i8") || dtype == DType::q4_0);
       const bool in_i4 = kernel.ends_with("i4") && kernel != "ell_i4" && dtype == DType::q4_0;
       const bool keeps = kernel == "auto" || kernel == "dense_f32" || kernel == name || in_i8 || in_i4;
-      CHECK(AnyKernel::keeps_values(matrix.rows.code_format(), {.kernel = choice}) == keeps);
+      CHECK(AnyKernel::keeps_values(matrix.rows.code_format(), {.kernel = kernel}) == keeps);
     }
     CHECK(weights.kernel_name() == name);
     CHECK(weights.is_float() == name.ends_with("f32") + name.ends_with("f16"));
@@ -69,31 +116,32 @@ TEST_CASE("rows of several types get f32, and what is asked for is what is packe
   mixed.append(q8_0.rows[0].data, DType::q8_0);
   mixed.append(q4_0.rows[0].data, DType::q4_0);
   CHECK(AnyKernel::pack(mixed).kernel_name() == "dense_f32");
-  for (const auto& [name, choice] : kernel_choices) {
+  for (const std::string_view name : kernel_choices) {
     if (!name.starts_with("dense_")) continue;
-    CHECK(AnyKernel::pack(mixed, {.kernel = choice}).kernel_name() == name);
-    CHECK(AnyKernel::pack(q4_0.rows, {.kernel = choice}).kernel_name() == name);
+    CHECK(AnyKernel::pack(mixed, {.kernel = name}).kernel_name() == name);
+    CHECK(AnyKernel::pack(q4_0.rows, {.kernel = name}).kernel_name() == name);
   }
 }
 
 TEST_CASE("int8 weights get the layout of their zeros", "[kernel][any_kernel]") {
-  const std::pair<testing::Zeros, KernelChoice> cases[] = {{{}, KernelChoice::dense_i8},
-                                                           {{2, 4}, KernelChoice::two_of_four_i8},
-                                                           {{4, 16}, KernelChoice::four_of_sixteen_i8},
-                                                           {{8, 16, 4}, KernelChoice::eight_of_sixteen_gap4_i8},
-                                                           {{9, 20}, KernelChoice::bitmask_i8},
-                                                           {{2, 20}, KernelChoice::ell_i8}};
+  const std::pair<testing::Zeros, std::string_view> cases[] = {{{}, DenseI8::name},
+                                                               {{2, 4}, TwoOfFourI8::name},
+                                                               {{4, 16}, FourOfSixteenI8::name},
+                                                               {{8, 16, 4}, EightOfSixteenGap4I8::name},
+                                                               {{9, 20}, BitmaskI8::name},
+                                                               {{2, 20}, EllI8::name}};
   for (const auto& [zeros, choice] : cases) {
     for (const DType dtype : {DType::i8, DType::q8_0}) {
       const auto matrix = testing::pruned(testing::random_matrix(dtype, 50, 320, 9), zeros, 5);
       const auto weights = AnyKernel::pack(matrix.rows);
-      CHECK(kernel_choice(weights.kernel_name()) ==
-            fastest_i8(measure_i8(matrix.rows), active_instruction_set(), made_by_intel()));
-      CHECK(AnyKernel::pack(matrix.rows, {.kernel = KernelChoice::i8}).kernel_name() == weights.kernel_name());
+      CHECK(weights.kernel_name() == with_instruction_set<isa::Active>([&](auto set) {
+              return fastest_i8(set, measure_i8(matrix.rows), this_machine);
+            }));
+      CHECK(AnyKernel::pack(matrix.rows, {.kernel = "i8"}).kernel_name() == weights.kernel_name());
       const auto asked_for = AnyKernel::pack(matrix.rows, {.kernel = choice});
-      CHECK(kernel_choice(asked_for.kernel_name()) == choice);
-      const auto dense = AnyKernel::pack(matrix.rows, {.kernel = KernelChoice::dense_i8});
-      CHECK(AnyKernel::shares_input(asked_for, dense) == (choice != KernelChoice::ell_i8));
+      CHECK(asked_for.kernel_name() == choice);
+      const auto dense = AnyKernel::pack(matrix.rows, {.kernel = DenseI8::name});
+      CHECK(AnyKernel::shares_input(asked_for, dense) == (choice != EllI8::name));
     }
   }
 }
@@ -101,9 +149,9 @@ TEST_CASE("int8 weights get the layout of their zeros", "[kernel][any_kernel]") 
 TEST_CASE("Q4_0 weights get the layout of their zeros, and keep their values", "[kernel][any_kernel]") {
   for (const testing::Zeros zeros : {testing::Zeros{}, {2, 4}, {8, 16, 4}, {4, 16}, {3, 10}}) {
     const auto matrix = testing::pruned(testing::random_matrix(DType::q4_0, 100, 320, 9), zeros, 5);
-    const auto weights = AnyKernel::pack(matrix.rows),
-               dense = AnyKernel::pack(matrix.rows, {.kernel = KernelChoice::dense_i4});
-    CHECK(kernel_choice(weights.kernel_name()) == fastest_i4(measure_i4(matrix.rows), active_instruction_set()));
+    const auto weights = AnyKernel::pack(matrix.rows), dense = AnyKernel::pack(matrix.rows, {.kernel = DenseI4::name});
+    CHECK(weights.kernel_name() ==
+          with_instruction_set<isa::Active>([&](auto set) { return fastest_i4(set, measure_i4(matrix.rows)); }));
     CHECK(AnyKernel::shares_input(weights, dense));
     std::vector<float> row(320), expected(320);
     for (std::size_t at = 0; at < 100; ++at) {
@@ -123,9 +171,9 @@ TEST_CASE("several threads pack what one packs", "[kernel][any_kernel]") {
     constexpr std::size_t rows = 200, columns = 1280;
     const auto dense = [dtype = dtype] { return testing::random_matrix(dtype, rows, columns, 11); };
     const auto matrix = zeros.group == 0 ? dense() : testing::pruned(dense(), zeros, 5);
-    for (const auto& [name, choice] : kernel_choices) {
+    for (const std::string_view name : kernel_choices) {
       CAPTURE(dtype_name(dtype), name);
-      PackOptions options{.kernel = choice};
+      PackOptions options{.kernel = name};
       std::optional<AnyKernel::Weights> expected, packed;
       try {
         expected = AnyKernel::pack(matrix.rows, options);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tulle/kernel/fastest_layout.hpp>
 
+#include <type_traits>
+
 #include <catch2/catch_all.hpp>
 
 #include "unit/kernel/encoded_matrix.hpp"
@@ -11,6 +13,15 @@ namespace {
 
 I8Structure measure(testing::Zeros zeros, std::size_t rows = 96) {
   return measure_i8(testing::pruned(testing::random_matrix(DType::i8, rows, 256, 3), zeros, 4).rows);
+}
+
+template <class Check>
+void for_every_set(Check&& check) {
+  check(isa::Scalar{});
+  check(isa::Simd128{});
+  check(isa::Avx2{});
+  check(isa::AvxVnni{});
+  check(isa::Avx512{});
 }
 
 }  // namespace
@@ -44,57 +55,67 @@ TEST_CASE("scales of groups are told from those of rows", "[kernel][i8_choice]")
   CHECK(measure_i8(testing::random_matrix(DType::f16, 16, 64, 3).rows).scale_per_row);
 }
 
-TEST_CASE("a layout is chosen by pattern, zeros and instruction set, and dense where sparse would lose",
+TEST_CASE("a layout is chosen by pattern, sparsity, instruction set and CPU, and dense where sparse would be slower",
           "[kernel][i8_choice]") {
-  using enum KernelChoice;
   const auto unstructured = [](double share) { return I8Structure{.nonzero_share = share, .scale_per_row = true}; };
   const auto grouped = [](double share) { return I8Structure{.nonzero_share = share}; };
   const auto eight = I8Structure{.nonzero_share = 0.5, .scale_per_row = true, .eight_of_sixteen_gap4 = true};
-  for (const bool intel : {false, true}) {
-    for (const InstructionSet set : instruction_sets) {
-      CHECK(fastest_i8(unstructured(1), set, intel) == dense_i8);
-      CHECK(fastest_i8(unstructured(0.85), set, intel) == dense_i8);
-      const bool scalar = set == InstructionSet::scalar, simd128 = set == InstructionSet::simd128;
+  for (const Machine& machine :
+       {machines::zen3, machines::zen4, machines::zen5, machines::intel, machines::intel_avx_vnni, machines::unknown}) {
+    CAPTURE(machine.name);
+    const bool intel = machine.name.starts_with("Intel");
+    for_every_set([&]<class Isa>(Isa set) {
+      CAPTURE(Isa::name);
+      CHECK(fastest_i8(set, unstructured(1), machine) == "dense_i8");
+      CHECK(fastest_i8(set, unstructured(0.85), machine) == "dense_i8");
+      constexpr bool scalar = std::is_same_v<Isa, isa::Scalar>, simd128 = std::is_same_v<Isa, isa::Simd128>;
       const I8Structure four{.nonzero_share = 0.25,
                              .scale_per_row = true,
                              .four_of_sixteen = true,
                              .eight_of_sixteen_gap4 = true,
                              .eight_of_sixteen = true};
-      CHECK(fastest_i8(four, set, intel) == (scalar ? dense_i8 : four_of_sixteen_i8));
+      CHECK(fastest_i8(set, four, machine) == (scalar ? "dense_i8" : FourOfSixteenI8::name));
       const I8Structure two{
           .nonzero_share = 0.5, .two_of_four = true, .eight_of_sixteen_gap4 = true, .eight_of_sixteen = true};
-      CHECK(fastest_i8(two, set, intel) == (scalar ? dense_i8 : simd128 ? eight_of_sixteen_i8 : two_of_four_i8));
-      CHECK(fastest_i8(unstructured(0.1), set, intel) == (scalar || simd128 ? dense_i8 : ell_i8));
-      CHECK(fastest_i8(grouped(0.1), set, intel) == (set == InstructionSet::avx512 ? bitmask_i8 : dense_i8));
+      CHECK(fastest_i8(set, two, machine) == (scalar    ? "dense_i8"
+                                              : simd128 ? EightOfSixteenI8::name
+                                                        : TwoOfFourI8::name));
+      CHECK(fastest_i8(set, unstructured(0.1), machine) == (scalar || simd128 ? "dense_i8" : "ell_i8"));
+      CHECK(fastest_i8(set, grouped(0.1), machine) ==
+            (std::is_same_v<Isa, isa::Avx512> ? BitmaskI8::name : DenseI8::name));
       const I8Structure few{
           .nonzero_share = 0.05, .scale_per_row = true, .eight_of_sixteen_gap4 = true, .eight_of_sixteen = true};
-      CHECK(fastest_i8(few, set, intel) == (scalar ? dense_i8 : simd128 ? eight_of_sixteen_i8 : ell_i8));
-    }
-    CHECK(fastest_i8(eight, InstructionSet::avx2, intel) == eight_of_sixteen_gap4_i8);
+      CHECK(fastest_i8(set, few, machine) == (scalar ? "dense_i8" : simd128 ? EightOfSixteenI8::name : EllI8::name));
+    });
+    constexpr isa::Avx2 avx2;
+    constexpr isa::AvxVnni avx_vnni;
+    constexpr isa::Avx512 avx512;
+    CHECK(fastest_i8(avx2, eight, machine) == EightOfSixteenGap4I8::name);
     const I8Structure any{.nonzero_share = 0.5, .eight_of_sixteen = true};
-    CHECK(fastest_i8(any, InstructionSet::avx2, intel) == eight_of_sixteen_i8);
-    CHECK(fastest_i8(any, InstructionSet::avx512, intel) == bitmask_i8);
-    CHECK(fastest_i8(eight, InstructionSet::avx512, intel) == eight_of_sixteen_gap4_i8);
-    CHECK(fastest_i8(unstructured(0.5), InstructionSet::avx512, intel) == bitmask_i8);
-    CHECK(fastest_i8(unstructured(0.5), InstructionSet::avx2, intel) == ell_i8);
-    CHECK(fastest_i8(unstructured(0.5), InstructionSet::avx_vnni, intel) == (intel ? dense_i8 : ell_i8));
-    CHECK(fastest_i8(unstructured(0.3), InstructionSet::avx2, intel) == ell_i8);
-    CHECK(fastest_i8(unstructured(0.2), InstructionSet::avx512, intel) == (intel ? bitmask_i8 : ell_i8));
-    CHECK(fastest_i8(grouped(0.5), InstructionSet::avx2, intel) == dense_i8);
+    CHECK(fastest_i8(avx2, any, machine) == EightOfSixteenI8::name);
+    CHECK(fastest_i8(avx512, any, machine) == BitmaskI8::name);
+    CHECK(fastest_i8(avx512, eight, machine) == EightOfSixteenGap4I8::name);
+    CHECK(fastest_i8(avx512, unstructured(0.5), machine) == BitmaskI8::name);
+    CHECK(fastest_i8(avx2, unstructured(0.5), machine) == EllI8::name);
+    CHECK(fastest_i8(avx_vnni, unstructured(0.5), machine) ==
+          (machine.name == "Intel AVX-VNNI" ? DenseI8::name : EllI8::name));
+    CHECK(fastest_i8(avx2, unstructured(0.3), machine) == EllI8::name);
+    CHECK(fastest_i8(avx512, unstructured(0.2), machine) == (intel ? BitmaskI8::name : EllI8::name));
+    CHECK(fastest_i8(avx2, grouped(0.5), machine) == DenseI8::name);
   }
 }
 
 TEST_CASE("4-bit weights are dense where no pattern is kept", "[kernel][i8_choice]") {
-  using enum KernelChoice;
-  const auto choice = [](testing::Zeros zeros, InstructionSet set) {
-    return fastest_i4(measure_i4(testing::pruned(testing::random_matrix(DType::q4_0, 96, 256, 3), zeros, 4).rows), set);
+  const auto structure = [](testing::Zeros zeros) {
+    return measure_i4(testing::pruned(testing::random_matrix(DType::q4_0, 96, 256, 3), zeros, 4).rows);
   };
-  for (const InstructionSet set : instruction_sets) {
-    const bool scalar = set == InstructionSet::scalar, narrow = scalar || set == InstructionSet::simd128;
-    CHECK(choice({}, set) == dense_i4);
-    CHECK(choice({6, 10}, set) == dense_i4);
-    CHECK(choice({4, 16}, set) == (scalar ? dense_i4 : four_of_sixteen_i4));
-    CHECK(choice({2, 4}, set) == (narrow ? dense_i4 : two_of_four_i4));
-    CHECK(choice({8, 16, 4}, set) == (narrow ? dense_i4 : eight_of_sixteen_gap4_i4));
-  }
+  for_every_set([&]<class Isa>(Isa set) {
+    CAPTURE(Isa::name);
+    constexpr bool scalar = std::is_same_v<Isa, isa::Scalar>, narrow = scalar || std::is_same_v<Isa, isa::Simd128>;
+    CHECK(fastest_i4(set, structure({})) == "dense_i4");
+    CHECK(fastest_i4(set, structure({6, 10})) == "dense_i4");
+    CHECK(fastest_i4(set, structure({4, 16})) == (scalar ? "dense_i4" : FourOfSixteenI4::name));
+    CHECK(fastest_i4(set, structure({2, 4})) == (narrow ? "dense_i4" : TwoOfFourI4::name));
+    CHECK(fastest_i4(set, structure({8, 16, 4})) == (narrow ? "dense_i4" : EightOfSixteenGap4I4::name));
+  });
 }

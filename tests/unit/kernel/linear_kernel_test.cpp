@@ -20,6 +20,7 @@ struct Ones {
   };
   struct Input {
     Input(std::size_t, std::size_t) {}
+    std::size_t size_bytes() const noexcept { return 0; }
   };
   static bool keeps_values(const CodeFormat&, const PackOptions&) noexcept { return false; }
   static Weights pack(const WeightSource&, const PackOptions&) { return {}; }
@@ -40,7 +41,18 @@ struct NoName : Ones {
   static constexpr int name = 1;
 };
 struct NoRoom : Ones {
-  struct Input {};
+  struct Input {
+    std::size_t size_bytes() const noexcept { return 0; }
+  };
+  static void multiply(const Weights&, const Input&, MatrixView<float>, RowRange) noexcept {}
+};
+
+struct NoSize : Ones {
+  struct Input {
+    Input(std::size_t, std::size_t) {}
+  };
+  static void start(const Weights&, std::size_t, Input&) noexcept {}
+  static void prepare(const Weights&, MatrixView<const float>, Input&, RowRange) noexcept {}
   static void multiply(const Weights&, const Input&, MatrixView<float>, RowRange) noexcept {}
 };
 
@@ -52,6 +64,7 @@ TEST_CASE("a kernel is what packs, prepares and multiplies without throwing", "[
   STATIC_CHECK_FALSE(LinearKernel<NoRanges>);
   STATIC_CHECK_FALSE(LinearKernel<NoName>);
   STATIC_CHECK_FALSE(LinearKernel<NoRoom>);
+  STATIC_CHECK_FALSE(LinearKernel<NoSize>);
   STATIC_CHECK_FALSE(LinearKernel<int>);
 }
 

@@ -7,6 +7,7 @@
 
 #include <tulle/kernel/dense/dense_i4.hpp>
 
+#include <tulle/kernel/any_kernel.hpp>
 #include "unit/kernel/encoded_matrix.hpp"
 #include "unit/kernel/instruction_sets.hpp"
 

@@ -10,6 +10,7 @@
 #include <tulle/kernel/int8/bitmask_i8.hpp>
 #include <tulle/kernel/int8/dense_i8.hpp>
 
+#include <tulle/kernel/any_kernel.hpp>
 #include "unit/kernel/encoded_matrix.hpp"
 #include "unit/kernel/instruction_sets.hpp"
 
