@@ -72,7 +72,7 @@ class DenseFloatPanels {
   AlignedBuffer<Element> panels_;
 };
 
-/// What the two float kernels share; `Derived` brings name, Weights and pack.
+/// What the two float kernels share; they add name, Weights and pack.
 template <class Isa>
 struct DenseFloatKernel {
   using Input = ActivationsF32;
@@ -112,7 +112,8 @@ struct BasicDenseF32 : DenseFloatKernel<Isa> {
   }
 };
 
-/// 16-bit weights: bf16 when every row is BF16, else f16. Every value of an F16 or BF16 file; others are rounded to f16.
+/// 16-bit weights: bf16 when every row is BF16, else f16. Every value of an F16 or BF16 file; others are rounded to
+/// f16.
 template <class Isa>
 struct BasicDenseF16 : DenseFloatKernel<Isa> {
   static constexpr std::string_view name = "dense_f16";

@@ -28,10 +28,10 @@ class I8Weights {
   std::size_t group() const noexcept { return panels_.scales().group(); }  ///< columns that share a scale; 0: the row
   bool scale_per_input() const noexcept { return scale_per_input_; }
 
-  /// Asks for activations with one scale per input row ("per token"), as the checkpoint says.
+  /// Asks for activations with one scale per row ("per token"), as the checkpoint says.
   void scale_per_input(bool wanted) noexcept { scale_per_input_ = wanted; }
 
-  /// Where panels differ in size a few inputs share them by bytes; expanded for many they cost the same.
+  /// For few rows, panels that differ in size are shared out by bytes. For a batch they are unpacked and cost the same.
   RowRange share(std::size_t inputs, std::size_t worker, std::size_t workers) const noexcept
     requires(Layout::block_bytes == 0)
   {
@@ -54,8 +54,8 @@ class I8Weights {
         constexpr bool has_loop = detail::HasI8Loop<Layout, Tag>;
         if constexpr (!std::is_same_v<Unpacked, Layout>) {
           if (!has_loop || input.inputs() > 2 * tile_inputs) {
-            return detail::multiply_unpacked<Unpacked, Scale, Span, Tag>(
-                panels_, detail::unpack_blocks<Layout, Tag>, group_scales, row_scales, input, y, range);
+            return detail::multiply_unpacked<Unpacked, Scale, Span, Tag>(panels_, detail::unpack_blocks<Layout, Tag>,
+                                                                         group_scales, row_scales, input, y, range);
           }
         }
         if constexpr (has_loop) {
@@ -90,7 +90,8 @@ class I8Weights {
   bool scale_per_input_ = false;
 };
 
-/// Weights of 8 or 4 bits in `Layout`, and int8 activations. Any file's rows become codes and scales as `RowQuantizer` says.
+/// Weights of 8 or 4 bits in `Layout`, and int8 activations. Any file's rows become codes and scales as `RowQuantizer`
+/// says.
 template <class Layout, class Isa>
 struct I8Kernel : ActivationsI8Kernel<Isa> {
   static constexpr std::string_view name = Layout::name;
