@@ -99,13 +99,13 @@ inline void QuantizedRow::clear() const noexcept {
 }
 
 inline float QuantizedRow::maximum(const float* x) const noexcept {
-  float most = 0;
+  float largest = 0;
   for (std::size_t column = 0; column < columns; ++column) {
     const float magnitude = std::fabs(x[column]);
-    if (!(magnitude <= most)) most = magnitude;  // also takes a NaN
-    if (std::isnan(most)) break;
+    if (!(magnitude <= largest)) largest = magnitude;  // also takes a NaN
+    if (std::isnan(largest)) break;
   }
-  return most;
+  return largest;
 }
 
 inline void QuantizedRow::quantize(isa::Scalar, const float* x) const noexcept {
@@ -114,13 +114,13 @@ inline void QuantizedRow::quantize(isa::Scalar, const float* x) const noexcept {
   for (std::size_t begin = 0; begin < padded; begin += group_columns) {
     const std::size_t end = std::min(begin + group_columns, columns);
     if (!scale_per_row) {
-      float most = 0;
+      float largest = 0;
       for (std::size_t column = begin; column < end; ++column) {
         const float magnitude = std::fabs(x[column]);
-        if (std::isnan(magnitude) || magnitude > most) most = magnitude;
-        if (std::isnan(most)) break;
+        if (std::isnan(magnitude) || magnitude > largest) largest = magnitude;
+        if (std::isnan(largest)) break;
       }
-      scale_of(most, scale, inverse);
+      scale_of(largest, scale, inverse);
     }
     scales[begin / group_columns * width + lane] = scale;
     for (std::size_t part = begin; part < begin + group_columns; part += sum_columns) {
@@ -152,9 +152,9 @@ TULLE_TARGET_SIMD128 inline void QuantizedRow::quantize(isa::Simd128, const floa
         largest = magnitude > largest ? magnitude : largest;
       }
       const std::int32_t bits = std::max(std::max(largest[0], largest[1]), std::max(largest[2], largest[3]));
-      float most;
-      std::memcpy(&most, &bits, sizeof most);
-      scale_of(most, scale, inverse);
+      float peak;
+      std::memcpy(&peak, &bits, sizeof peak);
+      scale_of(peak, scale, inverse);
     }
     scales[begin / group_columns * width + lane] = scale;
     for (std::size_t part = begin; part < begin + group_columns; part += sum_columns) {

@@ -28,8 +28,8 @@ class I8Weights {
   std::size_t group() const noexcept { return panels_.scales().group(); }  ///< columns that share a scale; 0: the row
   bool scale_per_input() const noexcept { return scale_per_input_; }
 
-  /// Asks for activations with one scale per row ("per token"), as the checkpoint says.
-  void scale_per_input(bool wanted) noexcept { scale_per_input_ = wanted; }
+  /// Sets whether activations have one scale per row ("per token"), as some checkpoints need.
+  void scale_per_input(bool per_row) noexcept { scale_per_input_ = per_row; }
 
   /// For few rows, panels that differ in size are shared out by bytes. For a batch they are unpacked and cost the same.
   RowRange share(std::size_t inputs, std::size_t worker, std::size_t workers) const noexcept

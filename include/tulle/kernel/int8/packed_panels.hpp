@@ -55,7 +55,7 @@ class I8PanelReader {
   std::span<const float> scales() const noexcept { return scales_; }      ///< [16 rows][scales of a row]
 
  private:
-  /// Of the rows as they are read: no power of 2, so that 16 of them meet in the first cache.
+  /// Of the rows as they are read: no power of 2, so that 16 of them do not share the sets of the L1 cache.
   std::size_t stride() const noexcept { return padded_ + 64; }
 
   RowQuantizer rows_;
