@@ -25,7 +25,7 @@ using testing::InputRows;
 using testing::MatrixEncoder;
 using testing::same_value;
 
-/// Value `column` of a prepared input as `multiply` reads it. A kernel with an input of its own adds an overload.
+/// Value `column` of a prepared row as `multiply` reads it. A kernel with activations of its own adds an overload.
 template <class Weights>
 double value_read(const Weights&, const ActivationsF32& input, std::size_t index, std::size_t column) {
   const InputTile tile = input_tile(index / tile_inputs * tile_inputs, input.inputs());
@@ -98,14 +98,14 @@ class LinearKernelSuite {
  private:
   static constexpr std::size_t max_inputs = 20;
 
-  /// One matrix, its inputs, and the outputs they must have.
+  /// One matrix, rows of activations, and the outputs they must have.
   struct Problem {
     Problem(const LinearKernelSuite& suite, EncodedMatrix encoded, InputRows inputs)
         : matrix(std::move(encoded)), weights(Kernel::pack(matrix.rows, suite.options_)), x(std::move(inputs)) {
       const auto reference = Reference::pack(matrix.rows, suite.options_);
       typename Reference::Input input(1, matrix.rows.columns());
       expected.resize(x.rows() * rows());
-      // One input and one panel at a time: whatever is taken together elsewhere is apart here.
+      // One row and one panel at a time: whatever is taken together elsewhere is apart here.
       for (std::size_t index = 0; index < x.rows(); ++index) {
         Reference::start(reference, 1, input);
         Reference::prepare(reference, x.only(index), input, {0, 1});
@@ -129,7 +129,7 @@ class LinearKernelSuite {
     EncodedMatrix matrix;
     typename Kernel::Weights weights;
     InputRows x;
-    std::vector<float> expected;  // [inputs][rows]
+    std::vector<float> expected;  // [rows of x][rows]
   };
 
   EncodedMatrix random_matrix(std::size_t rows, std::size_t columns) const {
@@ -147,9 +147,9 @@ class LinearKernelSuite {
     }
     for (const std::size_t rows : {1, 15, 16, 17, 100}) check_shape(rows, legal(96), {1, 2, 4, 6, 9});
     check_shape(16, 1024, {1, 7});
-    check_shape(40, legal(1100), {17, 20});  // more inputs than two tiles, more columns than one part
+    check_shape(40, legal(1100), {17, 20});  // more than two tiles, more columns than one part
     check_shape(19, legal(2100),
-                {31, 67, 131});  // from 32 or 128 inputs on and from 2048 columns on, a kernel may go another way
+                {31, 67, 131});  // from 32 or 128 rows of x and from 2048 columns on, a kernel may take another form
     std::vector<std::size_t> all;
     for (std::size_t inputs = 1; inputs <= max_inputs; ++inputs) all.push_back(inputs);
     check_shape(65, legal(70), all);              // 5 panels: a group of four and one left over, or two of two
@@ -187,7 +187,7 @@ class LinearKernelSuite {
     CAPTURE(part);
     const std::size_t rows = problem.rows();
     GuardedOutput output(inputs, rows);
-    Kernel::multiply(problem.weights, input, output.view(), {rows, rows});  // what a worker without a share asks for
+    Kernel::multiply(problem.weights, input, output.view(), {rows, rows});  // the range of a worker without a share
     REQUIRE(output.untouched_beside({0, 0}));
     const std::size_t step = round_up(part, panel_rows), last = (rows - 1) / step * step;
     for (std::size_t begin = last;; begin -= step) {
@@ -261,7 +261,7 @@ class LinearKernelSuite {
     }
   }
 
-  /// Inputs that are not finite show in every output of theirs and in no other; zeros give zeros, tiny and huge numbers
+  /// Rows that are not finite show in every output of theirs and in no other; zeros give zeros, tiny and huge numbers
   /// what the reference gives.
   void check_broken_inputs() const {
     constexpr float inf = std::numeric_limits<float>::infinity();

@@ -148,7 +148,7 @@ TEMPLATE_LIST_TEST_CASE(
   Quantizing(DType::f32, {}, {1, 4}).check_all();
 }
 
-TEMPLATE_LIST_TEST_CASE("windowed ELL keeps the laws of linear kernels", "[conformance][linear_kernel]",
+TEMPLATE_LIST_TEST_CASE("ELL keeps the laws of linear kernels", "[conformance][linear_kernel]",
                         InstructionSets) {
   require_native_machine<TestType>();
   using Suite8 = LinearKernelSuite<BasicEllI8<TestType>, BasicEllI8<ReferenceSet<TestType>>>;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// \file Activations as they are: the input of the floating-point kernels (L2).
+/// \file Activations as floats, for the floating-point kernels (L2).
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 
 namespace tulle {
 
-/// Layout per tile of `width` inputs: [columns][width].
+/// A tile is 1, 2, 4 or 8 rows (its lanes). Layout per tile: [columns][width].
 class ActivationsF32 {
  public:
   /// Room for `max_inputs` rows of at most `max_columns` columns. Errors: memory.
@@ -27,7 +27,7 @@ class ActivationsF32 {
 
   const float* values(const InputTile& tile) const noexcept { return values_.data() + tile.first * columns_; }
 
-  /// Interleaves the inputs of `range` (begins at a multiple of 8). x [inputs, columns].
+  /// Interleaves the rows of `range` (begins at a multiple of 8). x [rows, columns].
   void interleave(MatrixView<const float> x, RowRange range) noexcept {
     for (std::size_t first = range.begin; first < range.end; first += tile_inputs) {
       const InputTile tile = input_tile(first, inputs_);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// \file Activations as 14-bit codes with one scale per input: for kernels that cannot keep to groups of columns (L2).
+/// \file Activations as 14-bit codes with one scale per row, for kernels that cannot keep to groups of columns (L2).
 #pragma once
 
 #include <algorithm>
@@ -18,21 +18,21 @@ namespace tulle {
 
 /// x is about scale * code; code = round half even(x * 8127 / max|x|).
 ///
-/// For a few inputs a code is 128 high + low, both in [-64, 63], as bytes that hold them plus 64: an int8 weight multiplies
-/// each in one unsigned by signed product that cannot saturate. Per input high [stride], low [stride]; every column can be
-/// followed by 64 bytes that may be read. For many inputs on AVX2 and AVX-512, codes are int16: per tile of 16 or 32 inputs
+/// For a few rows a code is 128 high + low, both in [-64, 63], stored as bytes with a bias of 64: an int8 weight
+/// multiplies each in one unsigned by signed product that cannot saturate. Per row high [stride], low [stride]; 64
+/// bytes from any column on may be read. For a batch on AVX2 and AVX-512, codes are int16: per tile of 16 or 32 rows
 /// [columns][tile].
 class ActivationsI14 {
  public:
   static constexpr int offset = 64;                    ///< what is added to high and low
   static constexpr int offset_of_both = 129 * offset;  ///< and so to 128 high + low
   static constexpr std::size_t readable = 64;          ///< bytes that may be read from any column on
-  /// Of many inputs, those whose codes of a column lie side by side: an instruction set's register of them. 0: there is none.
+  /// Rows of a batch whose codes of a column lie side by side: a register of the instruction set. 0: no such form.
   template <class Isa>
   static constexpr std::size_t tile_of = std::is_base_of_v<isa::Avx2, Isa>  ? 16
                                          : std::is_same_v<isa::Avx512, Isa> ? 32
                                                                             : 0;
-  /// From there on lists of the weights (`EllPairs`) are worth making (bench/README).
+  /// From this number of rows on, lists of the weights (`EllPairs`) are faster (bench/README).
   template <class Isa>
   static constexpr std::size_t many_inputs = std::is_same_v<isa::Avx512, Isa> ? 128 : 32;
 
@@ -42,7 +42,7 @@ class ActivationsI14 {
         scales_(max_inputs, Uninitialized{}),
         inverses_(max_inputs, Uninitialized{}) {}
 
-  /// Says how many inputs follow, of how many columns.
+  /// Sets the number of rows and columns that follow.
   template <class Isa>
   void start(std::size_t inputs, std::size_t columns) noexcept {
     inputs_ = inputs;
@@ -59,13 +59,13 @@ class ActivationsI14 {
   std::size_t stride() const noexcept { return stride_of(columns_); }
   const std::uint8_t* high(std::size_t input) const noexcept { return codes_.data() + input * 2 * stride(); }
   const std::uint8_t* low(std::size_t input) const noexcept { return high(input) + stride(); }
-  /// Of the tile that begins at `input`, [columns][tile]; lanes without an input hold anything.
+  /// Of the tile that begins at row `input`, [columns][tile]; lanes beyond the last row hold anything.
   const std::int16_t* codes(std::size_t input) const noexcept {
     return reinterpret_cast<const std::int16_t*>(codes_.data()) + input * columns_;
   }
   float scale(std::size_t input) const noexcept { return scales_[input]; }
 
-  /// Quantizes the inputs of `range`. x [inputs, columns]. An input with an infinity or a NaN gets scale NaN and codes 0.
+  /// Quantizes the rows of `range`. x [rows, columns]. A row with an infinity or a NaN gets scale NaN and codes 0.
   template <class Isa>
   void quantize(MatrixView<const float> x, RowRange range) noexcept {
     with_instruction_set<Isa>([&](auto tag) {
@@ -76,7 +76,7 @@ class ActivationsI14 {
  private:
   static constexpr float largest = 8127;
 
-  /// Quantizes the first input of `range`, or the first 8 of a tile while the second cache holds them; says how many.
+  /// Quantizes the first row of `range`, or the first 8 of a tile while L2 holds them; returns how many.
   template <class Tag>
   std::size_t quantize_from(Tag tag, MatrixView<const float> x, RowRange range) noexcept {
     const std::size_t first = range.begin;
@@ -106,7 +106,7 @@ class ActivationsI14 {
     return codes_.data() + (input / tile_ * tile_ * columns_ + input % tile_) * sizeof(std::int16_t);
   }
 
-  /// Odd in lines of 64 bytes, so that the same column of many inputs does not fall into one set of a cache.
+  /// An odd number of cache lines, so that one column of many rows does not fall into one set of a cache.
   static constexpr std::size_t stride_of(std::size_t columns) noexcept {
     return (round_up(columns + readable, 64) / 64 | 1) * 64;
   }
@@ -180,7 +180,7 @@ class ActivationsI14 {
                               _mm256_cvtps_epi32(_mm256_mul_ps(_mm256_loadu_ps(x + 8), factor)));
   }
 
-  /// 8 inputs of a tile at a time, so that their codes of a column are written at once.
+  /// 8 rows of a tile at a time, so that their codes of a column are written at once.
   TULLE_TARGET_AVX2 void encode_eight(MatrixView<const float> x, std::size_t first) noexcept {
     auto* const out = reinterpret_cast<std::int16_t*>(out_of(first));
     std::size_t column = 0;
@@ -204,7 +204,7 @@ class ActivationsI14 {
       }
 #pragma GCC unroll 4
       for (std::size_t i = 0; i < 4; ++i) {
-        // Of inputs 0 to 3 and of 4 to 7, the codes of two columns each: i % 2 * 2 and the next, or 8 columns after them.
+        // Rows 0 to 3 and 4 to 7, the codes of two columns each: i % 2 * 2 and the next, or 8 columns after them.
         const std::size_t of = i / 2 * 4 + i % 2, at = column + i / 2 * 8 + i % 2 * 2;
         const __m256i even = _mm256_unpacklo_epi64(fours[of], fours[of + 2]),
                       odd = _mm256_unpackhi_epi64(fours[of], fours[of + 2]);

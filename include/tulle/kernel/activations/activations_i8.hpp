@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// \file Activations as int8 codes with one scale per 32 columns: the input of every integer kernel (L2).
+/// \file Activations as int8 codes with one scale per 32 columns, for the integer kernels except ELL (L2).
 #pragma once
 
 #include <cstddef>
@@ -15,10 +15,10 @@
 
 namespace tulle {
 
-/// x is about scale * code; code = round half even(x * 127 / max|x|) over the group, in [-127, 127].
-/// Layout per tile of `width` inputs: codes [columns / 64][width][64] (the last chunk may end after 32), scales
-/// [columns / 32][width], sums [columns / 16][width]. For AVX-512, and relaxed SIMD of WebAssembly, there are codes with an offset
-/// too, from which weights choose theirs.
+/// x is about scale * code; code = round half even(x * 127 / max|x|) over the group, in [-127, 127]. Layout per tile of
+/// `width` rows (lanes): codes [columns / 64][width][64] (the last chunk may end after 32), scales [columns /
+/// 32][width], sums [columns / 16][width]. For AVX-512, and relaxed SIMD of WebAssembly, there are codes with an offset
+/// too, for layouts whose weights pick their activations.
 class ActivationsI8 {
  public:
   /// Room for `max_inputs` rows of at most `max_columns` columns. Errors: memory.
@@ -29,7 +29,7 @@ class ActivationsI8 {
     if constexpr (has_offset_codes) offset_codes_ = AlignedBuffer<std::uint8_t>(codes_.size(), Uninitialized{});
   }
 
-  /// Says how many inputs follow, of how many columns, and whether a whole row shares one scale ("per token").
+  /// Sets the number of rows and columns that follow, and whether a whole row shares one scale ("per token").
   void start(std::size_t inputs, std::size_t columns, bool scale_per_row) noexcept {
     inputs_ = inputs;
     columns_ = columns;
@@ -49,7 +49,7 @@ class ActivationsI8 {
   }
   const float* scales(const InputTile& tile) const noexcept { return scales_.data() + scale_begin_of(tile); }
   const std::int32_t* sums(const InputTile& tile) const noexcept { return sums_.data() + sum_begin_of(tile); }
-  /// Of the codes of `Columns` columns from `begin` on.
+  /// The sum of the codes of `Columns` columns from `begin` on.
   template <std::size_t Columns>
   std::int32_t sum_of(const InputTile& tile, std::size_t begin, std::size_t lane) const noexcept {
     std::int32_t sum = 0;
@@ -60,7 +60,7 @@ class ActivationsI8 {
     return sum;
   }
 
-  /// Quantizes the inputs of `range` (begins at a multiple of 8). x [inputs, columns].
+  /// Quantizes the rows of `range` (begins at a multiple of 8). x [rows, columns].
   template <class Isa>
   void quantize(MatrixView<const float> x, RowRange range) noexcept;
 
@@ -110,7 +110,7 @@ void ActivationsI8::quantize(MatrixView<const float> x, RowRange range) noexcept
   }
 }
 
-/// What every kernel with a `ActivationsI8` shares: Weights has columns() and scale_per_input().
+/// What every kernel with `ActivationsI8` shares: Weights has columns() and scale_per_input().
 template <class Isa>
 struct ActivationsI8Kernel {
   using Input = ActivationsI8;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// \file One row of activations made int8 codes, on every instruction set (L2).
+/// \file One row of activations quantized to int8 codes, on every instruction set (L2).
 #pragma once
 
 #include <algorithm>
@@ -21,18 +21,18 @@ inline constexpr std::size_t group_columns = 32;
 /// Columns whose codes are summed for kernels with an offset in their weights.
 inline constexpr std::size_t sum_columns = 16;
 
-/// Columns of one input that lie together in a tile: what one byte permutation of 512 bits can choose from.
+/// Columns of one row that lie together in a tile: the operand of one byte permutation of 512 bits.
 inline constexpr std::size_t chunk_columns = 64;
 
-/// Where the code of a column lies in a tile of `width` inputs, for input `lane` of it: [columns / 64][width][64].
+/// Where the code of a column lies in a tile of `width` rows, for row `lane` of it: [columns / 64][width][64].
 constexpr std::size_t code_index(std::size_t column, std::size_t width, std::size_t lane) noexcept {
   return (column / chunk_columns * width + lane) * chunk_columns + column % chunk_columns;
 }
 
 namespace detail {
 
-/// Input `lane` of a tile of `ActivationsI8`, to be written: x is about scale * code, code = round half even(x * 127 / max|x|)
-/// over a group of columns or the row, in [-127, 127].
+/// Row `lane` of a tile of `ActivationsI8`, to be written: x is about scale * code, code = round half even(x * 127 /
+/// max|x|) over a group of columns or the row, in [-127, 127].
 struct QuantizedRow {
   std::size_t columns, padded;  ///< padded to a multiple of 32
   bool scale_per_row;
@@ -67,7 +67,7 @@ struct QuantizedRow {
     }
   }
 #endif
-  /// A lane without an input: zeros.
+  /// A lane beyond the last row: zeros.
   void clear() const noexcept;
 
  private:
@@ -80,7 +80,7 @@ struct QuantizedRow {
     return tail;
   }
 
-  /// The scale and what x is multiplied with for a group whose largest magnitude is `maximum`. A group of zeros has code 0;
+  /// The scale and its inverse for a group whose largest magnitude is `maximum`. A group of zeros has code 0;
   /// one with an infinity or a NaN has scale NaN, so that it shows in the result.
   static void scale_of(float maximum, float& scale, float& inverse) noexcept {
     const bool finite = maximum <= std::numeric_limits<float>::max();
@@ -99,13 +99,13 @@ inline void QuantizedRow::clear() const noexcept {
 }
 
 inline float QuantizedRow::maximum(const float* x) const noexcept {
-  float most = 0;
+  float largest = 0;
   for (std::size_t column = 0; column < columns; ++column) {
     const float magnitude = std::fabs(x[column]);
-    if (!(magnitude <= most)) most = magnitude;  // also takes a NaN
-    if (std::isnan(most)) break;
+    if (!(magnitude <= largest)) largest = magnitude;  // also takes a NaN
+    if (std::isnan(largest)) break;
   }
-  return most;
+  return largest;
 }
 
 inline void QuantizedRow::quantize(isa::Scalar, const float* x) const noexcept {
@@ -114,13 +114,13 @@ inline void QuantizedRow::quantize(isa::Scalar, const float* x) const noexcept {
   for (std::size_t begin = 0; begin < padded; begin += group_columns) {
     const std::size_t end = std::min(begin + group_columns, columns);
     if (!scale_per_row) {
-      float most = 0;
+      float largest = 0;
       for (std::size_t column = begin; column < end; ++column) {
         const float magnitude = std::fabs(x[column]);
-        if (std::isnan(magnitude) || magnitude > most) most = magnitude;
-        if (std::isnan(most)) break;
+        if (std::isnan(magnitude) || magnitude > largest) largest = magnitude;
+        if (std::isnan(largest)) break;
       }
-      scale_of(most, scale, inverse);
+      scale_of(largest, scale, inverse);
     }
     scales[begin / group_columns * width + lane] = scale;
     for (std::size_t part = begin; part < begin + group_columns; part += sum_columns) {
@@ -152,9 +152,9 @@ TULLE_TARGET_SIMD128 inline void QuantizedRow::quantize(isa::Simd128, const floa
         largest = magnitude > largest ? magnitude : largest;
       }
       const std::int32_t bits = std::max(std::max(largest[0], largest[1]), std::max(largest[2], largest[3]));
-      float most;
-      std::memcpy(&most, &bits, sizeof most);
-      scale_of(most, scale, inverse);
+      float peak;
+      std::memcpy(&peak, &bits, sizeof peak);
+      scale_of(peak, scale, inverse);
     }
     scales[begin / group_columns * width + lane] = scale;
     for (std::size_t part = begin; part < begin + group_columns; part += sum_columns) {

@@ -63,7 +63,7 @@ struct DenseFloatLoop {
     }
   }
 
-  /// A panel with `Lanes` inputs of a tile, from input `lane0` of it on; 8 rows at a time.
+  /// A panel by `Lanes` lanes of a tile, from `lane0` on; 8 of its rows at a time.
   template <std::size_t Lanes>
   TULLE_TARGET_SIMD128 void compute128(std::size_t which, const InputTile& tile, std::size_t lane0) const noexcept {
     using namespace simd128;
@@ -93,7 +93,7 @@ struct DenseFloatLoop {
 #endif
 
 #if defined(TULLE_X86)
-  /// Inputs beyond 4 a pass would not leave 16 registers enough: a tile of 8 is two passes over the cached panel.
+  /// More than 4 lanes a pass need more than the 16 registers: a tile of 8 is two passes over the cached panel.
   template <std::size_t Panels, std::size_t Inputs>
   TULLE_TARGET_AVX2 void compute(isa::Avx2, const std::size_t* which, const InputTile& tile) const noexcept {
     constexpr std::size_t at_once = Panels * Inputs <= 4 ? Panels : Inputs >= 4 ? 1 : 4 / Inputs;

@@ -18,12 +18,12 @@
 
 namespace tulle::detail {
 
-/// One tile of Y = X W^T for 4-bit panels [columns / 8][16 rows][4 bytes]: the low nibbles of a row's 4 bytes are its columns
-/// 0..3 of the eight, the high nibbles columns 4..7.
+/// One tile of Y = X W^T for 4-bit panels [columns / 8][16 rows][4 bytes]: the low nibbles of a row's 4 bytes are its
+/// columns 0..3 of the eight, the high nibbles columns 4..7.
 ///
-/// A value is scale * (code - 8), or scale * code + minimum when `Minima`; scales and minima are f16
-/// [columns / group][16 rows] per panel. Per 32 columns the dot product is an exact int32; they are added in
-/// increasing order: y = fma(float(dot), w_scale * x_scale, y), then with minima y = fma(minimum, x_scale * float(sum(x)), y).
+/// A value is scale * (code - 8), or scale * code + minimum when `Minima`; scales and minima are f16 [columns /
+/// group][16 rows] per panel. Per 32 columns the dot product is an exact int32; they are added in increasing order: y =
+/// fma(float(dot), w_scale * x_scale, y), then with minima y = fma(minimum, x_scale * float(sum(x)), y).
 template <bool Minima, class Isa>
 struct DenseI4Loop {
   static constexpr std::size_t span = group_columns;
@@ -95,12 +95,11 @@ struct DenseI4Loop {
 #endif
 
 #if defined(TULLE_X86)
-  /// A pair sum of maddubs is at most 2 * 15 * 127 = 3810, so 8 of them (4 lines) fit an int16: one widening for 32 columns.
-  /// AVX-VNNI widens by itself.
+  /// A pair sum of maddubs is at most 2 * 15 * 127 = 3810, so 8 of them (4 lines) fit an int16: one widening for 32
+  /// columns. The dot product of AVX-VNNI widens by itself.
   template <std::size_t Panels, std::size_t Inputs>
   TULLE_TARGET_AVX2 void compute(isa::Avx2, const std::size_t* which, const InputTile& tile) const noexcept {
-    constexpr std::size_t at_once =
-        Inputs == 1 || Panels * Inputs <= 2 ? Panels : 1;  // each a memory stream of its own
+    constexpr std::size_t at_once = Inputs == 1 || Panels * Inputs <= 2 ? Panels : 1;  // each a separate memory stream
     constexpr std::size_t lanes = Inputs < 4 ? Inputs : 4;
     constexpr bool widens = std::is_same_v<Isa, isa::AvxVnni>;
     const float* x_scales = input.scales(tile);

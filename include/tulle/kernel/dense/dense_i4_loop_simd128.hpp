@@ -14,14 +14,14 @@
 
 namespace tulle::detail {
 
-/// One panel of a `DenseI4Loop` with `Lanes` inputs of a tile, from input `lane0` of it on; 8 rows at a time.
+/// One panel of a `DenseI4Loop` by `Lanes` lanes of a tile, from `lane0` on; 8 of its rows at a time.
 template <std::size_t Lanes, bool Minima, class Loop>
 TULLE_TARGET_SIMD128 void compute_i4_panel(const Loop& loop, std::size_t which, const InputTile& tile,
                                            std::size_t lane0) noexcept {
   using namespace simd128;
   constexpr std::size_t quarters = 2;
   const std::uint8_t* w = loop.panel(which);
-  alignas(16) float values[Lanes][panel_rows];  // of the first columns they become what they are
+  alignas(16) float values[Lanes][panel_rows];  // set by the first span, added to by the others
   for (std::size_t begin = 0; begin < loop.padded_columns(); begin += Loop::span) {
     const std::int8_t* x = loop.input.codes(tile) + code_index(begin, tile.width, lane0);
     std::int32_t x_sums[Lanes];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// \file Unstructured sparse weights as windowed ELL, with values of 8 or 4 bits (L2).
+/// \file Unstructured sparse weights as sliced ELL with windows, with values of 8 or 4 bits (L2).
 #pragma once
 
 #include <algorithm>
@@ -24,7 +24,8 @@
 
 namespace tulle {
 
-/// Every row has one scale: windows do not end where a group of columns would. Activations are finer instead (`ActivationsI14`).
+/// Every row has one scale: windows do not end where a group of columns does. Activations are finer instead
+/// (`ActivationsI14`).
 class EllWeights {
  public:
   std::size_t rows() const noexcept { return rows_; }
@@ -34,13 +35,14 @@ class EllWeights {
            bundles_.size() * sizeof(std::size_t);
   }
 
-  /// By the bundles of the panels: what they cost.
+  /// The cost of a panel is its number of bundles.
   RowRange share(std::size_t, std::size_t worker, std::size_t workers) const noexcept {
     return share_by_cost(rows_, worker, workers, [&](std::size_t panel) { return bundles_[panel * spans()]; });
   }
 
-  /// `nibbles`: values of 4 bits, in -7 ... 7. Otherwise 8, with gaps of 2 or of 4 bits, whichever takes less memory. Windows
-  /// are those that suit the instruction set; the others read them too, AVX2 those of AVX-512 slowly. Errors: memory.
+  /// `nibbles`: values of 4 bits, in -7 ... 7. Otherwise 8, with gaps of 2 or of 4 bits, whichever takes less memory.
+  /// Windows are those that suit the instruction set; the others read them too, AVX2 those of AVX-512 slowly. Errors:
+  /// memory.
   template <class Isa>
   static EllWeights pack(const WeightSource& source, bool nibbles, ThreadPool* pool = nullptr) {
     constexpr double narrow_share = 0.44;  // from there on 2-bit gaps take less memory, in spite of more filled slots
@@ -79,29 +81,28 @@ class EllWeights {
  private:
   enum class Form : std::uint8_t { narrow, wide, nibbles };
 
-  /// Where AVX2 waits for memory, not for shuffles, it gains by fewer bytes (bench/README).
+  /// Where AVX2 is memory-bound, fewer bytes are worth more shuffles (bench/README).
   template <class Tag>
   static std::size_t best_window(Tag, bool nibbles, double nonzero_share) noexcept {
     if constexpr (!std::is_base_of_v<isa::Avx2, Tag>) return detail::EllWide::window;
-    const bool waits_for_memory =
-        std::is_same_v<Tag, isa::Avx2> && !nibbles && nonzero_share <= this_machine.ell_window_48;
-    return waits_for_memory ? detail::middle_window : detail::short_window;
+    const bool memory_bound = std::is_same_v<Tag, isa::Avx2> && !nibbles && nonzero_share <= this_machine.ell_window_48;
+    return memory_bound ? detail::middle_window : detail::short_window;
   }
 
-  /// For many inputs on AVX-512: what several of them would compute anew.
+  /// For a batch on AVX-512: unpacked panels. Else nothing.
   template <class Layout, class Tag>
-  static auto ready_for(const detail::EllLoop<Layout, Tag>& loop) noexcept {
+  static auto unpacked_for(const detail::EllLoop<Layout, Tag>& loop) noexcept {
 #if defined(TULLE_X86)
     if constexpr (std::is_same_v<Tag, isa::Avx512>) {
-      std::optional<detail::UnpackedEll<Layout>> ready;
-      if (loop.input.inputs() >= 2 * detail::UnpackedEll<Layout>::inputs) ready.emplace(loop);
-      return ready;
+      std::optional<detail::UnpackedEll<Layout>> unpacked;
+      if (loop.input.inputs() >= 2 * detail::UnpackedEll<Layout>::inputs) unpacked.emplace(loop);
+      return unpacked;
     } else
 #endif
       return (void)loop, std::nullopt;
   }
 
-  /// One input.
+  /// One row of activations.
   template <class Loop>
   static void run_far_apart(const Loop& loop, std::size_t begin, std::size_t end) noexcept {
     const std::size_t half = (end - begin) / 2;
@@ -109,10 +110,10 @@ class EllWeights {
     if (begin + 2 * half < end) loop.template run<1>({end - 1}, 0);
   }
 
-  template <std::size_t Inputs, class Ready, class Loop>
-  static void run_panel(const Ready& ready, const Loop& loop, std::size_t panel, std::size_t first) noexcept {
-    if constexpr (!std::is_same_v<Ready, std::nullopt_t> && Inputs == 8) {
-      if (ready && ready->holds(panel)) return ready->run(panel, first);
+  template <std::size_t Inputs, class Unpacked, class Loop>
+  static void run_panel(const Unpacked& unpacked, const Loop& loop, std::size_t panel, std::size_t first) noexcept {
+    if constexpr (!std::is_same_v<Unpacked, std::nullopt_t> && Inputs == 8) {
+      if (unpacked && unpacked->holds(panel)) return unpacked->run(panel, first);
     }
     loop.template run<Inputs>({panel}, first);
   }
@@ -184,7 +185,7 @@ class EllWeights {
   Form form_ = Form::wide;
   std::size_t window_ = detail::EllWide::window;  ///< columns of one
   AlignedBuffer<std::uint8_t> bytes_, advances_;
-  std::vector<std::size_t> bundles_;  ///< [panels * spans + 1] where each one's bundles begin
+  std::vector<std::size_t> bundles_;  ///< [panels * spans + 1], the first bundle of each
   AlignedBuffer<std::int32_t> sums_;  ///< [panels * spans][16] of a row's values
   AlignedBuffer<float> scales_;       ///< [rows padded]
   InstructionSetHold hold_;           ///< the window suits the set
@@ -207,18 +208,18 @@ void EllWeights::multiply_on(const ActivationsI14& input, MatrixView<float> y, R
       if (input.inputs() == 1 && this_machine.interleaves_ell)
         return run_far_apart(loop, range.begin / panel_rows, end);
     }
-    // A few inputs stay in the first cache while a block of panels, which stays in the second, passes by.
-    constexpr std::size_t block_panels = 16;
-    [[maybe_unused]] auto ready = ready_for(loop);
-    for (std::size_t begin = range.begin / panel_rows; begin < end; begin += block_panels) {
-      const std::size_t block_end = std::min(begin + block_panels, end);
+    // A few rows of activations stay in L1 while 16 panels, which stay in L2, are multiplied by them.
+    constexpr std::size_t panels_at_once = 16;
+    [[maybe_unused]] auto unpacked = unpacked_for(loop);
+    for (std::size_t begin = range.begin / panel_rows; begin < end; begin += panels_at_once) {
+      const std::size_t group_end = std::min(begin + panels_at_once, end);
       if constexpr (std::is_same_v<Tag, isa::Avx512>) {
-        if (ready) ready->make(begin, block_end);
+        if (unpacked) unpacked->unpack(begin, group_end);
       }
       const auto run = [&]<std::size_t Inputs>(std::size_t& first) {
         for (; first + Inputs <= input.inputs(); first += Inputs) {
-          for (std::size_t panel = begin; panel < block_end; ++panel) {
-            run_panel<Inputs>(ready, loop, panel, first);
+          for (std::size_t panel = begin; panel < group_end; ++panel) {
+            run_panel<Inputs>(unpacked, loop, panel, first);
           }
         }
       };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// \file The inner loop of windowed ELL weights on every instruction set (L2).
+/// \file The inner loop of ELL weights on every instruction set (L2).
 #pragma once
 
 #include <algorithm>
@@ -19,7 +19,8 @@
 namespace tulle::detail {
 
 /// Panels of Y = X W^T. The columns are cut into spans of 2048, so that the sum of a span's products is an exact int32;
-/// y = (sum of the float of each span's, in order) * scale of the input * scale of the row. So all sets give the same bits.
+/// y = (sum of the spans' sums as floats, in order) * scale of the activations * scale of the weights. So all sets give
+/// the same bits. `Inputs`: rows of activations that are multiplied together.
 template <class Form, class Isa>
 struct EllLoop {
   const std::uint8_t* bytes;
@@ -32,7 +33,7 @@ struct EllLoop {
   MatrixView<float> y;
   RowRange rows;
 
-  /// Some panels with inputs `first` ... `first + Inputs - 1`, of few.
+  /// Some panels by rows of activations `first` ... `first + Inputs - 1`, where there are few.
   template <std::size_t Inputs, std::size_t Panels>
   void run(const std::size_t (&panels)[Panels], std::size_t first) const noexcept {
     run<Inputs>(panels, first, [&](const EllPiece(&pieces)[Panels], const std::uint8_t* x, auto& dots) {
@@ -40,12 +41,12 @@ struct EllLoop {
     });
   }
 
-  /// `products` fills the sums of pieces (a span of each panel) with the inputs' codes from x on.
+  /// `products` fills the sums of pieces (a span of each panel) by the codes from x on.
   template <std::size_t Inputs, std::size_t Panels, class Products>
   void run(const std::size_t (&panels)[Panels], std::size_t first, Products&& products) const noexcept {
     alignas(64) EllDots<Inputs> dots[Panels];
     float values[Panels][Inputs][panel_rows] = {};
-    for (std::size_t p = 0; p < Panels; ++p) {  // what the end of a panel wants
+    for (std::size_t p = 0; p < Panels; ++p) {  // read at the end of a panel
       __builtin_prefetch(sums + panels[p] * spans * panel_rows);
       __builtin_prefetch(scales + panels[p] * panel_rows);
     }
@@ -63,7 +64,7 @@ struct EllLoop {
   }
 
 #if defined(TULLE_X86)
-  /// All panels with many inputs.
+  /// All panels by a batch.
   void run_many() const noexcept {
     using Pairs = EllPairs<isa::WithoutDots<Isa>>;
     const std::size_t begin = rows.begin / panel_rows * panel_rows, end = round_up(rows.end, panel_rows);
@@ -114,7 +115,7 @@ struct EllLoop {
     add_sums<Inputs>(isa::Scalar{}, dots, of_rows, values);
   }
 
-  /// Windows of any length.
+  /// For windows of any length.
   template <std::size_t Inputs, std::size_t Panels>
   void compute(isa::Scalar, const EllPiece (&pieces)[Panels], const std::uint8_t* x,
                EllDots<Inputs> (&dots)[Panels]) const noexcept {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// \file The inner loop of windowed ELL weights on AVX2 (L2).
+/// \file The inner loop of ELL weights on AVX2 (L2).
 #pragma once
 
 #include <algorithm>
@@ -14,23 +14,23 @@
 
 namespace tulle::detail {
 
-/// Where 32 slots find their activations in a window: for each of its blocks of 16 columns an order for a byte shuffle, with
-/// bit 7, which makes it a zero, for the slots whose columns lie in another block. (vpblendvb would need one order for all, but
-/// is three operations on most processors of Intel.)
+/// The places of the activations of 32 slots in a window: for each of its blocks of 16 columns the order of a byte
+/// shuffle, with bit 7 (a zero) for slots whose columns lie in another block. (vpblendvb would need one order for all,
+/// but is three operations on most Intel CPUs.)
 template <std::size_t Window>
 struct EllOrder256 {
   static constexpr std::size_t block_columns = 16, blocks = Window / block_columns;
   __m256i order[blocks];
 
-  /// `columns`: the low bytes of those of the slots.
+  /// `columns`: of the slots, their low bytes.
   static TULLE_INLINE_AVX2 EllOrder256 of(std::size_t window, __m256i columns) noexcept {
     const auto* begins = window_begins.from(window);
     const __m256i up = _mm256_set1_epi8(0x70);
     EllOrder256 found;
 #pragma GCC unroll 4
     for (std::size_t block = 0; block < blocks; ++block) {
-      // Columns before the block are negative. Those behind it have bit 7 when 0x70 is added, as taking off 9 * 16 does; where
-      // both are to keep it, the sum saturates.
+      // Columns before the block are negative. Those after it get bit 7 by adding 0x70, or by subtracting 9 * 16. Where
+      // both must keep it, the sum saturates.
       const auto* begin = begins[block == 0 ? WindowBegins::beyond : block * block_columns / window_step];
       const __m256i place = _mm256_sub_epi8(columns, _mm256_load_si256(reinterpret_cast<const __m256i*>(begin)));
       found.order[block] = block == 0 || block + 1 == blocks ? place : _mm256_adds_epu8(place, up);
@@ -38,7 +38,7 @@ struct EllOrder256 {
     return found;
   }
 
-  /// Of the slots of some halves the activations of a window that begins at x.
+  /// The activations of the slots of some halves, out of the window at x.
   template <std::size_t Halves>
   static TULLE_INLINE_AVX2 void pick(const EllOrder256 (&orders)[Halves], const std::uint8_t* x,
                                      __m256i (&picked)[Halves]) noexcept {
@@ -55,7 +55,8 @@ struct EllOrder256 {
   }
 };
 
-/// Sums of 8 rows with an input. Without dot products one register holds both parts: one less that the loop keeps.
+/// Sums of 8 rows by one row of activations. Without dot products one register holds both parts, which saves a
+/// register.
 template <class Isa>
 struct EllSum256 {
   __m256i sum;
@@ -87,7 +88,7 @@ struct EllLoop256 {
   using Sum = EllSum256<IsaOf>;
 };
 
-/// A walk over the bundles of a piece, for 8 rows (or twice as many) and some inputs.
+/// A walk over the bundles of a piece, for 8 (or 16) of its rows and some rows of activations.
 template <class Loop, std::size_t Halves, std::size_t Lanes>
 struct EllWalk256 {
   using Form = typename Loop::Form;
@@ -98,7 +99,7 @@ struct EllWalk256 {
   const std::uint8_t *bundle, *advance;
   std::size_t window;
 
-  /// From row 8 * half on.
+  /// Starts at row 8 * half.
   TULLE_INLINE_AVX2 void start(const EllPiece& piece, std::size_t half) noexcept {
 #pragma GCC unroll 2
     for (std::size_t h = 0; h < Halves; ++h) {
@@ -111,9 +112,9 @@ struct EllWalk256 {
     window = 0;
   }
 
-  /// x: the span's codes of the first input. `running`: 4 bytes of 1, which times 4 gaps are their running sums.
+  /// x: the span's codes of the first row of activations. `running`: 4 bytes of 1; times 4 gaps they are running sums.
   TULLE_INLINE_AVX2 void add_bundle(__m256i running, const std::uint8_t* x, std::size_t stride) noexcept {
-    // The last of a row's 4 running columns, for all its slots to start from.
+    // The last of a row's 4 running columns, from which its next 4 slots start.
     const __m256i last =
         _mm256_broadcastsi128_si256(_mm_setr_epi8(3, 3, 3, 3, 7, 7, 7, 7, 11, 11, 11, 11, 15, 15, 15, 15));
     const __m256i gap_mask = _mm256_set1_epi8(static_cast<char>(Form::max_gap));
@@ -154,8 +155,8 @@ struct EllWalk256 {
   }
 };
 
-/// 8 rows and at most 4 inputs at a time, or all 16 rows of one input. Panels that lie far apart are taken in turns, bundle by
-/// bundle: each is a memory stream of its own.
+/// 8 rows by at most 4 rows of activations at a time, or all 16 rows by one. Distant panels are interleaved, bundle by
+/// bundle: each is a separate memory stream.
 template <class Loop, std::size_t Panels, std::size_t Inputs>
 TULLE_TARGET_AVX2 void compute_ell_avx2(const EllPiece (&pieces)[Panels], const std::uint8_t* x, std::size_t stride,
                                         EllDots<Inputs> (&dots)[Panels]) noexcept {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// \file The inner loop of windowed ELL weights on AVX-512 (L2).
+/// \file The inner loop of ELL weights on AVX-512 (L2).
 #pragma once
 
 #include <algorithm>
@@ -15,7 +15,7 @@
 namespace tulle::detail {
 
 struct EllStep512 {
-  __m512i places, values;  ///< where in the window each slot finds its activation, and its weight
+  __m512i places, values;  ///< for each slot the place of its activation in the window, and its weight
   std::size_t column;      ///< the window's first, from the span's first on
 };
 
@@ -36,7 +36,7 @@ class EllSteps512 {
 
   TULLE_INLINE_AVX512 EllStep512 step(std::size_t s) noexcept {
     if (s == 0) prefetch_bundle<Form>(bundle_, advance_);
-    // The last of a row's 4 running columns, for all its slots to start from.
+    // The last of a row's 4 running columns, from which its next 4 slots start.
     const __m512i last = _mm512_broadcast_i32x4(_mm_setr_epi8(3, 3, 3, 3, 7, 7, 7, 7, 11, 11, 11, 11, 15, 15, 15, 15));
     const __m512i gap_mask = _mm512_set1_epi8(static_cast<char>(Form::max_gap));
     window_ += *advance_++;
@@ -60,7 +60,8 @@ class EllSteps512 {
   __m512i running_;  // times 4 gaps: their running sums
 };
 
-/// Sums of a panel with a few inputs. `Chains`: a product takes longer than a step.
+/// Sums of a panel by a few rows of activations. `Chains`: sums in 1 or 2 registers, as a product takes longer than a
+/// step.
 template <std::size_t Chains, std::size_t Inputs>
 struct EllSums512 {
   __m512i high[Chains][Inputs], low[Chains][Inputs];
@@ -100,7 +101,7 @@ struct EllSums512 {
   }
 };
 
-/// Panels that lie far apart in turns, bundle by bundle: each is a memory stream of its own.
+/// Distant panels are interleaved, bundle by bundle: each is a separate memory stream.
 template <class Form, std::size_t Panels, std::size_t Inputs>
 TULLE_TARGET_AVX512 void compute_ell_avx512(const EllPiece (&pieces)[Panels], const std::uint8_t* x, std::size_t stride,
                                             EllDots<Inputs> (&dots)[Panels]) noexcept {
@@ -132,7 +133,7 @@ TULLE_TARGET_AVX512 void compute_ell_avx512(const EllPiece (&pieces)[Panels], co
   }
 }
 
-/// Adds the float of each sum of exact products to `values`.
+/// Adds each sum of exact products, as a float, to `values`.
 template <std::size_t Inputs>
 TULLE_TARGET_AVX512 void add_sums_avx512(const EllDots<Inputs>& dots, const std::int32_t* of_rows,
                                          float (&values)[Inputs][panel_rows]) noexcept {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// \file Products of many inputs with windowed ELL weights on AVX2 and AVX-512 (L2).
+/// \file Products of ELL weights and a batch on AVX2 and AVX-512 (L2).
 #pragma once
 
 #include <algorithm>
@@ -18,7 +18,7 @@
 
 namespace tulle::detail {
 
-/// Row i moves those of 4 values and of 4 columns, 2 bytes each, whose bit is set in i to the front of each.
+/// Row i is a byte shuffle of 4 values and 4 columns, 2 bytes each: it moves those whose bit is set in i to the front.
 struct FrontShuffles {
   alignas(16) std::uint8_t rows[16][16];
 
@@ -37,19 +37,19 @@ struct FrontShuffles {
 };
 inline constexpr FrontShuffles front_shuffles{};
 
-/// Rows as lists of their weights that are not zero. Two weights of a row at a time meet the int16 codes of their two columns,
-/// interleaved, for a tile of inputs: exact products, hardly any of them with a zero.
+/// Rows as lists of their nonzero weights. Two weights of a row at a time are multiplied by the int16 codes of their
+/// two columns, interleaved, for a tile of rows of activations: exact products, hardly any of them with a zero.
 template <class Isa>
 class EllPairs {
  public:
-  static constexpr std::size_t inputs = ActivationsI14::tile_of<Isa>;
+  static constexpr std::size_t inputs = ActivationsI14::tile_of<Isa>;  ///< rows of activations in a tile
   static constexpr std::size_t max_rows = 64;
 
   /// For rows of pieces with at most `steps` steps.
   explicit EllPairs(std::size_t steps) noexcept : stride_(std::min(steps * row_slots, span_columns) + row_slots) {}
 
-  /// How many rows fit at once: 8, 16, ... 64.
-  std::size_t rows_at_once() const noexcept { return std::min(most / stride_ / 8 * 8, max_rows); }
+  /// Rows that fit at once: 8, 16, ... 64.
+  std::size_t rows_at_once() const noexcept { return std::min(max_slots / stride_ / 8 * 8, max_rows); }
 
   /// Reads 8 rows of a piece from `begin` on, 0 or 8, as the lists from `to` on.
   template <class Form>
@@ -89,13 +89,14 @@ class EllPairs {
     for (std::size_t i = 0; i < 8; ++i) counts_[to + i] = ends[i] - (to + i) * stride_;
   }
 
-  /// Ends the first `count` lists, a multiple of 4: rows of about the same length keep step, and end together.
+  /// Ends the first `count` lists, a multiple of 4. Rows of about the same length are processed in lockstep and end
+  /// together.
   void end_lists(std::size_t count) noexcept {
     std::iota(order_, order_ + count, std::uint8_t{0});
     std::sort(order_, order_ + count, [&](std::uint8_t a, std::uint8_t b) { return counts_[a] < counts_[b]; });
-    for (std::size_t first = 0; first < count; first += in_step) {
-      const std::size_t length = round_up(counts_[order_[first + in_step - 1]], std::size_t{2});
-      for (std::size_t i = 0; i < in_step; ++i) {
+    for (std::size_t first = 0; first < count; first += in_lockstep) {
+      const std::size_t length = round_up(counts_[order_[first + in_lockstep - 1]], std::size_t{2});
+      for (std::size_t i = 0; i < in_lockstep; ++i) {
         const std::size_t list = order_[first + i] * stride_, end = counts_[order_[first + i]];
         std::fill(columns_ + list + end, columns_ + list + length, std::uint16_t{0});
         std::fill(values_ + list + end, values_ + list + length, std::int16_t{0});
@@ -103,13 +104,13 @@ class EllPairs {
     }
   }
 
-  /// Of the first `count` lists with a tile, x [columns][inputs]. Every other four backwards, to begin with the columns that the
-  /// first cache still holds.
+  /// Multiplies the first `count` lists by a tile, x [columns][inputs]. Every second four runs backwards, to begin with
+  /// the columns that L1 still holds.
   void multiply(std::size_t count, const std::int16_t* x) noexcept {
-    for (std::size_t first = 0; first < count; first += in_step) multiply_in_step(Isa{}, first, x);
+    for (std::size_t first = 0; first < count; first += in_lockstep) multiply_in_lockstep(Isa{}, first, x);
   }
 
-  /// What `multiply` gave for 8 rows from `row` on, a multiple of 8, with 4 inputs from `input` on.
+  /// The sums of `multiply` for 8 rows from `row` on, a multiple of 8, by 4 rows of activations from `input` on.
   TULLE_INLINE_AVX2 void load_sums(std::size_t row, std::size_t input, __m256i (&sums)[4]) const noexcept {
     __m256i rows[4];
 #pragma GCC unroll 4
@@ -126,7 +127,7 @@ class EllPairs {
     sums[2] = _mm256_unpacklo_epi64(b, d);
     sums[3] = _mm256_unpackhi_epi64(b, d);
   }
-  /// For 16 rows.
+  /// The same for 16 rows.
   TULLE_INLINE_AVX512 void load_sums(std::size_t row, std::size_t input, __m512i (&sums)[4]) const noexcept {
     __m256i near[4], far[4];
     load_sums(row, input, near);
@@ -136,15 +137,16 @@ class EllPairs {
   }
 
  private:
-  static constexpr std::size_t in_step = 4;  ///< rows
-  static constexpr std::size_t most = 8 * (span_columns + row_slots);
+  static constexpr std::size_t in_lockstep = 4;  ///< rows
+  static constexpr std::size_t max_slots = 8 * (span_columns + row_slots);
 
-  /// Interleaving keeps parts of 128 bits apart.
+  /// Where the sums of a row of activations lie: interleaving works within parts of 128 bits.
   static constexpr std::size_t lane_of(std::size_t input) noexcept {
     return input % 8 / 4 * (inputs / 2) + input / 8 * 4;
   }
 
-  /// Values and places of 4 slots of a row. Those whose bit is not set are written, and overwritten by what comes next.
+  /// Appends values and places of 4 slots of a row. Those whose bit is not set are written too, and overwritten by the
+  /// next.
   TULLE_INLINE_AVX2 void append(std::size_t& end, int bits, __m128i slots) noexcept {
     const auto mask = static_cast<unsigned>(bits) & 15;
     const __m128i front =
@@ -162,33 +164,33 @@ class EllPairs {
     return pair;
   }
 
-  /// Lists that keep step, from their first pair on or from their last.
+  /// Lists in lockstep, from their first pair on or from their last.
   struct Steps {
-    std::size_t rows[in_step];
-    const std::uint16_t* columns[in_step];
-    const std::int16_t* values[in_step];
+    std::size_t rows[in_lockstep];
+    const std::uint16_t* columns[in_lockstep];
+    const std::int16_t* values[in_lockstep];
     std::ptrdiff_t pairs, begin, advance;
   };
   Steps steps_from(std::size_t first) const noexcept {
     Steps steps;
-    for (std::size_t i = 0; i < in_step; ++i) {
+    for (std::size_t i = 0; i < in_lockstep; ++i) {
       steps.rows[i] = order_[first + i];
       steps.columns[i] = columns_ + steps.rows[i] * stride_;
       steps.values[i] = values_ + steps.rows[i] * stride_;
     }
-    steps.pairs = static_cast<std::ptrdiff_t>(counts_[steps.rows[in_step - 1]] + 1) / 2;
-    const bool backwards = first / in_step % 2 == 1;
+    steps.pairs = static_cast<std::ptrdiff_t>(counts_[steps.rows[in_lockstep - 1]] + 1) / 2;
+    const bool backwards = first / in_lockstep % 2 == 1;
     steps.begin = backwards ? 2 * (steps.pairs - 1) : 0;
     steps.advance = backwards ? -2 : 2;
     return steps;
   }
 
-  TULLE_TARGET_AVX2 void multiply_in_step(isa::Avx2, std::size_t first, const std::int16_t* x) noexcept {
+  TULLE_TARGET_AVX2 void multiply_in_lockstep(isa::Avx2, std::size_t first, const std::int16_t* x) noexcept {
     const Steps steps = steps_from(first);
-    __m256i low[in_step] = {}, high[in_step] = {};
+    __m256i low[in_lockstep] = {}, high[in_lockstep] = {};
     for (std::ptrdiff_t left = steps.pairs, at = steps.begin; left > 0; --left, at += steps.advance) {
 #pragma GCC unroll 4
-      for (std::size_t i = 0; i < in_step; ++i) {
+      for (std::size_t i = 0; i < in_lockstep; ++i) {
         const std::uint32_t columns = load_pair(steps.columns[i] + at);
         const __m256i a = _mm256_load_si256(reinterpret_cast<const __m256i*>(x + (columns & 0xFFFF)));
         const __m256i b = _mm256_load_si256(reinterpret_cast<const __m256i*>(x + (columns >> 16)));
@@ -198,18 +200,18 @@ class EllPairs {
       }
     }
 #pragma GCC unroll 4
-    for (std::size_t i = 0; i < in_step; ++i) {
+    for (std::size_t i = 0; i < in_lockstep; ++i) {
       _mm256_store_si256(reinterpret_cast<__m256i*>(sums_[steps.rows[i]]), low[i]);
       _mm256_store_si256(reinterpret_cast<__m256i*>(sums_[steps.rows[i]] + inputs / 2), high[i]);
     }
   }
 
-  TULLE_TARGET_AVX512 void multiply_in_step(isa::Avx512, std::size_t first, const std::int16_t* x) noexcept {
+  TULLE_TARGET_AVX512 void multiply_in_lockstep(isa::Avx512, std::size_t first, const std::int16_t* x) noexcept {
     const Steps steps = steps_from(first);
-    __m512i low[in_step] = {}, high[in_step] = {};
+    __m512i low[in_lockstep] = {}, high[in_lockstep] = {};
     for (std::ptrdiff_t left = steps.pairs, at = steps.begin; left > 0; --left, at += steps.advance) {
 #pragma GCC unroll 4
-      for (std::size_t i = 0; i < in_step; ++i) {
+      for (std::size_t i = 0; i < in_lockstep; ++i) {
         const std::uint32_t columns = load_pair(steps.columns[i] + at);
         const __m512i a = _mm512_load_si512(x + (columns & 0xFFFF)), b = _mm512_load_si512(x + (columns >> 16));
         const __m512i pair = _mm512_set1_epi32(static_cast<std::int32_t>(load_pair(steps.values[i] + at)));
@@ -218,7 +220,7 @@ class EllPairs {
       }
     }
 #pragma GCC unroll 4
-    for (std::size_t i = 0; i < in_step; ++i) {
+    for (std::size_t i = 0; i < in_lockstep; ++i) {
       _mm512_store_si512(sums_[steps.rows[i]], low[i]);
       _mm512_store_si512(sums_[steps.rows[i]] + inputs / 2, high[i]);
     }
@@ -226,12 +228,12 @@ class EllPairs {
 
   static_assert(span_columns * inputs <= 65536);
 
-  std::uint16_t columns_[most];  ///< where a column's codes begin in a tile
-  std::int16_t values_[most];
+  std::uint16_t columns_[max_slots];  ///< the begin of a column's codes in a tile
+  std::int16_t values_[max_slots];
   std::size_t counts_[max_rows];
   std::uint8_t order_[max_rows];                     ///< rows by their counts
   std::size_t stride_;                               ///< even
-  alignas(64) std::int32_t sums_[max_rows][inputs];  ///< of 4 inputs from `lane_of` the first on
+  alignas(64) std::int32_t sums_[max_rows][inputs];  ///< [rows of weights][rows of activations by `lane_of`]
 };
 
 }  // namespace tulle::detail

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// \file Windowed ELL: where the nonzeros of unstructured sparse weights lie in memory (L2).
+/// \file Panels of sliced ELL with windows: how unstructured sparse weights lie in memory (L2).
 #pragma once
 
 #include <algorithm>
@@ -14,17 +14,18 @@
 
 namespace tulle::detail {
 
-/// A panel of 16 rows is a sequence of steps. A step is 64 slots, 4 of each row, and all its columns lie in one window that
-/// begins at a multiple of 8: so the activations it needs are one or a few registers, and a slot finds its own by a byte
-/// shuffle. A slot is a value and the gap from the column of the row's slot before. A row whose next nonzero lies beyond
-/// the window, or further away than a gap can say, fills its slots with zeros (gap 0, or the largest gap).
-/// Windows move on by a number of 8 columns that is stored for each step.
+/// A panel of 16 rows is a sequence of steps. A step is 64 slots, 4 of each row, and all its columns lie in one window
+/// that begins at a multiple of 8: so its activations are one or a few registers, and a byte shuffle brings each slot
+/// its own. A slot is a value and the gap from the column of the row's slot before. A row whose next nonzero lies
+/// beyond the window, or further than a gap can say, fills its slots with zeros (gap 0, or the largest gap). For each
+/// step the advance of its window is stored, in units of 8 columns.
 ///
-/// Bytes [bundle]: 64 gap codes [16 rows][4], those of step s in the bits from s * gap_bits on, then for each of its steps
-/// 64 values [16 rows][4]. With 4-bit values a slot is one byte, value above and gap below, and a bundle one such step.
+/// Bytes [bundle]: 64 gap codes [16 rows][4], those of step s in the bits from s * gap_bits on, then for each of its
+/// steps 64 values [16 rows][4]. With 4-bit values a slot is one byte, value above and gap below, and a bundle one such
+/// step.
 ///
-/// `Window`: the columns of the longest, which suits AVX-512: one shuffle for all. AVX2 has one for every 16 columns, and shorter
-/// windows, which want more slots and fewer instructions.
+/// `Window`: columns of the longest window, for AVX-512 with its one shuffle for all. AVX2 needs one for every 16
+/// columns, so it has shorter windows: more slots and fewer instructions.
 template <unsigned GapBits, std::size_t Window, bool Nibbles>
 struct EllForm {
   static constexpr unsigned gap_bits = GapBits;
@@ -35,8 +36,8 @@ struct EllForm {
   static constexpr std::size_t bundle_bytes = Nibbles ? 64 : 64 * (1 + steps);
 };
 
-using EllNarrow = EllForm<2, 32, false>;  ///< for about half of the weights: few bits for gaps that are short
-using EllWide = EllForm<4, 64, false>;    ///< for few weights
+using EllNarrow = EllForm<2, 32, false>;  ///< for about 50 % sparsity: short gaps in few bits
+using EllWide = EllForm<4, 64, false>;    ///< for high sparsity
 using EllNibbles = EllForm<4, 64, true>;  ///< values of 4 bits
 
 inline constexpr std::size_t window_step = 8;
@@ -45,10 +46,11 @@ inline constexpr std::size_t short_window = 32, middle_window = 48;
 inline constexpr std::size_t span_columns = 2048;
 inline constexpr std::size_t row_slots = 4;
 
-/// Row i is the low byte of 8 i columns, 64 times: what is taken off a column to find it in a window, or in one of its blocks.
+/// Row i is the low byte of 8 i columns, 64 times: subtracted from a column, it gives the place in a window or in a
+/// block of it.
 struct WindowBegins {
-  static constexpr std::size_t beyond =
-      144 / window_step;  ///< the furthest row behind a window's own that loops take off
+  /// The largest row index, relative to a window's first row, that a loop subtracts.
+  static constexpr std::size_t beyond = 144 / window_step;
   alignas(64) std::uint8_t bytes[256 / window_step + beyond + 1][64];
 
   constexpr WindowBegins() : bytes() {
@@ -56,12 +58,12 @@ struct WindowBegins {
       for (std::uint8_t& byte : bytes[i]) byte = static_cast<std::uint8_t>(i * window_step);
     }
   }
-  /// The row of a window that begins at 8 times its number; those of its blocks follow.
+  /// The row of window `window`, which begins at column 8 * window; the rows of its 16-column blocks follow.
   const std::uint8_t (*from(std::size_t window) const noexcept)[64] { return bytes + window % (256 / window_step); }
 };
 inline constexpr WindowBegins window_begins{};
 
-/// What `EllEncoder` makes of a panel, or of a span of its columns.
+/// A panel, or a span of its columns, as `EllEncoder` makes it.
 struct EllPanel {
   std::vector<std::uint8_t> bytes;     ///< whole bundles
   std::vector<std::uint8_t> advances;  ///< of the window before each step, in 8 columns
@@ -81,16 +83,17 @@ __attribute__((always_inline)) inline void prefetch_bundle(const std::uint8_t* b
   __builtin_prefetch(advance + 128);
 }
 
-/// Sums of products of 16 rows with a few inputs: 128 times those of the codes' high bytes plus those of the low ones, which hold
-/// 64 too much each. What wraps around, the sums of the weights bring back.
+/// Sums of products of 16 rows by a few rows of activations: 128 times those of the codes' high bytes plus those of the
+/// low ones. Both bytes have a bias of 64; subtracting it times the sum of the row's weights removes it. Unsigned
+/// wrap-around is intended.
 template <std::size_t Inputs>
 using EllDots = std::int32_t[Inputs][panel_rows];
 
 /// Encodes one panel after the other in the same memory. Not thread-safe: one for each thread.
 class EllEncoder {
  public:
-  /// `columns` codes of 16 rows that lie `stride` apart; at most 65534. With nibbles, codes lie in -8 ... 7. Windows have
-  /// `window` columns.
+  /// `columns` codes of 16 rows that lie `stride` apart; at most 65534. With nibbles, codes lie in -8 ... 7. Windows
+  /// have `window` columns.
   template <class Form>
   EllPanel encode(const std::int8_t* codes, std::size_t stride, std::size_t columns, std::size_t window) {
     list_nonzeros(codes, stride, columns);
@@ -102,11 +105,11 @@ class EllEncoder {
     advances_.clear();
     std::size_t begin = 0;  // of the window
     for (std::size_t step = 0;; ++step) {
-      std::size_t least = columns;
-      for (const Row& row : rows) least = std::min<std::size_t>(least, *row.next);
-      if (least == columns && step % Form::steps == 0) break;  // what is left of a bundle stays filled with zeros
+      std::size_t first = columns;
+      for (const Row& row : rows) first = std::min<std::size_t>(first, *row.next);
+      if (first == columns && step % Form::steps == 0) break;  // the rest of a bundle stays filled with zeros
       if (step % Form::steps == 0) bytes_.resize(bytes_.size() + Form::bundle_bytes);
-      const std::size_t advance = least == columns ? 0 : std::min<std::size_t>((least - begin) / window_step, 255);
+      const std::size_t advance = first == columns ? 0 : std::min<std::size_t>((first - begin) / window_step, 255);
       advances_.push_back(static_cast<std::uint8_t>(advance));
       begin += advance * window_step;
       std::uint8_t* slots = &bytes_[bytes_.size() - Form::bundle_bytes];
@@ -125,7 +128,7 @@ class EllEncoder {
     std::uint32_t position;  // the column of the slot before
   };
 
-  /// For every row the columns of its nonzeros, then `columns`. Without branches, which random zeros would mislead.
+  /// For every row the columns of its nonzeros, then `columns`. Without branches, which random zeros would mispredict.
   void list_nonzeros(const std::int8_t* codes, std::size_t stride, std::size_t columns) {
     places_.resize(panel_rows * (columns + 1));
     for (std::size_t row = 0; row < panel_rows; ++row) {
@@ -138,8 +141,7 @@ class EllEncoder {
     }
   }
 
-  /// The slots of a row in one step. `row` and `slots` are those of the row; a slot without use takes nothing, and so
-  /// do those after it.
+  /// Fills the slots of a row in one step. A slot without use takes nothing, and so do those after it.
   template <class Form>
   static void fill(Row& row, std::uint8_t* slots, std::size_t step, std::size_t window_end,
                    std::size_t columns) noexcept {

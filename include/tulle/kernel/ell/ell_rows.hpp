@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// \file The rows of a panel as windowed ELL packs them: codes of 8 or 4 bits and one scale (L2).
+/// \file The rows of a panel as ELL packs them: codes of 8 or 4 bits and one scale (L2).
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// \file Windowed ELL weights made ready for many inputs on AVX-512 (L2).
+/// \file ELL panels unpacked for a batch on AVX-512 (L2).
 #pragma once
 
 #include <cstddef>
@@ -15,19 +15,19 @@
 
 namespace tulle::detail {
 
-/// A few panels with their columns told: for every step its window, where in it each slot finds its activation, and the values.
-/// What an input then costs is two permutations and two products a step.
+/// A few panels with decoded columns: for every step its window, the place of each slot's activation in it, and the
+/// values. A row of activations then costs two permutations and two products a step.
 template <class Form>
 class UnpackedEll {
  public:
   using Loop = EllLoop<Form, isa::Avx512>;
-  static constexpr std::size_t inputs = 8;  ///< that meet a panel at once
+  static constexpr std::size_t inputs = 8;  ///< rows of activations that are multiplied by a panel at once
 
-  /// Without the memory it holds nothing.
+  /// Without memory for the steps it holds no panels.
   explicit UnpackedEll(const Loop& loop) noexcept : loop_(loop), steps_(new(std::nothrow) Steps) {}
 
-  /// Makes panels from `begin` on ready, at most up to `end` and while they fit.
-  void make(std::size_t begin, std::size_t end) noexcept {
+  /// Unpacks panels from `begin` on, at most up to `end` and while they fit.
+  void unpack(std::size_t begin, std::size_t end) noexcept {
     begin_ = end_ = begin;
     if (steps_ == nullptr) return;
     for (std::size_t used = 0; end_ < end; ++end_) {
@@ -35,12 +35,12 @@ class UnpackedEll {
       const std::size_t count = (loop_.bundles[first + loop_.spans] - loop_.bundles[first]) * Form::steps;
       if (used + count > max_steps) return;
       for (std::size_t piece = first; piece < first + loop_.spans; ++piece)
-        used += make_piece(loop_.piece(piece), used);
+        used += unpack_piece(loop_.piece(piece), used);
     }
   }
   bool holds(std::size_t panel) const noexcept { return panel >= begin_ && panel < end_; }
 
-  /// A panel that it holds, with 8 inputs.
+  /// Multiplies a panel that it holds by 8 rows of activations.
   void run(std::size_t panel, std::size_t first) const noexcept {
     const std::uint8_t* before = loop_.piece(begin_ * loop_.spans).advances;
     loop_.template run<inputs>({panel}, first, [&](const EllPiece(&piece)[1], const std::uint8_t* x, auto& dots) {
@@ -49,16 +49,16 @@ class UnpackedEll {
   }
 
  private:
-  static constexpr std::size_t max_steps = 2048;  // they stay in the second cache
+  static constexpr std::size_t max_steps = 2048;  // they stay in L2
 
   struct Steps {
     alignas(64) std::uint8_t places[max_steps][64];
     alignas(64) std::int8_t values[max_steps][64];
-    std::uint32_t columns[max_steps];  ///< where their windows begin, from the span's first on
+    std::uint32_t columns[max_steps];  ///< the begins of their windows, from the span's first column on
   };
 
   /// Writes the steps of a piece from `at` on, and returns their number.
-  TULLE_TARGET_AVX512 std::size_t make_piece(const EllPiece& piece, std::size_t at) noexcept {
+  TULLE_TARGET_AVX512 std::size_t unpack_piece(const EllPiece& piece, std::size_t at) noexcept {
     const std::size_t first = at;
     EllSteps512<Form> steps;
     steps.start(piece);

@@ -17,13 +17,14 @@
 
 namespace tulle::detail {
 
-/// What the balanced layouts share. A block is 32 or 64 bytes that say where its nonzeros are, then `Pattern::steps` lines
-/// of 64 codes [16 rows][4]: a step takes 4 codes of every row, picks their activations out of the block's 16 with one byte
-/// shuffle, and adds the 4 products to the row's sum. Rows with fewer nonzeros are filled with zeros.
+/// What the balanced layouts share. A block is 32 or 64 bytes of fields (the columns of its nonzeros), then
+/// `Pattern::steps` lines of 64 codes [16 rows][4]: a step takes 4 codes of every row, picks their activations out of
+/// the block's 16 with one byte shuffle, and adds the 4 products to the row's sum. Rows with fewer nonzeros are filled
+/// with zeros.
 ///
-/// A code has a field of 2 or 4 bits. Those of codes 0 ... 31 and 32 ... 63 of the steps follow each other: first in the low
-/// bits of 32 bytes, then in the next higher ones, so that both halves of a step are one shift and one mask away. Codes of 4
-/// bits, in two's complement, lie in their 32 bytes a step in the same way.
+/// A code has a field of 2 or 4 bits. Those of codes 0 ... 31 and 32 ... 63 of the steps follow each other: first in
+/// the low bits of 32 bytes, then in the next higher ones, so that both halves of a step are one shift and one mask
+/// away. Codes of 4 bits, in two's complement, lie in their 32 bytes a step in the same way.
 template <class Pattern, std::size_t CodeBits>
 struct BalancedBlocks {
   static constexpr std::string_view name = CodeBits == 8 ? Pattern::i8_name : Pattern::i4_name;
@@ -95,7 +96,7 @@ struct BalancedBlocks {
     return _mm512_and_si512(_mm512_srlv_epi16(bytes, shifts), _mm512_set1_epi8(static_cast<char>(mask)));
   }
 
-  /// |w| meets x with w's sign (see `add_products`): which activations meet a row differs, so no sum of theirs is known.
+  /// |w| times x with the sign of w (see `add_products`): every row picks other activations, so their sum is not known.
   struct Step256 {
     __m256i codes, magnitudes, order;  ///< of codes only the signs count
     template <class Isa>
@@ -104,8 +105,8 @@ struct BalancedBlocks {
       return add_products(isa, sums, codes, magnitudes, _mm256_shuffle_epi8(block, order));
     }
   };
-  /// vpdpbusd multiplies u8 by s8 exactly: x + 128, chosen out of a chunk, meets w, and the loop starts its sums at
-  /// -128 * sum(w).
+  /// vpdpbusd multiplies u8 by s8 exactly: x + 128, picked out of a chunk, by w. The loop starts its sums at -128 *
+  /// sum(w).
   struct Step512 {
     __m512i codes, order;
     TULLE_INLINE_AVX512 __m512i dot(__m512i sums, const std::uint8_t* chunk, std::size_t, std::size_t) const noexcept {
@@ -184,7 +185,7 @@ struct BalancedBlocks {
 #endif
 #if defined(TULLE_SIMD128)
     TULLE_INLINE_SIMD128 PickingStep128 step(isa::Simd128, std::size_t s, std::size_t quarter) const noexcept
-      requires(field_bits == 4)  // then a field is a column; what others need costs more than their bytes save
+      requires(field_bits == 4)  // then a field is a column; decoding others costs more than their bytes save
     {
       using namespace simd128;
       const std::size_t half = quarter / 2;

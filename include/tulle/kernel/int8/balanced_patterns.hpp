@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// \file Patterns of balanced zeros: which columns of a block's row are stored, and what says so (L2).
+/// \file Patterns of balanced zeros: which columns of a block's row are stored, and how that is encoded (L2).
 #pragma once
 
 #include <algorithm>
@@ -16,8 +16,8 @@ namespace tulle::detail {
 /// A pattern stores `4 * steps` of a row's 16 codes, each with a field of `field_bits`:
 /// - `fits(mask)`: whether nonzeros at the bits of `mask` keep the pattern;
 /// - `choose(values, columns)`: the columns to store, in order; false where the nonzeros do not keep the pattern;
-/// - `field(columns, i)`: what says where the i-th is; `column(fields, i)` reads it back;
-/// - `Order::order`: the same for the 8 or 16 rows of a step at once, as the order of a byte shuffle of the activations.
+/// - `field(columns, i)` encodes the i-th of them; `column(fields, i)` decodes it;
+/// - `Order::order` decodes the 8 or 16 rows of a step at once, as the order of a byte shuffle of the activations.
 
 /// 2 of 4 (also 1 of 4 beside another): the field is the column inside its four.
 struct TwoOfFour {
@@ -33,7 +33,7 @@ struct TwoOfFour {
     const unsigned mask = nonzero_mask_16(values.data());
     if (!fits(mask)) return false;
     for (unsigned four = 0; four < 4; ++four) {
-      // Nonzeros first. A place without one takes a column whose weight is zero.
+      // Nonzeros first. A place that is left takes a column whose weight is zero.
       const unsigned here = mask >> 4 * four & 15;
       const std::uint64_t order = set_bits.places[here] | set_bits.places[here ^ 15] << 8 * set_bits.counts[here];
       columns[2 * four] = static_cast<std::uint8_t>(4 * four + (order & 3));
@@ -56,7 +56,7 @@ struct TwoOfFour {
 #endif
 };
 
-/// The field is the column: 4 of 16 in one step (so also 1 of 4), 8 of 16 in two (so also 4 of 8).
+/// Any 4 of 16 in one step (so also 1 of 4), any 8 of 16 in two (so also 4 of 8): the field is the column.
 template <std::size_t Steps>
 struct OfSixteen {
   static constexpr std::string_view i8_name = Steps == 1 ? "4:16_i8" : "8:16_i8", i4_name = "4:16_i4";
@@ -86,15 +86,15 @@ struct OfSixteen {
 using FourOfSixteen = OfSixteen<1>;
 using EightOfSixteen = OfSixteen<2>;
 
-/// 8 of 16 whose columns are at most 4 apart, the first at most 3: 8938 of the 12870 ways to choose 8 of 16. The field is
-/// the distance from the column before, less one.
+/// The restricted form of 8 of 16: columns at most 4 apart, the first at most 3. These are 8938 of the 12870 ways to
+/// choose 8 of 16. The field is the distance from the column before, less one.
 struct EightOfSixteenGap4 {
   static constexpr std::string_view i8_name = "8:16_gap4_i8", i4_name = "8:16_gap4_i4";
   static constexpr std::size_t steps = 2, field_bits = 2;
   using Columns = std::array<std::uint8_t, 8>;
 
   static bool fits(unsigned mask) noexcept {
-    if (count_set_bits(mask) <= 6) return true;  // the 10 zeros or more have room for 2 gaps too wide at most
+    if (count_set_bits(mask) <= 6) return true;  // 10 zeros or more have room for at most 2 gaps that are too wide
     mask = filled(mask);
     if (count_set_bits(mask) != 8) return false;
     // A gap is too wide where four zeros side by side have a column after them.
@@ -119,8 +119,8 @@ struct EightOfSixteenGap4 {
     return column;
   }
 
-  /// Columns of zeros added to fewer than 8: a gap too wide takes its last column that is near enough; then places that
-  /// are left take what is free.
+  /// The mask with columns of zeros added until there are 8: a gap that is too wide takes its last column that is near
+  /// enough; places that are left then take free columns.
   static unsigned filled(unsigned mask) noexcept {
     std::size_t found = count_set_bits(mask);
     const auto take = [&](unsigned column) {
@@ -140,7 +140,8 @@ struct EightOfSixteenGap4 {
 
 #if defined(TULLE_X86)
   struct Order {
-    // The prefix sums of a row's 4 fields are one multiplication; the second step goes on after the first's last column.
+    // The prefix sums of a row's 4 fields are one multiplication; the second step continues from the first's last
+    // column.
     TULLE_INLINE_AVX2 __m256i order(__m256i fields, std::size_t s, std::size_t half) noexcept {
       const __m256i sums = _mm256_mullo_epi32(fields, _mm256_set1_epi32(0x01010101));
       if (s == 0) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// \file Unstructured sparse int8 weights: dense panels with the zeros squeezed out (L2).
+/// \file Unstructured sparse int8 weights: dense blocks without their zeros (L2).
 #pragma once
 
 #include <array>
@@ -20,8 +20,8 @@ namespace detail {
 
 #if defined(TULLE_SIMD128)
 
-/// For every byte of a mask, the order of a byte shuffle that expands it: byte k is the number of bits set below bit k, with
-/// its top bit, which gives a zero, where bit k is not set.
+/// For every byte of a mask, the order of a byte shuffle that expands it: byte k is the number of bits set below bit k,
+/// with its top bit, which gives a zero, where bit k is not set.
 inline constexpr std::array<std::uint64_t, 256> expand_orders = [] {
   std::array<std::uint64_t, 256> orders{};
   for (unsigned byte = 0; byte < 256; ++byte) {
@@ -38,8 +38,9 @@ inline constexpr std::array<std::uint64_t, 256> expand_orders = [] {
 #endif
 
 /// A block is 32 bytes of mask, one bit for each of its codes in their dense order [4 quads][16 rows][4], and the codes
-/// that are not zero in the same order: 1/8 byte a weight and 1 byte a nonzero. Expanding a quad of columns gives a line of
-/// a dense panel, so group scales and sums are those of dense weights.
+/// that are not zero in the same order: 1/8 byte a weight and 1 byte a nonzero. Expanding a quad of columns gives a
+/// line of a dense block, so group scales and sums are those of dense weights. Where expanding takes more than the one
+/// instruction of AVX-512, blocks are unpacked to dense ones for any number of rows.
 struct BitmaskBlocks {
   static constexpr std::string_view name = "bitmask_i8";
   static constexpr std::size_t block_bytes = 0;  ///< blocks differ in size

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// \file The layout of dense int8 weights, to which sparse ones can be expanded (L2).
+/// \file The layout of dense int8 weights, to which sparse ones can be unpacked (L2).
 #pragma once
 
 #include <cstddef>

@@ -11,8 +11,8 @@
 
 namespace tulle {
 
-/// One f32 scale per row, or per panel [columns / group][16 rows] scales of groups of 32 (f16, as Q8_0 has them) or of 16
-/// columns (f32: a Q6_K scale is a product). Padding rows and columns have scale 0.
+/// One f32 scale per row, or per panel [columns / group][16 rows] scales of groups of 32 (f16, as Q8_0 has them) or of
+/// 16 columns (f32: a Q6_K scale is a product). Padding rows and columns have scale 0.
 class GroupScales {
  public:
   GroupScales() = default;

@@ -28,10 +28,10 @@ class I8Weights {
   std::size_t group() const noexcept { return panels_.scales().group(); }  ///< columns that share a scale; 0: the row
   bool scale_per_input() const noexcept { return scale_per_input_; }
 
-  /// Asks for activations with one scale per input row ("per token"), as the checkpoint says.
-  void scale_per_input(bool wanted) noexcept { scale_per_input_ = wanted; }
+  /// Sets whether activations have one scale per row ("per token"), as some checkpoints need.
+  void scale_per_input(bool per_row) noexcept { scale_per_input_ = per_row; }
 
-  /// Where panels differ in size a few inputs share them by bytes; expanded for many they cost the same.
+  /// For few rows, panels that differ in size are shared out by bytes. For a batch they are unpacked and cost the same.
   RowRange share(std::size_t inputs, std::size_t worker, std::size_t workers) const noexcept
     requires(Layout::block_bytes == 0)
   {
@@ -63,7 +63,8 @@ class I8Weights {
   bool scale_per_input_ = false;
 };
 
-/// Weights of 8 or 4 bits in `Layout`, and int8 activations. Any file's rows become codes and scales as `RowQuantizer` says.
+/// Weights of 8 or 4 bits in `Layout`, and int8 activations. Any file's rows become codes and scales as `RowQuantizer`
+/// says.
 template <class Layout, class Isa>
 struct I8Kernel : ActivationsI8Kernel<Isa> {
   static constexpr std::string_view name = Layout::name;

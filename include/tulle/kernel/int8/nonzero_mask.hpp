@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// \file Which of a few int8 codes are not zero (L2).
+/// \file Masks and counts of the int8 codes that are not zero (L2).
 #pragma once
 
 #include <array>
@@ -60,7 +60,8 @@ inline std::size_t count_set_bits(unsigned mask) noexcept {
   return std::size_t{set_bits.counts[mask & 255]} + set_bits.counts[mask >> 8 & 255];
 }
 
-/// Writes the positions of those of 16 bits that are set, in order, and returns their number. Writes over all of out [16].
+/// Writes the positions of those of 16 bits that are set, in order, and returns their number. Writes over all of out
+/// [16].
 inline std::size_t put_set_bits(unsigned mask, std::uint8_t* out) noexcept {
   const unsigned low = mask & 255, high = mask >> 8 & 255;
   std::memcpy(out, &set_bits.places[low], 8);

@@ -63,7 +63,7 @@ class I8PanelReader {
   std::vector<float> scales_;
 };
 
-/// How a layout stores a block, for what need not be compiled once a layout.
+/// How a layout stores a block, for code that is compiled once for all layouts.
 struct I8Format {
   std::string_view name;
   RowQuantizer::Codes codes;
@@ -168,7 +168,7 @@ class PackedPanels {
     for (std::size_t block = 0; block < blocks(); ++block, codes += block_codes) {
       if (!format.fits(codes)) {
         fail(ErrorCode::unsupported, "the weights in rows ", panel * panel_rows, " to ", panel * panel_rows + 15,
-             " do not have the zeros that ", format.name, " wants; choose another kernel, or auto");
+             " do not have the zeros that ", format.name, " needs; choose another kernel, or auto");
       }
       out = format.write(codes, out);
     }

@@ -12,8 +12,8 @@
 
 namespace tulle::detail {
 
-/// Values [panels][lanes from `lane0` on][2 halves of 8 rows] of panels which[0], which[1], ... Padding rows, rows outside of
-/// `rows`, and lanes beyond those of the tile are not written.
+/// Values [panels][lanes from `lane0` on][2 halves of 8 rows] of panels which[0], which[1], ... Padding rows, rows
+/// outside of `rows`, and lanes beyond those of the tile are not written.
 template <std::size_t Panels, std::size_t Lanes>
 TULLE_INLINE_AVX2 void store_tile(const __m256 (&values)[Panels][Lanes][2], const std::size_t* which,
                                   const InputTile& tile, std::size_t lane0, MatrixView<float> y,

@@ -7,7 +7,7 @@
 
 using namespace tulle;
 
-TEST_CASE("float inputs are interleaved by tile, and padding lanes are zero", "[kernel][float_input]") {
+TEST_CASE("float rows are interleaved by tile, and padding lanes are zero", "[kernel][activations_f32]") {
   constexpr std::size_t columns = 5;
   ActivationsF32 input(20, 9);
   for (const std::size_t inputs : {20, 1, 2, 3, 4, 7, 8, 11}) {
@@ -28,7 +28,7 @@ TEST_CASE("float inputs are interleaved by tile, and padding lanes are zero", "[
   }
 }
 
-TEST_CASE("float inputs of disjoint ranges do not touch each other", "[kernel][float_input]") {
+TEST_CASE("float rows of disjoint ranges do not touch each other", "[kernel][activations_f32]") {
   constexpr std::size_t inputs = 19, columns = 4;
   const testing::InputRows x(inputs, columns, testing::random_floats(inputs * columns, 6));
   ActivationsF32 whole(inputs, columns), parts(inputs, columns);

@@ -31,7 +31,7 @@ ActivationsI14 quantized(const testing::InputRows& x, std::size_t inputs, std::s
 
 }  // namespace
 
-TEMPLATE_LIST_TEST_CASE("codes are the nearest of 14 bits, in either form", "[kernel][wide_input]",
+TEMPLATE_LIST_TEST_CASE("codes are the nearest of 14 bits, in either form", "[kernel][activations_i14]",
                         testing::InstructionSets) {
   testing::require_machine<TestType>();
   constexpr bool avx2 = std::is_base_of_v<isa::Avx2, TestType>, avx512 = std::is_same_v<TestType, isa::Avx512>;
@@ -53,7 +53,7 @@ TEMPLATE_LIST_TEST_CASE("codes are the nearest of 14 bits, in either form", "[ke
   }
 }
 
-TEMPLATE_LIST_TEST_CASE("what is not finite spoils its input alone, wherever it stands", "[kernel][wide_input]",
+TEMPLATE_LIST_TEST_CASE("what is not finite spoils its row alone, wherever it stands", "[kernel][activations_i14]",
                         testing::InstructionSets) {
   testing::require_machine<TestType>();
   constexpr std::size_t columns = 21;
@@ -73,7 +73,7 @@ TEMPLATE_LIST_TEST_CASE("what is not finite spoils its input alone, wherever it 
   }
 }
 
-TEMPLATE_LIST_TEST_CASE("zeros and the smallest numbers have code 0", "[kernel][wide_input]",
+TEMPLATE_LIST_TEST_CASE("zeros and the smallest numbers have code 0", "[kernel][activations_i14]",
                         testing::InstructionSets) {
   testing::require_machine<TestType>();
   for (const float tiny : {0.0f, -0.0f, 1e-42f, 1e-35f}) {

@@ -16,14 +16,14 @@
 using namespace tulle;
 using testing::InputRows;
 
-TEMPLATE_LIST_TEST_CASE("codes, scales and sums are those of the scalar set for any number of inputs",
+TEMPLATE_LIST_TEST_CASE("codes, scales and sums are those of the scalar set for any number of rows",
                         "[kernel][activations_i8]", testing::InstructionSets) {
   testing::require_machine<TestType>();
-  constexpr std::size_t most = 20, max_columns = 200;
-  ActivationsI8 input(most, max_columns), reference(most, max_columns);
+  constexpr std::size_t max_inputs = 20, max_columns = 200;
+  ActivationsI8 input(max_inputs, max_columns), reference(max_inputs, max_columns);
   for (const std::size_t columns : {1, 15, 63, 64, 65, 127, 128, 200}) {
-    const InputRows x(most, columns, testing::random_floats(most * columns, 21));
-    for (std::size_t inputs = 1; inputs <= most; ++inputs) {
+    const InputRows x(max_inputs, columns, testing::random_floats(max_inputs * columns, 21));
+    for (std::size_t inputs = 1; inputs <= max_inputs; ++inputs) {
       for (const bool scale_per_row : {false, true}) {
         input.start(inputs, columns, scale_per_row);
         input.quantize<TestType>(x.first(inputs), {0, inputs});
@@ -48,7 +48,7 @@ TEMPLATE_LIST_TEST_CASE("codes, scales and sums are those of the scalar set for 
   }
 }
 
-TEST_CASE("lanes beyond the last input are zero, whatever was there before", "[kernel][activations_i8]") {
+TEST_CASE("lanes beyond the last row are zero, whatever was there before", "[kernel][activations_i8]") {
   ActivationsI8 input(8, 64);
   const InputRows x(8, 64, testing::random_floats(8 * 64, 31));
   input.start(8, 64, false);

@@ -25,7 +25,7 @@ using namespace tulle::detail;
 
 namespace {
 
-/// Panels of one span with their zeros of 100, encoded by hand, and two inputs of ones.
+/// Panels of one span, each with its percentage of zeros, encoded by hand, and two rows of activations that are 1.
 template <class Isa, class Form>
 struct EncodedPanels {
   EncodedPanels(std::size_t columns, const std::vector<std::size_t>& zeros_of_100, std::size_t window = Form::window)
@@ -77,7 +77,7 @@ struct EncodedPanels {
   std::vector<float> scales_, y_;
 };
 
-/// One panel times an input of ones: a row's sum.
+/// One panel times ones: the sums of its rows.
 template <class Isa, class Form>
 void check_sums(std::size_t columns, std::size_t zeros_of_100) {
   for (const std::size_t window : {short_window, middle_window, Form::window}) {
@@ -91,9 +91,9 @@ void check_sums(std::size_t columns, std::size_t zeros_of_100) {
   }
 }
 
-/// Two panels, one longer than the other, in turns and each by itself.
+/// Two panels, one longer than the other, interleaved and each by itself.
 template <class Isa, class Form>
-void check_turns(std::size_t columns) {
+void check_interleaved(std::size_t columns) {
   for (const std::size_t window : {short_window, middle_window, Form::window}) {
     EncodedPanels<Isa, Form> panels(columns, {30, 80, 50}, window);
     const auto loop = panels.loop();
@@ -125,13 +125,13 @@ TEMPLATE_LIST_TEST_CASE("a panel times ones gives the sums of its rows", "[kerne
 }
 
 #if defined(TULLE_X86)
-TEMPLATE_TEST_CASE("two panels in turns give the bits of each by itself", "[kernel][ell_loop]", isa::Avx2, isa::AvxVnni,
+TEMPLATE_TEST_CASE("two interleaved panels give the bits of each by itself", "[kernel][ell_loop]", isa::Avx2, isa::AvxVnni,
                    isa::Avx512) {
   testing::require_machine<TestType>();
   for (const std::size_t columns : {1, 200, 2048}) {
-    check_turns<TestType, EllNarrow>(columns);
-    check_turns<TestType, EllWide>(columns);
-    check_turns<TestType, EllNibbles>(columns);
+    check_interleaved<TestType, EllNarrow>(columns);
+    check_interleaved<TestType, EllWide>(columns);
+    check_interleaved<TestType, EllNibbles>(columns);
   }
 }
 #endif
@@ -243,7 +243,7 @@ TEMPLATE_TEST_CASE("lists of weights give the exact products with a tile", "[ker
 
 namespace {
 
-/// y of `inputs` inputs, `at_once` of them in one product.
+/// y of `inputs` rows of activations, `at_once` of them in one product.
 template <class Kernel>
 std::vector<float> products(const testing::EncodedMatrix& matrix, std::size_t inputs, std::size_t at_once) {
   const std::size_t rows = matrix.rows.rows(), columns = matrix.rows.columns();
@@ -261,10 +261,10 @@ std::vector<float> products(const testing::EncodedMatrix& matrix, std::size_t in
 
 }  // namespace
 
-TEMPLATE_TEST_CASE("weights made ready for many inputs give the bits of those that are not", "[kernel][ell_loop]",
+TEMPLATE_TEST_CASE("weights unpacked for a batch give the bits of those that are not", "[kernel][ell_loop]",
                    BasicEllI8<isa::Avx512>, BasicEllI4<isa::Avx512>) {
   testing::require_machine<isa::Avx512>();
-  // 18 panels and a part, of one span; then of two, with more steps than fit, so that some panels of a block are not ready.
+  // 18 panels and a part, of one span; then of two, with more steps than fit, so that some panels are not unpacked.
   for (const auto& [rows, columns, kept] : {std::array<std::size_t, 3>{300, 200, 3}, {100, 4000, 8}}) {
     const auto matrix = testing::pruned(testing::random_matrix(DType::i8, rows, columns, 6), {kept, 16}, 7);
     const auto expected = products<TestType>(matrix, 18, 1);
@@ -273,7 +273,7 @@ TEMPLATE_TEST_CASE("weights made ready for many inputs give the bits of those th
   }
 }
 
-TEST_CASE("a block of panels is ready as far as it fits", "[kernel][ell_loop]") {
+TEST_CASE("panels are unpacked as far as they fit", "[kernel][ell_loop]") {
   testing::require_machine<isa::Avx512>();
   constexpr std::size_t steps_of_panel = 300, panels = 10;
   std::vector<std::size_t> bundles;
@@ -284,14 +284,14 @@ TEST_CASE("a block of panels is ready as far as it fits", "[kernel][ell_loop]") 
   const ActivationsI14 input(16, 64);
   const detail::EllLoop<detail::EllWide, isa::Avx512> loop{
       bytes.data(), advances.data(), bundles.data(), 64, 64, 1, nullptr, nullptr, input, {}, {0, panels * panel_rows}};
-  detail::UnpackedEll<detail::EllWide> ready(loop);
-  ready.make(2, panels);
-  CHECK(!ready.holds(1));
-  CHECK(ready.holds(2));
-  CHECK(ready.holds(7));  // 6 * 300 steps
-  CHECK(!ready.holds(8));
-  ready.make(8, panels);
-  CHECK((!ready.holds(7) && ready.holds(8) && ready.holds(9) && !ready.holds(panels)));
+  detail::UnpackedEll<detail::EllWide> unpacked(loop);
+  unpacked.unpack(2, panels);
+  CHECK(!unpacked.holds(1));
+  CHECK(unpacked.holds(2));
+  CHECK(unpacked.holds(7));  // 6 * 300 steps
+  CHECK(!unpacked.holds(8));
+  unpacked.unpack(8, panels);
+  CHECK((!unpacked.holds(7) && unpacked.holds(8) && unpacked.holds(9) && !unpacked.holds(panels)));
 }
 
 #endif

@@ -21,7 +21,7 @@ double bytes_a_weight(testing::Zeros zeros, bool nibbles = false) {
 
 }  // namespace
 
-TEST_CASE("bytes a weight at 50, 70, 80 and 90 % zeros", "[kernel][well]") {
+TEST_CASE("bytes a weight at 50, 70, 80 and 90 % sparsity", "[kernel][ell]") {
   CHECK(bytes_a_weight({50, 100, 100}) < 0.80);
   CHECK(bytes_a_weight({30, 100, 100}) < 0.54);
   CHECK(bytes_a_weight({20, 100, 100}) < 0.39);
@@ -35,7 +35,7 @@ TEST_CASE("bytes a weight at 50, 70, 80 and 90 % zeros", "[kernel][well]") {
   CHECK(bytes_a_weight<isa::Avx2>({20, 100, 100}, true) < 0.29);
 }
 
-TEST_CASE("rows of int8 keep their values", "[kernel][well]") {
+TEST_CASE("rows of int8 keep their values", "[kernel][ell]") {
   const auto matrix = testing::pruned(testing::random_matrix(DType::i8, 35, 2500, 12), {1, 3}, 5);
   const EllWeights weights = EllWeights::pack<isa::Active>(matrix.rows, false);
   std::vector<float> expected(2500), unpacked(2500);
@@ -46,7 +46,7 @@ TEST_CASE("rows of int8 keep their values", "[kernel][well]") {
   }
 }
 
-TEST_CASE("values of 4 bits are the nearest seventh of a row's largest", "[kernel][well]") {
+TEST_CASE("values of 4 bits are the nearest seventh of a row's largest", "[kernel][ell]") {
   const auto matrix = testing::pruned(testing::random_matrix(DType::i8, 20, 300, 13), {1, 3}, 6);
   const EllWeights weights = EllWeights::pack<isa::Active>(matrix.rows, true);
   std::vector<float> exact(300), unpacked(300);
@@ -61,7 +61,7 @@ TEST_CASE("values of 4 bits are the nearest seventh of a row's largest", "[kerne
   }
 }
 
-TEST_CASE("rows of blocks with scales of their own get one scale each", "[kernel][well]") {
+TEST_CASE("rows of blocks with scales of their own get one scale each", "[kernel][ell]") {
   const auto matrix = testing::pruned(testing::random_matrix(DType::q8_0, 17, 64, 14), {1, 3}, 7);
   const EllWeights weights = EllWeights::pack<isa::Active>(matrix.rows, false);
   std::vector<float> exact(64), unpacked(64);

@@ -111,7 +111,7 @@ TEST_CASE("4-bit blocks become int8 in their own groups, within a step", "[kerne
   }
 }
 
-TEST_CASE("matrices share an input when columns and scales agree", "[kernel][dense_i8]") {
+TEST_CASE("matrices share activations when columns and scales agree", "[kernel][dense_i8]") {
   const auto matrix = testing::random_matrix(DType::i8, 2, 64, 1);
   const auto other = testing::random_matrix(DType::i8, 2, 65, 1);
   const auto per_group = DenseI8::pack(matrix.rows), per_row = DenseI8::pack(matrix.rows, {.scale_per_input = true});

@@ -12,7 +12,7 @@
 
 using namespace tulle;
 
-TEST_CASE("masks of codes say which are not zero, whatever they are", "[kernel][nonzeros]") {
+TEST_CASE("masks of codes say which are not zero, whatever they are", "[kernel][nonzero_mask]") {
   for (const int code : {-128, -127, -1, 1, 64, 127}) {
     for (unsigned mask = 0; mask < 65536; ++mask) {
       std::array<std::int8_t, 16> codes{};
@@ -24,7 +24,7 @@ TEST_CASE("masks of codes say which are not zero, whatever they are", "[kernel][
   }
 }
 
-TEST_CASE("set bits are counted, and their places come in order", "[kernel][nonzeros]") {
+TEST_CASE("set bits are counted, and their places come in order", "[kernel][nonzero_mask]") {
   for (unsigned mask = 0; mask < 65536; ++mask) {
     std::array<std::uint8_t, 16> places;
     const std::size_t count = detail::put_set_bits(mask, places.data());
@@ -38,7 +38,7 @@ TEST_CASE("set bits are counted, and their places come in order", "[kernel][nonz
   }
 }
 
-TEST_CASE("nonzeros of long runs are counted", "[kernel][nonzeros]") {
+TEST_CASE("nonzeros of long runs are counted", "[kernel][nonzero_mask]") {
   std::vector<std::int8_t> codes(512, -1);
   CHECK(detail::count_nonzeros(codes.data(), 512) == 512);
   CHECK(detail::count_nonzeros(codes.data(), 0) == 0);

@@ -64,7 +64,7 @@ TEMPLATE_TEST_CASE("what is packed is read back, one panel's end is the next one
   }
 }
 
-TEST_CASE("a matrix without the zeros a layout wants is refused, with its rows", "[kernel][packed_panels]") {
+TEST_CASE("a matrix without the zeros of a layout is refused, with its rows", "[kernel][packed_panels]") {
   auto matrix = testing::pruned(testing::random_matrix(DType::i8, 40, 64, 8), {2, 4}, 9);
   matrix.bytes[1 + 20 * 64 + 4] = matrix.bytes[1 + 20 * 64 + 5] = matrix.bytes[1 + 20 * 64 + 6] = std::byte{1};
   std::fill_n(&matrix.bytes[1 + 35 * 64], 64, std::byte{1});  // a later panel is no better

@@ -13,7 +13,8 @@ namespace tulle::detail {
 
 #if defined(TULLE_X86)
 
-/// sums[i] + the 4 products of u8 by s8 in dword i, times `factors`. Exact where two neighbouring products fit an int16.
+/// sums[i] + the 4 products of u8 by s8 in dword i, times `factors`. Exact where two neighbouring products fit an
+/// int16.
 TULLE_INLINE_AVX2 __m256i add_pairs(__m256i sums, __m256i u8, __m256i s8, __m256i factors) noexcept {
   const __m256i pairs = _mm256_maddubs_epi16(u8, s8);
   __m256i sum = _mm256_add_epi32(sums, _mm256_madd_epi16(pairs, factors));
@@ -30,14 +31,14 @@ TULLE_INLINE_AVX2 __m256i add_pairs(isa::AvxVnni, __m256i sums, __m256i u8, __m2
   return dot_bytes(sums, u8, s8);
 }
 
-/// 8 rows by 4 columns of codes, one row a dword; the products with 4 activations.
-/// |w| (at most 128) meets x with w's sign (|x| at most 127): 2 * 128 * 127 = 32512 fits, and every product is exact.
+/// 8 rows by 4 columns of codes, one row a dword; the products with 4 activations. |w| (at most 128) times x with the
+/// sign of w (|x| at most 127): 2 * 128 * 127 = 32512 fits an int16, so sums are exact.
 template <class Isa>
 TULLE_INLINE_AVX2 __m256i add_products(Isa isa, __m256i sums, __m256i codes, __m256i magnitudes, __m256i x) noexcept {
   return add_pairs(isa, sums, magnitudes, _mm256_sign_epi8(x, codes));
 }
 
-/// What layouts that give dense codes in rows of 4 columns hand to the loop; the step's columns are 4 s ... 4 s + 3.
+/// A step of layouts with dense codes; its columns are 4 s ... 4 s + 3.
 struct DenseStep256 {
   __m256i codes, magnitudes;
 
@@ -52,7 +53,7 @@ struct DenseStep256 {
   }
 };
 
-/// vpdpbusd multiplies u8 by s8 exactly: w + 128 meets x, and the loop starts its sums at -128 * sum(x).
+/// vpdpbusd multiplies u8 by s8 exactly: w + 128 by x. The loop starts its sums at -128 * sum(x).
 struct DenseStep512 {
   __m512i offset_codes;
 
@@ -83,7 +84,7 @@ struct DenseStep128 {
   }
 };
 
-/// Every row picks its 4 activations out of a block's 16, which have an offset where `simd128::has_offset`.
+/// Every row picks its 4 activations out of a block's 16. They have an offset where `simd128::has_offset`.
 struct PickingStep128 {
   using Sums = simd128::PickedSums;
   simd128::Codes codes;

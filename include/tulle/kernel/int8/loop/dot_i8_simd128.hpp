@@ -11,9 +11,9 @@
 
 namespace tulle::simd128 {
 
-/// 4 rows by 4 columns of int8 codes, one row a lane of 32 bits, made ready to be multiplied; 4 activations, the same for
-/// every row; and the sums of products of the 4 rows with them. Every product of a code in [-128, 127] and an activation in
-/// [-127, 127] is exact. `add_positive` wants codes in [0, 127].
+/// 4 rows by 4 columns of int8 codes, one row a lane of 32 bits, prepared for multiplication; 4 activations, the same
+/// for every row; and the sums of products of the 4 rows with them. Every product of a code in [-128, 127] and an
+/// activation in [-127, 127] is exact. `add_positive` needs codes in [0, 127].
 #if defined(TULLE_X86)
 
 struct Codes {
@@ -32,7 +32,7 @@ struct Quad {
 struct Sums {
   I32x4 sums{};
 
-  /// |w| meets x with w's sign: 2 * 128 * 127 fits the int16 of a pair.
+  /// |w| times x with the sign of w: 2 * 128 * 127 fits the int16 of a pair.
   TULLE_INLINE_SIMD128 void add(const Codes& w, I8x16 x) noexcept {
     const __m128i pairs = _mm_maddubs_epi16(w.magnitudes, _mm_sign_epi8((__m128i)x, w.codes));
     sums += (I32x4)_mm_madd_epi16(pairs, _mm_set1_epi16(1));
@@ -86,15 +86,15 @@ inline I32x4 relaxed_dot(v128_t a, v128_t b, I32x4 sums) noexcept {
   return (I32x4)wasm_i32x4_relaxed_dot_i8x16_i7x16_add(a, b, (v128_t)sums);
 }
 
-/// The second operand of a relaxed dot product counts as bytes with or without a sign, as the engine likes, which it decides
-/// once. Where it is without, this is added to it: to the codes, or to activations of which every row picks others. An engine
-/// that adds pairs of products in 16 bits is not exact then: there the npm package takes its other module.
+/// Whether a relaxed dot product treats its second operand as signed is up to the engine, which decides once. If
+/// unsigned, this is added to it: to the codes, or to the activations that rows pick. An engine that adds pairs of
+/// products in 16 bits is not exact then: there the npm package takes its other module.
 inline const std::uint8_t offset = [] {
   const volatile std::int32_t one = 1, highest = 128;
   return static_cast<std::uint8_t>(relaxed_dot((v128_t)splat(one), (v128_t)splat(highest), {})[0] > 0 ? 128 : 0);
 }();
 inline constexpr bool has_offset = true;
-/// What the sum of products of codes with the offset begins with; `x_sum` is that of the activations.
+/// The start of a sum of products of codes with the offset; `x_sum` is the sum of the activations.
 template <class Integers>
 inline Integers first_sum(Integers x_sum) noexcept {
   return x_sum * -std::int32_t{offset};
@@ -123,15 +123,15 @@ struct PickedSums : Sums {
   void add(const Codes& w, I8x16 offset_x, I8x16 order) noexcept {
     sums = relaxed_dot(w.codes, wasm_i8x16_relaxed_swizzle((v128_t)offset_x, (v128_t)order), sums);
   }
-  /// What the offset of the activations adds, whichever they are.
+  /// Adds what the offset of the activations contributes, whichever they are.
   void add_offset_of(const Codes& w) noexcept { sums = relaxed_dot(w.codes, wasm_v128_load8_splat(&offset), sums); }
 };
 
 #else
 
 // A word of 16 bits holds an even column's code below and an odd one's above; a shift and a mask take them apart, each
-// times 256, so that no sign is lost. (What extends bytes from memory in one instruction is slower: V8 gives each of its
-// addresses a register.) 128 columns of the largest products, times 256, fit the sum.
+// times 256, so that no sign is lost. (What extends bytes from memory in one instruction is slower: V8 gives each of
+// its addresses a register.) 128 columns of the largest products, times 256, fit the sum.
 struct Codes {
   v128_t even_256, odd_256;
 

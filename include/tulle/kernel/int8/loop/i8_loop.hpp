@@ -21,18 +21,18 @@ namespace tulle::detail {
 
 /// One tile of Y = X W^T for panels of int8 blocks.
 ///
-/// Per span of columns (a weight group, at most the 32 columns of an activation group) the dot product is an exact int32.
-/// Spans are added in increasing order: y = fma(float(dot), x_scale [* w_scale of the group], y); the row's scale comes
-/// last. So every layout of the same codes gives the same bits.
-/// `Scale` is void (one scale per row), Half or float ([columns / Span][16 rows] per panel).
+/// Per span of columns (a weight group, at most the 32 columns of an activation group) the dot product is an exact
+/// int32. Spans are added in increasing order: y = fma(float(dot), x_scale [* w_scale of the group], y); the row's
+/// scale comes last. So every layout of the same codes gives the same bits. `Scale` is void (one scale per row), Half
+/// or float ([columns / Span][16 rows] per panel).
 ///
-/// A loop may take a part of the columns only: it then adds to what y holds, and the last part brings the row's scale.
+/// A loop may take a part of the columns only: it then adds to y, and the last part multiplies by the row's scale.
 ///
 /// `Layout::Cursor` walks the blocks of a panel: `read` gives a block as dense codes; `step(isa, s[, half])` gives the
-/// operands of step s of `Layout::steps`, whose `dot` adds the step's products with 16 activations to 16 (8, 4) int32 sums;
-/// `next` goes to the next block. Steps are taken in order, on AVX2 the lower 8 rows of a step before the upper 8; vectors of
-/// 128 bits take its quarters in any order. On AVX-512 steps are given the chunk of 64 activations, and where in it the block's
-/// 16 begin.
+/// operands of step s of `Layout::steps`, whose `dot` adds the step's products with 16 activations to 16 (8, 4) int32
+/// sums; `next` goes to the next block. Steps are taken in order, on AVX2 the lower 8 rows of a step before the upper
+/// 8. Vectors of 128 bits take its quarters in any order. AVX-512 steps get a chunk of 64 activations and the place of
+/// the block's 16 in it.
 template <class LayoutOf, class Scale, std::size_t Span, class IsaOf>
 struct I8Loop {
   using Layout = LayoutOf;
@@ -54,7 +54,7 @@ struct I8Loop {
     return group_scales + index * (padded_columns() / Span) * panel_rows;
   }
 
-  /// The last panel again, in place of panels that are not there: a part of the columns must not be added twice.
+  /// The last panel again, in place of a missing one: a part of the columns must not be added twice.
   static bool is_repeated(const std::size_t* which, std::size_t p) noexcept {
     return p > 0 && which[p] == which[p - 1];
   }

@@ -17,7 +17,7 @@
 
 namespace tulle::detail {
 
-/// One tile: panels (as many at once as there are registers for) by 4 of its inputs at a time.
+/// One tile: panels (as many at once as registers allow) by 4 of its rows of activations at a time.
 template <std::size_t Panels, std::size_t Inputs, class Loop>
 TULLE_TARGET_AVX2 void compute_i8_avx2(const Loop& loop, const std::size_t* which, const InputTile& tile) noexcept {
   using Layout = typename Loop::Layout;

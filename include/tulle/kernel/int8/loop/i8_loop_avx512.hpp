@@ -17,7 +17,7 @@
 
 namespace tulle::detail {
 
-/// Activations as the steps of a layout read them.
+/// Activations in the form that the steps of a layout read.
 template <class Layout>
 auto activations(const ActivationsI8& input, const InputTile& tile) noexcept {
   if constexpr (Layout::offset_codes) {
@@ -27,7 +27,7 @@ auto activations(const ActivationsI8& input, const InputTile& tile) noexcept {
   }
 }
 
-/// What a span's sums begin with, to undo the offsets of codes or activations.
+/// The start of a span's sums, which undoes the offsets of codes or activations.
 template <class Layout, std::size_t blocks, std::size_t Panels, std::size_t Inputs>
 TULLE_INLINE_AVX512 void start_i8_avx512(const typename Layout::Cursor (&w)[Panels], const std::int32_t* x_sums,
                                          __m512i (&dots)[Panels][Inputs]) noexcept {
@@ -55,7 +55,7 @@ TULLE_INLINE_AVX512 void start_i8_avx512(const typename Layout::Cursor (&w)[Pane
   }
 }
 
-/// One tile: all its panels by all its inputs at once.
+/// One tile: all its panels by all its rows of activations at once.
 template <std::size_t Panels, std::size_t Inputs, class Loop>
 TULLE_TARGET_AVX512 void compute_i8_avx512(const Loop& loop, const std::size_t* which, const InputTile& tile) noexcept {
   using Layout = typename Loop::Layout;

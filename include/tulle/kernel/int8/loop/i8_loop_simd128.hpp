@@ -18,7 +18,7 @@ namespace tulle::detail {
 
 #if defined(TULLE_SIMD128)
 
-/// What the loop over panels of blocks in `Layout` needs, whatever their scales are: few copies of a long loop make a small
+/// The loop over panels of blocks in `Layout`, one copy for all kinds of scales: few copies of a long loop make a small
 /// WebAssembly module.
 template <class Layout>
 struct I8Loop128 {
@@ -47,8 +47,8 @@ struct I8Loop128 {
     for (std::size_t i = 0; i < Rows / 4; ++i) store(to + 4 * i, scales[i]);
   }
 
-  /// `count` panels (at most 4) with input `first` of a tile, or one panel with all its inputs from `first` on, `Lanes` at a
-  /// time. So many sums are kept at once as there are registers for: of all 16 rows and one input, or of 8 rows and 4 inputs.
+  /// `count` panels (at most 4) by lane `first` of a tile, or one panel by all its lanes from `first` on, `Lanes` at a
+  /// time. Registers hold the sums of all 16 rows of a panel by one lane, or of 8 rows by 4 lanes.
   template <std::size_t Lanes>
   TULLE_TARGET_SIMD128 void compute(const std::size_t* which, std::size_t count, const InputTile& tile,
                                     std::size_t first) const noexcept {
@@ -62,8 +62,8 @@ struct I8Loop128 {
     const float* x_scales = input.scales(tile);
     const std::int32_t* x_sums = input.sums(tile);
     const std::size_t width = tile.width, end = Lanes == 1 ? first + 1 : width;
-    alignas(16) float values[tile_inputs][panel_rows];  // of a panel, or of an input
-    const volatile float nothing = 0;  // of a constant a call of memset would be made, which fills byte by byte
+    alignas(16) float values[tile_inputs][panel_rows];  // of a panel, or of a lane
+    const volatile float nothing = 0;  // a constant would become a call of memset, which fills byte by byte
     const F32x4 zeros = splat(nothing);
     typename Layout::Cursor w[4];
     for (std::size_t p = 0; p < count; ++p) {
@@ -90,9 +90,9 @@ struct I8Loop128 {
         const std::size_t scale_at = (which[p] * groups + begin / span) * panel_rows;
         for (std::size_t q0 = 0; q0 < 4; q0 += quarters) {
           alignas(16) float w_scales[4 * quarters];
-          if constexpr (Lanes > 1) load_scales(scale_at + 4 * q0, w_scales);  // for all inputs
+          if constexpr (Lanes > 1) load_scales(scale_at + 4 * q0, w_scales);  // for all lanes
           for (std::size_t lane0 = first; lane0 < end; lane0 += Lanes) {
-            // What is loaded again is not kept in registers while many sums need them.
+            // Loaded again, so that registers are free for the sums.
             const auto reload = [](const auto* from) { return Lanes == 1 ? from : load_again(from); };
             const std::int8_t* x = codes + code_index(begin, width, lane0);
             Sums sums[quarters][Lanes];
@@ -120,7 +120,7 @@ struct I8Loop128 {
             for (std::size_t column = 0; column < span; column += block_columns, cursor.next()) {
               TULLE_UNROLL_STEPS
               for (std::size_t s = 0; s < Layout::steps; ++s) {
-                // The order that holds the fewest operands in registers: V8 keeps it.
+                // The order with the fewest operands in registers: V8 keeps it.
                 constexpr std::size_t at_once = Lanes == 1 ? 1 : quarters;
                 TULLE_UNROLL
                 for (std::size_t q1 = 0; q1 < quarters; q1 += at_once) {
@@ -168,7 +168,7 @@ struct I8Loop128 {
 
   /// The same panels with a whole tile.
   void run(const std::size_t* which, std::size_t count, const InputTile& tile) const noexcept {
-    if (tile.width == 1) return compute<1>(which, count, tile, 0);  // panels far apart are streams of their own
+    if (tile.width == 1) return compute<1>(which, count, tile, 0);  // distant panels are separate memory streams
     for (std::size_t p = 0; p < count; ++p) {
       if (p > 0 && which[p] == which[p - 1]) break;  // a part of the columns must not be added twice
       for (std::size_t lane = 0; tile.width == 2 && lane < tile.inputs; ++lane) compute<1>(which + p, 1, tile, lane);

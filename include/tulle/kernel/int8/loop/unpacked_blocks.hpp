@@ -23,7 +23,8 @@ template <class Layout, class Tag>
 concept HasI8Loop = std::is_same_v<Layout, DenseBlocks> ||
                     requires(typename Layout::Cursor cursor) { cursor.step(Tag{}, std::size_t{}, std::size_t{}); };
 
-/// The layout that an instruction set multiplies fastest once it is made of `Layout`; `Layout` itself where nothing is gained.
+/// The layout that an instruction set multiplies fastest once it is made of `Layout`; `Layout` itself where nothing is
+/// gained.
 template <class Layout, class Tag>
 constexpr auto unpacked_layout() noexcept {
 #if defined(TULLE_X86)
@@ -45,8 +46,8 @@ constexpr auto unpacked_layout() noexcept {
 template <class Layout, class Tag>
 using UnpackedLayout = typename decltype(unpacked_layout<Layout, Tag>())::type;
 
-/// Writes the next `count` blocks of a panel in another layout, to a multiple of 64, and returns where the following begin.
-/// The first is a whole number of chunks (`chunk_columns`) from the panel's begin.
+/// Writes the next `count` blocks of a panel in another layout, to a multiple of 64, and returns where the following
+/// begin. The first is a whole number of chunks (`chunk_columns`) from the panel's begin.
 using UnpackBlocks = const std::uint8_t* (*)(const std::uint8_t* blocks, std::size_t count, std::uint8_t* out) noexcept;
 
 template <class Layout, class Tag>
@@ -94,8 +95,8 @@ void multiply_tiles(const Loop& loop, const std::array<std::size_t, Panels>& whi
   }
 }
 
-/// For batches, and for any number of rows where a set has no loop over a layout: a panel or two at a time are unpacked to
-/// `To`, part by part of their columns, and multiplied by every row of activations.
+/// For batches, and for any number of rows where a set has no loop over a layout: a panel or two at a time are unpacked
+/// to `To`, part by part of their columns, and multiplied by every row of activations.
 template <class To, class Scale, std::size_t Span, class Tag>
 void multiply_unpacked(const PackedPanels& panels, UnpackBlocks unpack, const Scale* group_scales,
                        const float* row_scales, const ActivationsI8& input, MatrixView<float> y,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// \file Int8 blocks unpacked for a batch on AVX2: magnitudes, signs and, of balanced weights, columns apart (L2).
+/// \file Int8 blocks unpacked for a batch on AVX2: magnitudes, signs and, if balanced, columns (L2).
 #pragma once
 
 #include <cstddef>
@@ -15,8 +15,8 @@
 namespace tulle::detail {
 
 /// maddubs multiplies |w| by x with the sign of w. vpsignb gives that, but it shares its two execution ports with the
-/// multiplications. An xor does not, and ~x is -x - 1: the products of the negative weights lack their |w|, whatever x is.
-/// A third faster than `DenseBlocks` on Zen 4.
+/// multiplications. An xor does not, and ~x is -x - 1: the products of the negative weights lack their |w|, whatever x
+/// is. A third faster than `DenseBlocks` on Zen 4.
 ///
 /// A block is what its 16 sums begin with (what the products lack, int32), then for each step and 8 rows
 /// 32 magnitudes, 32 bytes that are -1 where the weight is negative, and where `Picks` the columns of 32 activations.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// \file Int8 blocks unpacked for a batch on AVX-512: codes, the sums of their rows and, of balanced weights, columns (L2).
+/// \file Int8 blocks unpacked for a batch on AVX-512: codes, sums of rows and, if balanced, columns (L2).
 #pragma once
 
 #include <cstddef>
@@ -14,8 +14,9 @@
 
 namespace tulle::detail {
 
-/// vpdpbusd multiplies unsigned by signed bytes. Where the unsigned operand is x + 128, a product of 16 rows has 128 times the
-/// sums of their weights too much, whatever x is. `DenseBlocks` adds 128 to the weights instead, again for every row.
+/// vpdpbusd multiplies unsigned by signed bytes. Where the unsigned operand is x + 128, a product of 16 rows has 128
+/// times the sums of their weights too much, whatever x is. `DenseBlocks` adds 128 to the weights instead, again for
+/// every row.
 ///
 /// A block is those 16 sums (int32), then for each step 64 codes [16 rows][4], and where `Picks` the places of their
 /// activations in a chunk.

@@ -79,7 +79,6 @@ TEST_CASE("products are exact for every weight and activation", "[kernel][dot_i8
 
 #if defined(TULLE_SIMD128)
 
-
 namespace {
 
 /// The dot products of 4 rows with the same 4 activations, added `times` times, and with activations of their own.
@@ -140,7 +139,7 @@ TEST_CASE("products of codes and activations are exact at their extremes", "[ker
   }
 }
 
-TEST_CASE("codes without a sign meet activations with one", "[kernel][dot_i8]") {
+TEST_CASE("codes without a sign are multiplied by activations with one", "[kernel][dot_i8]") {
   testing::require_machine<isa::Simd128>();
   for (const int code : {0, 1, 15, 127}) {
     for (const int activation : {-127, -1, 0, 1, 127}) {

@@ -18,7 +18,7 @@ using namespace tulle;
 
 namespace {
 
-/// Rows of one weight, `kept` of every 16 columns, meet activations of one value: the largest sums there can be.
+/// Rows of one weight, `kept` of every 16 columns, by activations of one value: the largest sums there can be.
 template <LinearKernel Kernel>
 void check_largest_products(std::size_t kept) {
   constexpr std::size_t columns = 128, out = 40;
@@ -50,16 +50,16 @@ void check_largest_products(std::size_t kept) {
   }
 }
 
-/// Random codes, columns and inputs that fill no tile.
+/// Random codes, columns and rows of activations that fill no tile.
 template <template <class> class Kernel, class Isa>
 void check_bits(testing::Zeros zeros) {
-  constexpr std::size_t rows = 40, columns = 112, most = 20;
+  constexpr std::size_t rows = 40, columns = 112, max_inputs = 20;
   const auto matrix = testing::pruned(testing::random_matrix(DType::i8, rows, columns, 3), zeros, 4);
   using Reference = BasicDenseI8<testing::ReferenceSet<Isa>>;
   const auto weights = Kernel<Isa>::pack(matrix.rows);
   const auto dense = Reference::pack(matrix.rows);
   for (const std::size_t inputs : {1, 3, 8, 20}) {
-    const testing::InputRows x(most, columns, testing::random_floats(most * columns, 5));
+    const testing::InputRows x(max_inputs, columns, testing::random_floats(max_inputs * columns, 5));
     const auto product = [&]<class Of>(Of, const auto& of) {
       ActivationsI8 input(inputs, columns);
       Of::start(of, inputs, input);

@@ -117,8 +117,7 @@ TULLE_TARGET_AVX512 Sums unpacked_products_avx512(const std::uint8_t* block, con
   for (std::size_t k = 0; k < 16; ++k) offset_codes[k] = static_cast<std::uint8_t>(x[k] + 128);
   const typename Blocks::Cursor cursor{block};
   __m512i sums = _mm512_sub_epi32(_mm512_setzero_si512(), cursor.add_codes(_mm512_setzero_si512()));
-  for (std::size_t s = 0; s < Blocks::steps; ++s)
-    sums = cursor.step(isa::Avx512{}, s, 0).dot(sums, offset_codes, 0, s);
+  for (std::size_t s = 0; s < Blocks::steps; ++s) sums = cursor.step(isa::Avx512{}, s, 0).dot(sums, offset_codes, 0, s);
   Sums out;
   _mm512_storeu_si512(out.data(), sums);
   return out;
@@ -170,7 +169,8 @@ TEST_CASE("unpacked dense blocks give the exact products, the largest too", "[ke
 
 TEMPLATE_TEST_CASE("unpacked balanced blocks give the products of the blocks, the largest too",
                    "[kernel][unpacked_blocks]", (detail::BalancedBlocks<detail::TwoOfFour, 8>),
-                   (detail::BalancedBlocks<detail::TwoOfFour, 4>), (detail::BalancedBlocks<detail::EightOfSixteen, 8>)) {
+                   (detail::BalancedBlocks<detail::TwoOfFour, 4>),
+                   (detail::BalancedBlocks<detail::EightOfSixteen, 8>)) {
   if (!isa::Avx2::available()) SKIP("this machine has no AVX2");
   using Unpacked = detail::UnpackedBlocks256<TestType::steps, true>;
   const DType dtype = TestType::code_bits == 8 ? DType::i8 : DType::q4_0;
