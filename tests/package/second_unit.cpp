@@ -2,6 +2,6 @@
 // Beside generate.cpp in one program: a function that is not inline, or a variable, would be defined twice.
 #include <tulle/tulle.hpp>
 
-std::size_t count(tulle::TextGeneration& generate) {
-  return generate("Once upon a time").prompts.size();
+std::size_t tokens_of(const tulle::GeneratedText& text) {
+  return text.tokens.size();
 }

@@ -15,6 +15,7 @@
 #endif
 
 #include <tulle/core/mapped_file.hpp>
+#include <tulle/format/tokenizer_files.hpp>
 #include <tulle/generate/text_generation.hpp>
 
 #include "unit/generate/golden_model.hpp"

@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include <tulle/generate/generation_run.hpp>
+
 #include "unit/format/file_builder.hpp"
 #include "unit/generate/tiny_pipeline.hpp"
 #include "unit/model/random_model.hpp"

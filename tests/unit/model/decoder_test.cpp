@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <tulle/generate/engine.hpp>
 #include <tulle/model/decoder.hpp>
 
 #include <algorithm>
@@ -13,6 +12,7 @@
 #include <tulle/cache/contiguous.hpp>
 #include <tulle/cache/paged.hpp>
 #include <tulle/cache/sliding.hpp>
+#include <tulle/generate/engine.hpp>
 #include <tulle/kernel/any_kernel.hpp>
 #include <tulle/model/weight_loader.hpp>
 
