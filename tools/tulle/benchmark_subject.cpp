@@ -59,7 +59,7 @@ void BenchmarkSubject::measure_zeros() {
     const tulle::EncodedTensor* tensor =
         source_->find((tied ? architecture_.names.embedding : tensors[i].name) + ".weight");
     const std::vector<std::size_t> shape{tensors[i].rows, tensors[i].columns};
-    if (tensor == nullptr || tensor->shape != shape) continue;  // loading says what is wrong
+    if (tensor == nullptr || tensor->shape != shape) continue;  // loading reports what is wrong
     tulle::WeightRows rows(tensors[i].columns);
     const std::size_t row_bytes = tulle::dtype_bytes(tensor->dtype, tensors[i].columns, tensor->name);
     for (std::size_t row = 0; row < tensors[i].rows; ++row) {
