@@ -54,7 +54,7 @@ export async function load(platform: Platform, source: ModelSource, options: Loa
   try {
     return new Model(channel, await Promise.race([answer, aborted]));
   } catch (error) {
-    // An aborted download is stored for the next try. Packing weights cannot be interrupted, so its worker is terminated.
+    // An aborted download is stored for the next try. Packing cannot be interrupted, so its worker is terminated.
     const late = setTimeout(end, graceMs);
     answer
       .catch(() => {})

@@ -50,7 +50,7 @@ export type WorkerPrompt =
 export interface GenerateRequest {
   readonly session: number;
   readonly prompt: WorkerPrompt;
-  /** Whether the prompt follows the history, or is a whole text, of which the beginning shared with the history is kept. */
+  /** Whether the prompt follows the history, or is a whole text; the part shared with the history is kept. */
   readonly append: boolean;
   readonly options: Omit<GenerateOptions, 'signal'>;
 }

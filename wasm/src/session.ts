@@ -22,7 +22,7 @@ export class Session implements AsyncDisposable {
     this.#id = id;
   }
 
-  /** Appends a text or tokens and generates. Messages are a whole conversation: the part that is in the history is kept. */
+  /** Appends a text or tokens and generates. Messages are a whole conversation; the known part is kept. */
   generate(prompt: Prompt, options: GenerateOptions = {}): Generation {
     const request = promptOf(prompt);
     return new Generation(

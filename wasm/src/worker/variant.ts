@@ -77,8 +77,8 @@ function hasSimd128(): boolean {
 }
 
 /**
- * Whether relaxed dot products are exact, with the second operand's bytes signed or unsigned. They are where the CPU has
- * an instruction for them and the engine uses it; emulations add pairs of products in 16 bits.
+ * Whether relaxed dot products are exact, with the second operand's bytes signed or unsigned. They are where the CPU
+ * has an instruction for them and the engine uses it; emulations add pairs of products in 16 bits.
  */
 export function areExact(dot: Dot): boolean {
   return [(byte: number) => byte, (byte: number) => (byte << 24) >> 24].some((value) =>
