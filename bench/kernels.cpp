@@ -165,7 +165,7 @@ class Model {
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app("The kernels on the matrices of a model, in turns; ratios of medians");
+  CLI::App app("The kernels on the matrices of a model, interleaved; ratios of medians");
   std::string shape = "codegen-350m", only;
   std::size_t threads = 2, repeats = 9, inputs = 1, layers = 1000;
   app.add_option("--shape", shape, "codegen-350m, tinyllama-1.1b or smollm2-135m")->capture_default_str();

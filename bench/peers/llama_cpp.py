@@ -88,7 +88,7 @@ def main():
     parser.add_argument("--structure", help="also the Q8_0 model pruned, for speed only: 2:4, 8:16-gap4, 4:16")
     options = parser.parse_args()
 
-    print(f"{options.model}, {processor()}, {options.threads} thread(s), {options.rounds} rounds in turns,")
+    print(f"{options.model}, {processor()}, {options.threads} thread(s), {options.rounds} rounds, interleaved,")
     print("median (min-max)\n")
     heading = ["prefill tokens/s", "decode tokens/s", "prefill x llama.cpp", "decode x llama.cpp"]
     print(table([["file", "build", "engine", *heading]]), flush=True)

@@ -84,7 +84,7 @@ def main():
                 ]
             )
     version = onnxruntime.__version__
-    print(f"{processor()}, {options.threads} thread(s), onnxruntime {version}, {options.rounds} round(s) in turns\n")
+    print(f"{processor()}, {options.threads} thread(s), onnxruntime {version}, {options.rounds} round(s), interleaved\n")
     print(table(rows))
 
 

@@ -29,7 +29,7 @@ using OrderedJson = nlohmann::ordered_json;
 constexpr const char* benchmark_footer =
     R"(The first lines are DeepSparse's: an item is one step, which takes --input-ids-length tokens of every sequence
 while the cache holds --num-kv-cache-tokens of them. The table then shows the model and its baselines (the same weights
-as dense int8 and dense f32), which run in turns; figures are medians. The bandwidth is the share of what the threads
+as dense int8 and dense f32), which run interleaved; figures are medians. The bandwidth is the share of what the threads
 read from memory in the same run. Prefill is the prompt's tokens per second of the time to the first token. The last
 table tells what a pass over several rows of one sequence costs, in passes over one row: what speculative decoding pays.
 
@@ -183,9 +183,8 @@ void add_flags(CLI::App& app, BenchmarkFlags& flags) {
   app.add_option("MODEL", flags.path, "A Hugging Face directory or a GGUF file, as --model");
   add_name("--shape", flags.shape, {synthetic_shapes.begin(), synthetic_shapes.end()},
            "Instead of a model: synthetic weights of this shape");
-  flags.sparsity_flag =
-      add("--sparsity", flags.sparsity, "S", "Prune by magnitude to this share of zeros, for speed only")
-          ->check(range(0.0, 0.99));
+  flags.sparsity_flag = add("--sparsity", flags.sparsity, "S", "Prune by magnitude to this sparsity, for speed only")
+                            ->check(range(0.0, 0.99));
   std::vector<std::string> structures{"unstructured"};
   for (const Pruning& balanced : balanced_prunings()) structures.emplace_back(balanced.structure);
   add_name("--structure", flags.structure, structures, "Where the zeros are");

@@ -86,18 +86,18 @@ struct Bar {
 std::string chart(const std::string& id, const std::string& title, const std::vector<Bar>& bars) {
   constexpr double label = 90, width = 360, row = 40, thick = 22;
   double longest = 0;
-  std::string told;
+  std::string description;
   for (const Bar& bar : bars) {
     longest = std::max({longest, bar.median, bar.max});
-    told += (told.empty() ? "" : "; ") + bar.name + " " + bar.value;
+    description += (description.empty() ? "" : "; ") + bar.name + " " + bar.value;
   }
   if (longest <= 0) longest = 1;
   const auto place = [&](double value) { return label + width * value / longest; };
   const double height = row * static_cast<double>(bars.size());
   std::string svg = formatted("<svg viewBox=\"0 0 700 %.0f\" role=\"img\" aria-labelledby=\"%s-title %s-desc\">\n",
                               height, id.c_str(), id.c_str());
-  svg += "<title id=\"" + id + "-title\">" + escaped(title) + "</title><desc id=\"" + id + "-desc\">" + escaped(told) +
-         "</desc>\n";
+  svg += "<title id=\"" + id + "-title\">" + escaped(title) + "</title><desc id=\"" + id + "-desc\">" +
+         escaped(description) + "</desc>\n";
   svg += formatted("<line class=\"axis\" x1=\"%.0f\" y1=\"0\" x2=\"%.0f\" y2=\"%.0f\"/>\n", label, label, height);
   for (std::size_t i = 0; i < bars.size(); ++i) {
     const Bar& bar = bars[i];

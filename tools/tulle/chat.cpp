@@ -164,7 +164,7 @@ Command chat_command(CLI::App& program) {
   CLI::App* app = program.add_subcommand("chat", "Talk with a model in its own chat template");
   app->footer(chat_footer);
   const auto flags = std::make_shared<ChatFlags>();
-  flags->system_flag = app->add_option("-s,--system", flags->system, "What the model is told before the conversation")
+  flags->system_flag = app->add_option("-s,--system", flags->system, "Text of the system role before the conversation")
                            ->type_name("TEXT");
   flags->model.add_to(*app);
   flags->generation.add_to(*app);
