@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// \file What attention costs: of one token over caches of several lengths and types, and of a prompt.
+/// \file Cost of attention: one token over caches of several lengths and element types, and a prompt.
 #include <cstdio>
 #include <memory>
 #include <random>
@@ -19,7 +19,7 @@ namespace {
 /// CodeGen-350M: every query head has its own keys and values.
 constexpr tulle::CacheShape shape{20, 16, 64};
 
-/// Attention of all layers, shared among the threads as the decoder shares it.
+/// Attention of all layers, split among the threads as in the decoder.
 class Attention {
  public:
   virtual ~Attention() = default;
@@ -38,7 +38,7 @@ class AttentionOver final : public Attention {
     std::mt19937 random(1);
     std::normal_distribution<float> normal;
     for (float& value : queries_) value = normal(random);
-    std::vector<float> values(64 * shape.row_elements());  // enough that rows differ
+    std::vector<float> values(64 * shape.row_elements());  // enough different rows
     for (float& value : values) value = normal(random);
     cache_.extend(0, cache_.capacity());
     for (std::size_t layer = 0; layer < shape.layers; ++layer) {

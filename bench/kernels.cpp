@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/// \file How fast the kernels are on the matrices of a model: decode (1 input) from main memory, prefill (many inputs).
+/// \file Speed of the kernels on the matrices of a model: decode (1 row) from main memory, prefill (a batch of rows).
 ///
-/// Synthetic weights with synthetic zeros: for speed only. All kernels run in turns in one process, on the same sizes.
+/// Synthetic weights and sparsity patterns: for speed only. All kernels run interleaved in one process, on the same sizes.
 #include <array>
 #include <bit>
 #include <cstdio>
@@ -32,7 +32,7 @@ const std::map<std::string, std::vector<Shape>> models{
     {"tinyllama-1.1b", {{2560, 2048, 22}, {2048, 2048, 22}, {11264, 2048, 22}, {2048, 5632, 22}, {32000, 2048, 1}}},
     {"smollm2-135m", {{960, 576, 30}, {576, 576, 30}, {3072, 576, 30}, {576, 1536, 30}, {49152, 576, 1}}}};
 
-/// A kernel and the zeros that it runs on.
+/// A kernel and the sparsity pattern that it runs on.
 struct Form {
   std::string zeros;  ///< "", "50 %" (unstructured) or "2:4"
   std::string kernel;
@@ -61,7 +61,7 @@ class Random {
   std::uint64_t state_ = 88172645463325252u;
 };
 
-/// Many masks of 16 columns with the wanted zeros.
+/// Many masks of 16 columns with the given sparsity pattern.
 std::vector<std::uint16_t> masks_of(const std::string& zeros, Random& random) {
   std::vector<std::uint16_t> masks;
   const auto good = [&](std::uint16_t mask) {
@@ -73,7 +73,7 @@ std::vector<std::uint16_t> masks_of(const std::string& zeros, Random& random) {
     }
     if (zeros == "4:16") return std::popcount(mask) == 4;
     if (std::popcount(mask) != 8 || (mask & 15) == 0) return false;
-    for (int start = 0; start + 4 < 16; ++start) {  // at most 4 columns from one to the next
+    for (int start = 0; start + 4 < 16; ++start) {  // gaps of at most 4 columns
       if ((mask >> start & 1) != 0 && (mask >> (start + 1)) != 0 && (mask >> (start + 1) & 15) == 0) return false;
     }
     return true;
@@ -133,7 +133,7 @@ class Model {
   std::size_t elements() const noexcept { return elements_; }
   std::size_t bytes() const noexcept { return bytes_; }
 
-  /// The inputs are made ready, by all threads when there are many, then multiplied.
+  /// Prepares the activations (a batch on all threads), then multiplies.
   void run(tulle::ThreadPool& pool) noexcept {
     for (const auto& weights : matrices_) {
       const tulle::MatrixView<const float> x(x_.data(), inputs_, weights.columns());
@@ -163,7 +163,7 @@ class Model {
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app("The kernels on the matrices of a model, in turns; ratios of medians");
+  CLI::App app("The kernels on the matrices of a model, interleaved; ratios of medians");
   std::string shape = "codegen-350m", only;
   std::size_t threads = 2, repeats = 9, inputs = 1, layers = 1000;
   app.add_option("--shape", shape, "codegen-350m, tinyllama-1.1b or smollm2-135m")->capture_default_str();
@@ -177,7 +177,7 @@ int main(int argc, char** argv) {
   if (!models.contains(shape)) return std::fprintf(stderr, "unknown shape %s\n", shape.c_str()), 1;
 
   std::vector<Shape> shapes = models.at(shape);
-  if (inputs > tulle::tile_inputs) shapes.pop_back();  // a prompt wants the logits of its last token alone
+  if (inputs > tulle::tile_inputs) shapes.pop_back();  // a prompt needs the logits of its last token only
 
   tulle::ThreadPool pool(threads);
   bench::BandwidthProbe probe(pool);
@@ -202,7 +202,7 @@ int main(int argc, char** argv) {
               bench::processor_name().c_str(), std::string(set).c_str(), shape.c_str(),
               static_cast<double>(built.front()->elements()) / 1e6, inputs, threads, repeats, bandwidth / 1e9);
   std::puts(
-      "| kernel | zeros | bytes/weight | ms (least - most) | GMAC/s | share of bandwidth | x dense_i8 | x dense_f32 |");
+      "| kernel | sparsity | bytes/weight | ms (min - max) | GMAC/s | share of bandwidth | x dense_i8 | x dense_f32 |");
   std::puts("|---|---|---|---|---|---|---|---|");
   for (std::size_t i = 0; i < chosen.size(); ++i) {
     const Model& model = *built[i];

@@ -59,7 +59,7 @@ int main(int argc, char** argv) try {
   for (Contestant& contestant : contestants) tasks.push_back([&] { load(path, contestant); });
   const auto times = bench::interleaved(tasks, repeats);
   std::printf(
-      "%s, %s\n\n| kernel | threads | seconds (least-most) | G weights/s | bytes/weight |\n|---|---|---|---|---|\n",
+      "%s, %s\n\n| kernel | threads | seconds (min-max) | G weights/s | bytes/weight |\n|---|---|---|---|---|\n",
       bench::processor_name().c_str(), path.c_str());
   for (std::size_t i = 0; i < contestants.size(); ++i) {
     const Contestant& each = contestants[i];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// \file What every benchmark shares: interleaved runs, medians, and the read bandwidth of the machine.
+/// \file Shared by all benchmarks: interleaved runs, medians, and the read bandwidth of the machine.
 #pragma once
 
 #include <algorithm>
@@ -46,8 +46,8 @@ struct Times {
   double max() const { return *std::max_element(seconds.begin(), seconds.end()); }
 };
 
-/// Runs every task `repeats` times, one after the other, so that a slow minute of the machine meets all of them alike.
-/// The first round warms up and does not count.
+/// Runs every task `repeats` times, one after the other, so that a slow minute of the machine affects all of them
+/// equally. The first round warms up and does not count.
 inline std::vector<Times> interleaved(const std::vector<std::function<void()>>& tasks, std::size_t repeats) {
   std::vector<Times> times(tasks.size());
   for (std::size_t round = 0; round <= repeats; ++round) {
@@ -59,7 +59,7 @@ inline std::vector<Times> interleaved(const std::vector<std::function<void()>>& 
   return times;
 }
 
-/// Reads 512 MiB once, every thread its share as kernels do: as one stream or as 4 that lie far apart, asked for ahead. By
+/// Reads 512 MiB once, every thread its share as in the kernels: as one stream or as 4 distant ones, with prefetch. In
 /// vectors: the `tulle` command is compiled for size, where a loop over words would be slower than the memory.
 class BandwidthProbe {
  public:
@@ -95,7 +95,7 @@ class BandwidthProbe {
       }
     }
     sum.a += sum.b + sum.c + sum.d;
-    // The sum is never this, but the compiler must not know.
+    // The sum never has this value, but the compiler cannot know that.
     if (sum.a[0] + sum.a[1] == 1) lines_[0] = sum;
   }
 
@@ -103,7 +103,7 @@ class BandwidthProbe {
   tulle::AlignedBuffer<Line> lines_;
 };
 
-/// The processor's name, to stand beside every figure.
+/// The name of the CPU, printed with every figure.
 inline std::string processor_name() {
   std::ifstream file("/proc/cpuinfo");
   for (std::string line; std::getline(file, line);) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// \file What a parallel region of the thread pool costs, alone and beside threads of other programs that never rest.
+/// \file Cost of a parallel region of the thread pool, alone and beside busy threads of other programs.
 #include <atomic>
 #include <chrono>
 #include <cstdio>
@@ -16,14 +16,14 @@
 
 namespace {
 
-/// Work that takes its time in instructions, not by the clock: a thread that has to wait gets no further.
+/// Work measured in instructions, not by the clock: a preempted thread makes no progress.
 class Work {
  public:
   Work() {
     constexpr std::size_t trial = 100000;
-    double least = 1;
-    for (int i = 0; i < 50; ++i) least = std::min(least, bench::seconds_of([] { spin(trial); }));
-    per_second_ = static_cast<double>(trial) / least;
+    double shortest = 1;
+    for (int i = 0; i < 50; ++i) shortest = std::min(shortest, bench::seconds_of([] { spin(trial); }));
+    per_second_ = static_cast<double>(trial) / shortest;
   }
 
   std::size_t turns(double seconds) const noexcept { return static_cast<std::size_t>(per_second_ * seconds); }
@@ -31,7 +31,7 @@ class Work {
   static void spin(std::size_t turns) noexcept {
     std::uint64_t state = turns;
     for (std::size_t i = 0; i < turns; ++i) state = state * 6364136223846793005u + 1442695040888963407u;
-    if (state == 1) std::puts("");  // never, but the compiler must not know
+    if (state == 1) std::puts("");  // never true, but the compiler cannot know that
   }
 
  private:
@@ -87,7 +87,7 @@ void measure(const std::vector<Contestant>& contestants, const Work& work, std::
   const auto times = bench::interleaved(tasks, repeats);
   for (std::size_t i = 0; i < contestants.size(); ++i) {
     const bench::Times& token = times[3 * i + 2];
-    // Beside n neighbours a core the pool has the (n + 1)-th part of the machine.
+    // Beside n neighbours per core the pool's share is 1 / (n + 1) of the machine.
     const double fair = static_cast<double>(token_regions * (neighbours + 1)) * token_part;
     std::printf("| %s | %zu | %.2f | %.1f | %.2f (%.2f - %.2f) | %.2f |\n", contestants[i].name.c_str(), neighbours,
                 1e6 * times[3 * i].median() / empty_regions, 1e6 * times[3 * i + 1].median() / short_regions,
@@ -116,7 +116,7 @@ int main(int argc, char** argv) {
   }
   std::printf("%s, %zu cores; %zu runs\n\n", bench::processor_name().c_str(), tulle::usable_core_count(), repeats);
   std::puts(
-      "| pool | neighbours a core | empty region us | 20 us a thread: us | token of 81 x 100 us: ms (least - most) | x "
+      "| pool | neighbours a core | empty region us | 20 us a thread: us | token of 81 x 100 us: ms (min - max) | x "
       "fair share |");
   std::puts("|---|---|---|---|---|---|");
   measure(contestants, work, 0, repeats);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// \file Where the time of a token goes: what is no matrix product, each part as the decoder runs it, beside a whole
+/// \file Where the time of a token goes: everything except the matrix products, each part as in the decoder, and a whole
 /// token.
 #include <cmath>
 #include <cstdio>
@@ -30,8 +30,8 @@ std::vector<float> random_floats(std::size_t count) {
   return values;
 }
 
-/// One token after `position` others, in the parts that the decoder runs between its matrix products. Every part works
-/// on values of its own, which change as little as the decoder's: what it computes does not matter here.
+/// One token after `position` others, as the parts that the decoder runs between its matrix products. Every part works
+/// on its own values, whose content does not matter here.
 class Parts {
  public:
   Parts(const Model& model, tulle::ThreadPool& pool, tulle::Position position)
@@ -224,7 +224,7 @@ int main(int argc, char** argv) {
                                 {"sampling: temperature 0.8", [&] { parts.sample(temperature); }},
                                 {"sampling: and top-p 0.95", [&] { parts.sample(top_p); }},
                                 {"sampling: and top-k 50", [&] { parts.sample(top_k); }}};
-  constexpr std::size_t first_part = 1, parts_end = 6;  // those that add up to what is no product and no attention
+  constexpr std::size_t first_part = 1, parts_end = 6;  // everything except matrix products and attention
   std::vector<std::function<void()>> tasks;
   for (const Task& task : named) tasks.push_back(task.work);
   const auto times = bench::interleaved(tasks, repeats);
@@ -232,7 +232,7 @@ int main(int argc, char** argv) {
   std::printf("%s, %s; %s, %s int8, %zu tokens before, %zu thread(s), %zu runs\n\n", bench::processor_name().c_str(),
               std::string(tulle::instruction_set_name(tulle::active_instruction_set())).c_str(), shape.c_str(),
               structure.c_str(), kv_tokens, threads, repeats);
-  std::puts("| part | us (least - most) | share of a token |\n|---|---|---|");
+  std::puts("| part | us (min - max) | share of a token |\n|---|---|---|");
   const double token = times[0].median();
   double sum = 0;
   for (std::size_t i = 0; i < named.size(); ++i) {

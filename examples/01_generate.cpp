@@ -11,7 +11,7 @@ int main(int count, char** arguments) try {
   tulle::TextGeneration generate(arguments[1]);
   const std::string prompt = count > 2 ? arguments[2] : "Once upon a time";
 
-  // A stream is a range: each piece is generated when the loop asks for it, and leaving the loop ends the generation.
+  // A stream is a range: each step of the loop generates the next piece, and leaving the loop ends the generation.
   std::cout << prompt;
   for (const tulle::TextPiece& piece : generate.stream(prompt, {.max_new_tokens = 64})) {
     std::cout << piece.text << std::flush;

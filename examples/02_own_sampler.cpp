@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lesson 2: a sampler of one's own. This one draws coolly where the model is sure and warmly where it is not.
+// Lesson 2: your own sampler. This one uses a low temperature where the model is certain and a high one where it is not.
 //   usage: 02_own_sampler MODEL [PROMPT]
 #include <algorithm>
 #include <cmath>
@@ -16,7 +16,7 @@
 #include <tulle/text/token_stream.hpp>
 
 // A sampler turns one row of logits into a token, or into the probabilities that it would draw from. It keeps no state:
-// all that it may know stands in the context, so that a sequence that is rolled back draws the same again.
+// everything it may use is in the context, so a sequence that is rolled back draws the same tokens again.
 class CoolWhenSure {
  public:
   explicit CoolWhenSure(double hottest) : hottest_(hottest) {}
@@ -34,12 +34,12 @@ class CoolWhenSure {
   // Divides by a temperature between 0 and `hottest_` that grows with the entropy of the row, in nats.
   void cool(std::span<float> logits) const noexcept {
     const double largest = *std::max_element(logits.begin(), logits.end());
-    if (!std::isfinite(largest)) return;  // every token is banned, or the model went wrong: left to `draw_`
+    if (!std::isfinite(largest)) return;  // every token is banned, or the model failed: left to `draw_`
     double total = 0, weighted = 0;
     for (const float logit : logits) {
       const double weight = std::exp(logit - largest);
       total += weight;
-      if (weight > 0) weighted += weight * (logit - largest);  // a banned token is -inf and weighs nothing
+      if (weight > 0) weighted += weight * (logit - largest);  // a banned token is -inf and has weight 0
     }
     const double entropy = std::log(total) - weighted / total;
     const double temperature = std::max(0.05, hottest_ * entropy / (entropy + 1));
@@ -49,7 +49,7 @@ class CoolWhenSure {
   double hottest_;
   tulle::Multinomial draw_;
 };
-static_assert(tulle::Sampler<CoolWhenSure>);  // says here, in one line, what is missing
+static_assert(tulle::Sampler<CoolWhenSure>);  // reports in one line what is missing
 
 int main(int count, char** arguments) try {
   if (count < 2) tulle::fail(tulle::ErrorCode::invalid_argument, "usage: 02_own_sampler MODEL [PROMPT]");
@@ -59,7 +59,7 @@ int main(int count, char** arguments) try {
   const tulle::Architecture& architecture = model->architecture();
   tulle::ThreadPool pool;
 
-  // Kernel, cache and sampler are chosen when this file is compiled. Tokens go in and come out; text is our affair.
+  // Kernel, cache and sampler are chosen when this file is compiled. Input and output are tokens; text is up to the program.
   using Generator = tulle::Generator<tulle::AnyKernel, tulle::ContiguousCache<tulle::Half>, CoolWhenSure>;
   const tulle::CacheShape shape{architecture.layers, architecture.kv_heads, architecture.head_dim};
   Generator generator(architecture, model->weights(), pool, {shape, 1, 512}, 256, tokenizer->vocabulary_size());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lesson 3: a cache layout of one's own. The memory of this one grows with the text, 64 positions at a time.
+// Lesson 3: your own cache layout. The memory of this one grows with the text, 64 positions at a time.
 //   usage: 03_own_cache MODEL [PROMPT]
 #include <tulle/cache/saved_state.hpp>
 #include <tulle/kernel/any_kernel.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lesson 4: a linear kernel of one's own. This one stores weights as bfloat16, row after row, and multiplies in f32.
+// Lesson 4: your own linear kernel. This one stores weights as bfloat16, row after row, and multiplies in f32.
 //   usage: 04_own_kernel MODEL [PROMPT]
 #include <algorithm>
 #include <array>
@@ -13,8 +13,8 @@
 
 using tulle::BFloat16, tulle::MatrixView, tulle::RowRange;
 
-// A kernel says how a weight matrix W [rows, columns] is stored, what it makes of the activations X [inputs, columns],
-// and how Y = X W^T is computed. A row of X is a token: one at a time, or a batch when a prompt is read.
+// A kernel defines how a weight matrix W [rows, columns] is stored, how the activations X [inputs, columns] are prepared,
+// and how Y = X W^T is computed. X has one row per token: one row in decode, a batch when a prompt is read.
 struct RowMajorBf16 {
   static constexpr std::string_view name = "row_major_bf16";
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What lesson 2 spells out, for any kernel, cache and sampler: loads a model, puts a generator together and prints a
-// prompt with its continuation.
+// The steps of lesson 2 for any kernel, cache and sampler: loads a model, builds a generator and prints a prompt with
+// its continuation.
 #pragma once
 
 #include <iostream>

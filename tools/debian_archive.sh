@@ -1,9 +1,9 @@
-# What the set-up scripts share: apt packages, and a private apt over the archive that this machine already uses.
+# Shared by the set-up scripts: apt packages, and a private apt over the archive that this machine already uses.
 # Sourced, not run: source tools/debian_archive.sh
 
 say() { printf '%s: %s\n' "$(basename "$0")" "$*" >&2; }
 
-# Installs what is missing of the named packages, as root or with sudo.
+# Installs the missing ones of the named packages, as root or with sudo.
 install_packages() {
   local package missing=() sudo=
   [ "$(id -u)" = 0 ] || sudo=sudo

@@ -4,7 +4,7 @@
 
 usage: pip install unicodedata2==16.0.0 && python3 tools/unicode_tables.py > include/tulle/text/unicode_tables.hpp
 
-Version 16.0 is the one that Oniguruma 6.9.10 carries, whose classes Hugging Face `tokenizers` splits text with.
+Version 16.0 is that of Oniguruma 6.9.10, whose classes Hugging Face `tokenizers` uses to split text.
 """
 
 import sys

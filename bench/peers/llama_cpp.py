@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tulle and llama.cpp on one file, in turns: tokens a second of a prompt of 512 and of 128 generated tokens."""
+"""Tulle and llama.cpp on one file, interleaved: tokens per second of a prompt of 512 and of 128 generated tokens."""
 
 import argparse
 import json
@@ -14,7 +14,7 @@ PROMPT, GENERATED = 512, 128
 
 
 def model_file(model, kind, zeros="0"):
-    """Made once: the default model requantized by llama.cpp, or random weights (and zeros) in the shape of another."""
+    """Made once: the default model requantized by llama.cpp, or random weights (pruned or not) in the shape of another model."""
     name = f"{model}.{kind}" if zeros == "0" else f"{model}.{kind}.{zeros.replace(':', 'of')}"
     path = PEERS / "models" / f"{name}.gguf"
     if path.exists():
@@ -57,7 +57,7 @@ def run_llama(build, model, threads):
 
 
 def run_tulle(model, threads, flags, seconds):
-    # llama-bench generates into an empty cache: on average it holds half of what is generated.
+    # llama-bench generates into an empty cache: on average it holds half of the generated tokens.
     common = [
         "--threads",
         threads,
@@ -88,8 +88,8 @@ def main():
     parser.add_argument("--structure", help="also the Q8_0 model pruned, for speed only: 2:4, 8:16-gap4, 4:16")
     options = parser.parse_args()
 
-    print(f"{options.model}, {processor()}, {options.threads} thread(s), {options.rounds} rounds in turns,")
-    print("median (least-most)\n")
+    print(f"{options.model}, {processor()}, {options.threads} thread(s), {options.rounds} rounds, interleaved,")
+    print("median (min-max)\n")
     heading = ["prefill tokens/s", "decode tokens/s", "prefill x llama.cpp", "decode x llama.cpp"]
     print(table([["file", "build", "engine", *heading]]), flush=True)
     for build in options.builds:
@@ -103,7 +103,7 @@ def main():
             if kind == "Q8_0" and options.structure:
                 if options.model == DEFAULT_MODEL:
                     pruned, flags = model, [*isa, "--structure", options.structure]
-                else:  # whose zeros may be anywhere: pruning takes minutes
+                else:  # unstructured sparsity: pruning takes minutes
                     pruned, flags = model_file(options.model, kind, options.structure), isa
                 engines[f"tulle, pruned {options.structure}"] = lambda: run_tulle(
                     pruned, options.threads, flags, options.seconds

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tulle and onnxruntime on the matrices of CodeGen-350M, in turns: milliseconds of 1 and of 64 tokens.
+"""Tulle and onnxruntime on the matrices of CodeGen-350M, interleaved: milliseconds of 1 and of 64 tokens.
 
 onnxruntime runs the matrix products alone, dense, on random weights; Tulle runs whole tokens with everything between
-the products (`tulle benchmark --shape codegen-350m`), so its figures hold some more work.
+the products (`tulle benchmark --shape codegen-350m`), so its figures include more work.
 """
 
 import argparse
@@ -27,7 +27,7 @@ def session(form, threads):
 
 
 def run_onnxruntime(sessions, tokens, seconds):
-    """form -> median milliseconds, after one run that does not count."""
+    """form -> median milliseconds, after one warm-up run."""
     x = numpy.random.default_rng(2).standard_normal((tokens, SHAPES["codegen-350m"].hidden), dtype=numpy.float32)
     medians = {}
     for form, one in sessions.items():
@@ -84,7 +84,7 @@ def main():
                 ]
             )
     version = onnxruntime.__version__
-    print(f"{processor()}, {options.threads} thread(s), onnxruntime {version}, {options.rounds} round(s) in turns\n")
+    print(f"{processor()}, {options.threads} thread(s), onnxruntime {version}, {options.rounds} round(s), interleaved\n")
     print(table(rows))
 
 

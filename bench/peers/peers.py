@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the comparisons share: running Tulle, and tables of medians and ratios."""
+"""Shared by the comparisons: running Tulle, and tables of medians and ratios."""
 
 import json
 import os

@@ -2,8 +2,8 @@
 """A Llama model as a Q8_0 GGUF file with random weights and a tokenizer of bytes and numbered words: for speed only.
 
 usage: random_gguf.py tinyllama-1.1b FILE.gguf [SHARE | N:M | N:M-gapG]
-The last: zeros in all matrices but the embedding, a share of the weights, as 0.5, or all but N of M neighbours, as 8:16,
-with at most G from one of these to the next, as 8:16-gap4.
+The last argument prunes all matrices but the embedding: to a sparsity, such as 0.5; to N of M neighbours, such as 8:16;
+or to these with gaps of at most G, such as 8:16-gap4.
 """
 
 import itertools
@@ -132,7 +132,7 @@ class Weights:
         self.share = 0.0 if ":" in zeros else float(zeros)
 
     def matrix(self, rows, columns, pruned):
-        """Codes are never zero but where they are pruned."""
+        """Codes are zero only where they are pruned."""
         blocks = numpy.empty(rows * columns // 32, BLOCK)
         codes = self.random.integers(1, 128, rows * columns, numpy.int8)
         codes *= self.random.integers(0, 2, codes.size, numpy.int8) * numpy.int8(2) - numpy.int8(1)

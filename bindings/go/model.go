@@ -37,7 +37,8 @@ type ModelInfo struct {
 // Message is one turn of a conversation.
 type Message struct{ Role, Content string }
 
-// Load reads a Hugging Face directory (safetensors) or a GGUF file. When the context is done, loading ends with its error.
+// Load reads a Hugging Face directory (safetensors) or a GGUF file. When the context is done, loading ends with its
+// error.
 func Load(ctx context.Context, path string, options LoadOptions) (*Model, error) {
 	return load(ctx, options, func(progress capi.Progress) (capi.Model, *capi.Failure) {
 		return capi.LoadPath(path, options.Assembly, progress)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Compares what libtulle exports with capi/tulle.symbols, and the size and offsets of every struct of the headers, as a C
-compiler lays them out, with capi/tulle.layout (64-bit). A change of either breaks programs that are already compiled.
+"""Compares the exports of libtulle with capi/tulle.symbols, and the size and offsets of every struct of the headers, as
+a C compiler lays them out, with capi/tulle.layout (64-bit). A change of either breaks compiled programs.
 Every function with arguments must be in misuse_test.c.
     usage: golden_lists.py --compiler CC --nm NM --library FILE [--write]        --write updates the lists"""
 import argparse

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* When an allocation fails, the call returns an error and nothing leaks. The N-th larger allocation fails, for every N
  * until the whole life of a model and a session succeeds. Small allocations never fail here: nlohmann/json allocates
- * when it frees, where no error can be reported, and no system refuses small ones while it grants larger ones. usage: out_of_memory_test
- * FOLDER      FOLDER is tests/golden */
+ * when it frees, where no error can be reported, and no system refuses small ones while it grants larger ones.
+ *   usage: out_of_memory_test FOLDER      FOLDER is tests/golden */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

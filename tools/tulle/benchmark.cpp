@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// \file tulle benchmark: how fast a model is, beside its own dense forms.
+/// \file tulle benchmark: speed of a model, compared with its own dense forms.
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -29,7 +29,7 @@ using OrderedJson = nlohmann::ordered_json;
 constexpr const char* benchmark_footer =
     R"(The first lines are DeepSparse's: an item is one step, which takes --input-ids-length tokens of every sequence
 while the cache holds --num-kv-cache-tokens of them. The table then shows the model and its baselines (the same weights
-as dense int8 and dense f32), which run in turns; figures are medians. The bandwidth is the share of what the threads
+as dense int8 and dense f32), which run interleaved; figures are medians. The bandwidth is the share of what the threads
 read from memory in the same run. Prefill is the prompt's tokens per second of the time to the first token. The last
 table tells what a pass over several rows of one sequence costs, in passes over one row: what speculative decoding pays.
 
@@ -178,14 +178,13 @@ void add_flags(CLI::App& app, BenchmarkFlags& flags) {
         ->check(CLI::IsMember(known).description(""))
         ->type_name(shown.empty() ? CLI::detail::join(known, "|") : shown);
   };
-  const auto range = [](auto least, auto most) { return CLI::Range(least, most).description(""); };
-  constexpr std::size_t most = std::size_t{1} << 20;
+  const auto range = [](auto min, auto max) { return CLI::Range(min, max).description(""); };
+  constexpr std::size_t max = std::size_t{1} << 20;
   app.add_option("MODEL", flags.path, "A Hugging Face directory or a GGUF file, as --model");
   add_name("--shape", flags.shape, {synthetic_shapes.begin(), synthetic_shapes.end()},
            "Instead of a model: synthetic weights of this shape");
-  flags.sparsity_flag =
-      add("--sparsity", flags.sparsity, "S", "Prune by magnitude to this share of zeros, for speed only")
-          ->check(range(0.0, 0.99));
+  flags.sparsity_flag = add("--sparsity", flags.sparsity, "S", "Prune by magnitude to this sparsity, for speed only")
+                            ->check(range(0.0, 0.99));
   std::vector<std::string> structures{"unstructured"};
   for (const Pruning& balanced : balanced_prunings()) structures.emplace_back(balanced.structure);
   add_name("--structure", flags.structure, structures, "Where the zeros are");
@@ -200,9 +199,9 @@ void add_flags(CLI::App& app, BenchmarkFlags& flags) {
   add("--input-ids-length,--input-ids-len", plan.input_ids, "N", "Tokens of each that a step takes")
       ->check(range(std::size_t{1}, std::size_t{4096}));
   add("--num-kv-cache-tokens", plan.kv_tokens, "N", "Tokens of each that the cache holds before a step")
-      ->check(range(std::size_t{0}, most));
+      ->check(range(std::size_t{0}, max));
   add("--prompt-tokens", plan.prompt_tokens, "N", "Length of the prompt whose prefill is measured")
-      ->check(range(std::size_t{1}, most));
+      ->check(range(std::size_t{1}, max));
   add("--verify-rows", plan.verify_rows, "N",
       "Time passes over 2 to N tokens of one sequence, as speculative decoding verifies guesses; 1: none")
       ->check(range(std::size_t{1}, std::size_t{64}));
@@ -220,7 +219,7 @@ void add_flags(CLI::App& app, BenchmarkFlags& flags) {
   flags.model.add_to(app);
   app.add_option("--ncores", flags.model.engine.threads)->check(range(std::size_t{0}, std::size_t{1024}))->group("");
   app.add_option(flag_names("--seq-len"), flags.model.engine.sequence_length)
-      ->check(range(std::size_t{0}, most))
+      ->check(range(std::size_t{0}, max))
       ->group("");
 }
 

@@ -79,25 +79,25 @@ std::string html_table(const TableRows& rows, const std::string& caption) {
 
 struct Bar {
   std::string name, value;
-  double median, least, most;
+  double median, min, max;
 };
 
-/// Horizontal bars from zero, and for those with a spread a line from the least to the most.
+/// Horizontal bars from zero, and for those with a spread a line from the minimum to the maximum.
 std::string chart(const std::string& id, const std::string& title, const std::vector<Bar>& bars) {
   constexpr double label = 90, width = 360, row = 40, thick = 22;
   double longest = 0;
-  std::string told;
+  std::string description;
   for (const Bar& bar : bars) {
-    longest = std::max({longest, bar.median, bar.most});
-    told += (told.empty() ? "" : "; ") + bar.name + " " + bar.value;
+    longest = std::max({longest, bar.median, bar.max});
+    description += (description.empty() ? "" : "; ") + bar.name + " " + bar.value;
   }
   if (longest <= 0) longest = 1;
   const auto place = [&](double value) { return label + width * value / longest; };
   const double height = row * static_cast<double>(bars.size());
   std::string svg = formatted("<svg viewBox=\"0 0 700 %.0f\" role=\"img\" aria-labelledby=\"%s-title %s-desc\">\n",
                               height, id.c_str(), id.c_str());
-  svg += "<title id=\"" + id + "-title\">" + escaped(title) + "</title><desc id=\"" + id + "-desc\">" + escaped(told) +
-         "</desc>\n";
+  svg += "<title id=\"" + id + "-title\">" + escaped(title) + "</title><desc id=\"" + id + "-desc\">" +
+         escaped(description) + "</desc>\n";
   svg += formatted("<line class=\"axis\" x1=\"%.0f\" y1=\"0\" x2=\"%.0f\" y2=\"%.0f\"/>\n", label, label, height);
   for (std::size_t i = 0; i < bars.size(); ++i) {
     const Bar& bar = bars[i];
@@ -106,17 +106,17 @@ std::string chart(const std::string& id, const std::string& title, const std::ve
            "</text>";
     svg += formatted("<rect class=\"%s\" x=\"%.0f\" y=\"%.1f\" width=\"%.1f\" height=\"%.0f\"/>",
                      i == 0 ? "model" : "other", label, top, place(bar.median) - label, thick);
-    if (bar.least < bar.most) {
-      svg += formatted("<path class=\"spread\" d=\"M%.1f %.1fv10m0 -5H%.1fm0 -5v10\"/>", place(bar.least), middle - 5,
-                       place(bar.most));
+    if (bar.min < bar.max) {
+      svg += formatted("<path class=\"spread\" d=\"M%.1f %.1fv10m0 -5H%.1fm0 -5v10\"/>", place(bar.min), middle - 5,
+                       place(bar.max));
     }
-    svg += formatted("<text x=\"%.1f\" y=\"%.1f\">", place(std::max(bar.median, bar.most)) + 8, middle + 5) +
+    svg += formatted("<text x=\"%.1f\" y=\"%.1f\">", place(std::max(bar.median, bar.max)) + 8, middle + 5) +
            escaped(bar.value) + "</text>\n";
   }
   return svg + "</svg>\n";
 }
 
-/// A chart and, beside it, its figures as a table.
+/// A chart and its figures as a table.
 std::string section(const std::string& id, const std::string& title, const std::vector<Bar>& bars) {
   TableRows rows{{"", title}};
   for (const Bar& bar : bars) rows.push_back({bar.name, bar.value});
@@ -161,8 +161,8 @@ std::string benchmark_html(const OrderedJson& report) {
   for (const auto& [fact, what] : benchmark_facts(report))
     page += "<dt>" + escaped(fact) + "</dt><dd>" + escaped(what) + "</dd>\n";
   page += "</dl>\n";
-  page += section("decode", "Decode, tokens/s: median (least-most)", spreads(report, "decode_spread"));
-  page += section("prefill", "Prefill, tokens/s: median (least-most)", spreads(report, "prefill_spread"));
+  page += section("decode", "Decode, tokens/s: median (min-max)", spreads(report, "decode_spread"));
+  page += section("prefill", "Prefill, tokens/s: median (min-max)", spreads(report, "prefill_spread"));
   page += section("bytes", "Bytes read per token", single(report, "bytes_per_token", 1e6, " MB"));
   page += section("bandwidth", "Share of the read bandwidth", single(report, "bandwidth_share", 0.01, " %"));
   page += "<section><h2>All figures</h2>\n" + html_table(result_table(report), "Every model that was measured");

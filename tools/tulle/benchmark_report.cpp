@@ -26,11 +26,11 @@ double deviation(const std::vector<double>& values) {
 }
 
 OrderedJson spread(const std::vector<double>& values) {
-  const auto [least, most] = std::minmax_element(values.begin(), values.end());
-  return {{"median", bench::median(values)}, {"least", *least}, {"most", *most}};
+  const auto [min, max] = std::minmax_element(values.begin(), values.end());
+  return {{"median", bench::median(values)}, {"least", *min}, {"most", *max}};
 }
 
-/// `amount` over every time: tokens a second.
+/// `amount` divided by every time: tokens per second.
 OrderedJson rates(std::size_t amount, std::vector<double> seconds) {
   for (double& value : seconds) value = static_cast<double>(amount) / value;
   return spread(seconds);
@@ -66,7 +66,7 @@ OrderedJson step_statistics(const Contestant& contestant, std::size_t batch) {
   return result;
 }
 
-/// What passes over 2, 3, ... rows of one sequence take, also as a multiple of a pass over one row in the same round.
+/// Time of passes over 2, 3, ... rows of one sequence, also as a multiple of a pass over one row in the same round.
 OrderedJson verification(const Contestant& contestant) {
   OrderedJson passes = OrderedJson::array();
   const auto& seconds = contestant.verifications();
@@ -90,21 +90,21 @@ std::map<std::string, std::size_t> kernel_bytes(const Contestant& contestant) {
 OrderedJson result_of(const Contestant& contestant, const BenchmarkResult& run) {
   const BenchmarkPlan& plan = run.plan;
   const auto kernels = kernel_bytes(contestant);
-  const auto most = std::max_element(kernels.begin(), kernels.end(),
-                                     [](const auto& a, const auto& b) { return a.second < b.second; });
+  const auto heaviest = std::max_element(kernels.begin(), kernels.end(),
+                                         [](const auto& a, const auto& b) { return a.second < b.second; });
   const auto bytes = static_cast<double>(contestant.step_bytes());
-  std::vector<double> per_byte;  // of what could have been read in the time of a step, in every round
+  std::vector<double> per_byte;  // share of the bytes that could have been read in the time of a step, in every round
   for (std::size_t i = 0; i < contestant.bandwidths().size(); ++i) {
     per_byte.push_back(1 / (contestant.bandwidths()[i] * contestant.round_medians()[i]));
   }
   const OrderedJson decode = rates(plan.step_tokens(), contestant.steps());
   const OrderedJson prefill = rates(plan.prompt_tokens, contestant.prefills());
   return {{"name", contestant.name()},
-          {"kernel", most->first},
+          {"kernel", heaviest->first},
           {"isa", tulle::instruction_set_name(tulle::active_instruction_set())},
           {"structure", run.structure},
           {"sparsity", run.sparsity},
-          {"values", most->first.substr(most->first.rfind('_') + 1)},
+          {"values", heaviest->first.substr(heaviest->first.rfind('_') + 1)},
           {"threads", run.threads},
           {"decode_tokens_per_second", decode["median"]},
           {"prefill_tokens_per_second", prefill["median"]},

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// \file What `tulle benchmark` tells, as JSON.
+/// \file The report of `tulle benchmark`, as JSON.
 #pragma once
 
 #include <cstddef>
@@ -13,8 +13,8 @@
 struct BenchmarkResult {
   std::string model;      ///< as it was given
   std::string path;       ///< of its file; a shape has none
-  std::string caveat;     ///< why its text is worth nothing; empty for a model as it is
-  std::string structure;  ///< of the zeros, with `sparsity` their share
+  std::string caveat;     ///< why its text has no meaning; empty for an unchanged model
+  std::string structure;  ///< of the sparsity, whose share is `sparsity`
   double sparsity;
   nlohmann::ordered_json flags;  ///< as they were given: name to value
   BenchmarkPlan plan;

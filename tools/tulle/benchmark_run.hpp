@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// \file Models that generate in turns, and how long they take.
+/// \file Models that generate interleaved, and their times.
 #pragma once
 
 #include <algorithm>
@@ -30,7 +30,7 @@ struct BenchmarkPlan {
 /// One of the models that are compared. All times are seconds.
 class Contestant {
  public:
-  /// `options`: of the engine, but for what the plan decides. Errors: those of `tulle::make_engine`.
+  /// `options`: of the engine, except those that the plan decides. Errors: those of `tulle::make_engine`.
   Contestant(std::string name, std::shared_ptr<const tulle::Model<tulle::AnyKernel>> model,
              tulle::EngineOptions options, const BenchmarkPlan& plan);
 
@@ -43,9 +43,10 @@ class Contestant {
 
   void warm_up();
   double run_prefill();  ///< seconds that it took
-  /// A pass over one row of one sequence, over two, ... as a verification of guessed tokens is. Seconds of all of them.
+  /// A pass over one row of one sequence, over two, ... as in the verification of drafted tokens. Returns the seconds
+  /// of all of them.
   double run_verifications();
-  /// Steps for so long, at least one; a first one, whose weights are not in any cache yet, does not count.
+  /// Runs steps for `seconds`, at least one. A first step, whose weights are in no cache yet, does not count.
   /// `bandwidth`: bytes a second that were read just before.
   void run_steps(double seconds, double bandwidth);
 
@@ -72,6 +73,6 @@ class Contestant {
   std::vector<std::vector<double>> verifications_;
 };
 
-/// Runs the models in turns, each after a probe of the bandwidth with which the threads of `pool` read. Errors: memory.
+/// Runs the models interleaved, each after a probe of the read bandwidth of the threads of `pool`. Errors: memory.
 void run_in_turns(std::vector<Contestant>& contestants, const BenchmarkPlan& plan, tulle::ThreadPool& pool,
                   const tulle::Progress& progress);

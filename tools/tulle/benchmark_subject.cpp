@@ -57,7 +57,7 @@ void BenchmarkSubject::measure_zeros() {
     const bool tied = architecture_.tied_head && i + 1 == tensors.size();
     const auto rows = source_->matrix(tied ? architecture_.names.embedding : tensors[i].name);
     if (rows == nullptr || rows->rows() != tensors[i].rows || rows->columns() != tensors[i].columns) {
-      continue;  // loading says what is wrong
+      continue;  // loading reports what is wrong
     }
     const tulle::Sparsity sparsity = tulle::measure_sparsity(*rows);
     elements[sparsity.structure] += sparsity.elements;

@@ -11,18 +11,20 @@
 
 #include "pruning.hpp"
 
-/// A source of tensors and what it takes to load it with one kernel or another.
+/// A source of tensors, and the data to load it with different kernels.
 class BenchmarkSubject {
  public:
   /// One of `synthetic_shapes`.
   static BenchmarkSubject of_shape(const std::string& shape, const Pruning& pruning);
-  /// A file or directory; where it is not pruned its zeros are measured. Errors: those of `tulle::Checkpoint::open`.
+  /// A file or directory; where it is not pruned its sparsity is measured. Errors: those of `tulle::Checkpoint::open`.
   static BenchmarkSubject of_model(const std::string& path, const Pruning& pruning);
 
   const std::string& name() const noexcept { return name_; }
-  const std::string& path() const noexcept { return path_; }         ///< empty for a shape
-  const std::string& caveat() const noexcept { return caveat_; }     ///< empty for a model as it is
-  std::string structure() const { return std::string(structure_); }  ///< of the zeros in most of the linear weights
+  const std::string& path() const noexcept { return path_; }      ///< empty for a shape
+  const std::string& caveat() const noexcept { return caveat_; }  ///< empty for an unchanged model
+  std::string structure() const {
+    return std::string(structure_);
+  }  ///< the sparsity structure of most of the linear weights
   double sparsity() const noexcept { return sparsity_; }
 
   /// Shows a bar on stderr when that takes long. Errors: those of `tulle::Model::load`.

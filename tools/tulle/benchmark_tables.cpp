@@ -15,7 +15,7 @@ std::string joined(const OrderedJson& names, const char* joint) {
   return text;
 }
 
-/// As a shell would read them again, but for quotes.
+/// As a shell would read them again, except for quotes.
 std::string flags_text(const OrderedJson& flags) {
   std::string text;
   for (const auto& [name, value] : flags.items()) {
@@ -64,7 +64,7 @@ std::vector<Fact> benchmark_facts(const OrderedJson& report) {
 }
 
 TableRows result_table(const OrderedJson& report) {
-  TableRows rows{{"", "kernel", "MiB", "decode tokens/s (least-most)", "prefill tokens/s (least-most)", "MB/token",
+  TableRows rows{{"", "kernel", "MiB", "decode tokens/s (min-max)", "prefill tokens/s (min-max)", "MB/token",
                   "share of bandwidth", "TTFT ms"}};
   for (const OrderedJson& result : report["results"]) {
     std::string kernel = result["kernel"];

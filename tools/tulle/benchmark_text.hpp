@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// \file What `tulle benchmark` prints for people.
+/// \file The text output of `tulle benchmark`.
 #pragma once
 
 #include <string>

@@ -46,7 +46,7 @@ std::optional<tulle::Token> end_of_turn(const tulle::TextGeneration& pipeline) {
   try {
     text = pipeline.apply_chat_template(std::vector<tulle::ChatMessage>{{"user", "?"}, {"assistant", mark}}, false);
   } catch (const tulle::Error&) {
-    return std::nullopt;  // a template that wants other conversations; the model's end of text remains
+    return std::nullopt;  // a template for other conversations; the model's end of text remains
   }
   const std::size_t at = text.rfind(mark);
   if (at == std::string::npos) return std::nullopt;
@@ -76,7 +76,7 @@ class Chat {
       return true;
     };
     (void)pipeline.apply_chat_template(
-        std::vector<tulle::ChatMessage>{{"user", "?"}});  // a template that is there and works
+        std::vector<tulle::ChatMessage>{{"user", "?"}});  // checks that there is a working template
   }
 
   int run() {
@@ -113,7 +113,7 @@ class Chat {
     }
   }
 
-  /// A turn that does not work is forgotten; at a terminal the conversation then goes on.
+  /// A failed turn is removed; at a terminal the conversation then continues.
   void answer(const std::string& line) {
     const std::size_t before = messages_.size();
     try {
@@ -150,7 +150,7 @@ class Chat {
 };
 
 int chat(const ChatFlags& flags) {
-  (void)flags.generation.options();  // a wrong flag is told before a model is loaded
+  (void)flags.generation.options();  // a wrong flag is reported before a model is loaded
   require_utf8(flags.system, "--system");
   ModelFlags model = flags.model;
   model.engine.max_sequences = 1;
@@ -164,7 +164,7 @@ Command chat_command(CLI::App& program) {
   CLI::App* app = program.add_subcommand("chat", "Talk with a model in its own chat template");
   app->footer(chat_footer);
   const auto flags = std::make_shared<ChatFlags>();
-  flags->system_flag = app->add_option("-s,--system", flags->system, "What the model is told before the conversation")
+  flags->system_flag = app->add_option("-s,--system", flags->system, "Text of the system role before the conversation")
                            ->type_name("TEXT");
   flags->model.add_to(*app);
   flags->generation.add_to(*app);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// \file The only include of CLI11, and what every subcommand is to the program.
+/// \file The only include of CLI11, and the interface of a subcommand.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-/// A subcommand: its flags, and what it does once they are parsed. `run` returns the exit status.
+/// A subcommand: its flags, and its action after they are parsed. `run` returns the exit status.
 struct Command {
   CLI::App* flags;
   std::function<int()> run;
@@ -22,7 +22,7 @@ Command logits_command(CLI::App& program);
 Command inspect_command(CLI::App& program);
 Command benchmark_command(CLI::App& program);
 
-/// A command line that makes no sense, found after CLI11 has read it: exit status 2.
+/// An invalid command line, found after CLI11 has read it: exit status 2.
 class UsageError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
@@ -31,7 +31,7 @@ class UsageError : public std::runtime_error {
 /// The names of a flag, with each name also spelled with underscores: "--top-k" becomes "--top-k,--top_k".
 std::string flag_names(std::string_view names);
 
-/// Help that shows the first long name of a flag and leaves its other spellings out.
+/// Help that shows only the first long name of a flag.
 class HelpFormatter : public CLI::Formatter {
  public:
   std::string make_option_name(const CLI::Option* option, bool is_positional) const override;

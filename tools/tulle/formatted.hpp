@@ -4,5 +4,5 @@
 
 #include <string>
 
-/// What printf would write, as far as it fits into 511 characters.
+/// The output of printf, cut at 511 characters.
 [[gnu::format(printf, 1, 2)]] std::string formatted(const char* form, ...);

@@ -14,7 +14,7 @@ class GenerationFlags {
 
   void add_to(CLI::App& flags);
 
-  /// What the flags ask for: greedy unless one of them only makes sense when tokens are drawn. Errors: UsageError.
+  /// The options of the flags: greedy, unless one of the flags is for drawing. Errors: UsageError.
   tulle::GenerationOptions options() const;
 
  private:

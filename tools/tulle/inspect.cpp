@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// \file tulle inspect: what a model is made of and what it needs.
+/// \file tulle inspect: the parts of a model and its memory.
 #include <memory>
 #include <span>
 #include <string>
@@ -41,7 +41,7 @@ int inspect(const InspectFlags& flags) {
   one_token.max_new_tokens = 0;
   const tulle::Token token = 0;
   (void)engine->start(std::span(&token, 1), tulle::SamplerChain(),
-                      one_token);  // caches take their memory with the first token
+                      one_token);  // caches allocate their memory with the first token
   (void)engine->step([](const tulle::Emission&) {});
 
   OrderedJson report{{"model", checkpoint->path()},

@@ -4,7 +4,7 @@
 
 #include <atomic>
 
-/// From now on Ctrl-C ends the program with status 130, but for the time an `Interrupt` lives.
+/// From now on Ctrl-C ends the program with status 130, except while an `Interrupt` lives.
 void end_on_interrupt();
 
 inline constexpr int interrupted_status = 130;
@@ -12,7 +12,7 @@ inline constexpr int interrupted_status = 130;
 /// While it lives, Ctrl-C sets a flag. At most one at a time.
 class Interrupt {
  public:
-  enum class Again { ends_program, is_ignored };  ///< what a second Ctrl-C does before `clear`
+  enum class Again { ends_program, is_ignored };  ///< the effect of a second Ctrl-C before `clear`
 
   explicit Interrupt(Again again);
   ~Interrupt();

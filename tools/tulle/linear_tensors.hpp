@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// \file Which tensors of a model are the matrices of its linear layers.
+/// \file Finds the tensors of a model that are matrices of linear layers.
 #pragma once
 
 #include <cstddef>

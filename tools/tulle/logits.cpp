@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// \file tulle logits: what a model says after every one of some tokens.
+/// \file tulle logits: the logits of a model after each of the given tokens.
 #include <algorithm>
 #include <charconv>
 #include <memory>
@@ -37,7 +37,7 @@ struct LogitsFlags {
   CLI::Option* tokens_flag = nullptr;
 };
 
-/// Errors: malformed for what is no number, invalid_argument where there is none at all.
+/// Errors: malformed for text that is not a number, invalid_argument where there is no number.
 std::vector<tulle::Token> parse_tokens(std::string_view text, const std::string& where) {
   constexpr std::string_view separators = ", \t\r\n[]";
   std::vector<tulle::Token> tokens;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// \file The `tulle` command. Exit status: 0 done, 1 an error, 2 a command line that makes no sense, 130 Ctrl-C.
+/// \file The `tulle` command. Exit status: 0 done, 1 an error, 2 an invalid command line, 130 Ctrl-C.
 #include <algorithm>
 #include <array>
 #include <csignal>
@@ -57,7 +57,7 @@ std::vector<std::string> reversed_arguments(int count, char** arguments) {
 }  // namespace
 
 int main(int count, char** arguments) {
-  std::signal(SIGPIPE, SIG_DFL);  // whoever reads our output has left: end without a word
+  std::signal(SIGPIPE, SIG_DFL);  // the reader of our output has closed it: end silently
   end_on_interrupt();
 
   CLI::App program("Text from sparse, quantized language models.", "tulle");

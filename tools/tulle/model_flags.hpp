@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// \file Which model runs, and how: the flags that generate, chat, logits and inspect share.
+/// \file Flags for the model and its engine, shared by generate, chat, logits and inspect.
 #pragma once
 
 #include <string>

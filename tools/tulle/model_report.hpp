@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// \file What `tulle inspect` tells about a model, as JSON and as text.
+/// \file The report of `tulle inspect`, as JSON and as text.
 #pragma once
 
 #include <string>

@@ -10,10 +10,10 @@
 
 #include "model_flags.hpp"
 
-/// `name` (--isa), or what TULLE_ISA asks for where that is empty. Errors: invalid_argument, unsupported.
+/// `name` (--isa), or TULLE_ISA where that is empty. Errors: invalid_argument, unsupported.
 void choose_instruction_set(const std::string& name);
 
-/// Model, tokenizer and engine. Shows a bar on stderr when that takes long. Errors: those of loading.
+/// Model, tokenizer and engine. Shows a bar on stderr when loading takes long. Errors: those of loading.
 std::unique_ptr<tulle::TextGeneration> load_pipeline(const ModelFlags& flags);
 
 /// The model alone, without a tokenizer.

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <tulle/core/progress.hpp>
 
-/// Appears after two seconds, on a terminal only, and is gone when the object is. Must outlive what `progress` gives.
+/// Appears after two seconds, on a terminal only, and disappears with the object. Must outlive the result of `progress`.
 class ProgressBar {
  public:
   ~ProgressBar();

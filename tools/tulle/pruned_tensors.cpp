@@ -28,7 +28,7 @@ const tulle::EncodedTensor* PrunedTensors::find(std::string_view name) const {
   if (found == matrices_.end()) return source_.find(name);
   Matrix& matrix = found->second;
   if (matrix.values.codes.empty() && !make(matrix)) {
-    // Its reader says what is wrong with it.
+    // The reader of this type reports what is wrong.
     return source_.find(matrix.source_name + std::string(name.substr(name.rfind('.'))));
   }
   return is_scale ? &matrix.scale : &matrix.weight;

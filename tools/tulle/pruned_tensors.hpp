@@ -16,12 +16,12 @@
 #include "linear_tensors.hpp"
 #include "pruning.hpp"
 
-/// Makes a matrix when it is asked for and drops it when it is released, so that few at a time are in memory; a
-/// released matrix is made again when it is found again. Lifetime: `source` must outlive it. Not thread-safe.
+/// Makes a matrix on demand and frees it on release, so that few at a time are in memory. A released matrix is made
+/// again on the next access. Lifetime: `source` must outlive it. Not thread-safe.
 class PrunedTensors final : public tulle::TensorSource {
  public:
-  /// `model` describes `source`. Its head is pruned too: a tied one is served as a tensor of its own, so what loads
-  /// from here needs the description with `tied_head` false.
+  /// `model` describes `source`. Its head is pruned too: a tied one becomes a separate tensor, so load from here with a
+  /// description whose `tied_head` is false.
   PrunedTensors(const tulle::TensorSource& source, const tulle::Architecture& model, const Pruning& pruning);
 
   const tulle::EncodedTensor* find(std::string_view name) const override;

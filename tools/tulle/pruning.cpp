@@ -63,7 +63,7 @@ void prune_groups(I8Matrix& matrix, const Pruning& pruning) {
   }
 }
 
-/// Magnitudes in increasing order, told apart by 7 bits of mantissa.
+/// Bins of magnitudes in increasing order, with 7 bits of mantissa.
 class Bins {
  public:
   static constexpr std::size_t count = std::size_t{1} << 15;

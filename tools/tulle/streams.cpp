@@ -30,7 +30,7 @@ std::size_t read_block(int file, std::string& text, const std::string& name) {
   return static_cast<std::size_t>(count);
 }
 
-/// Whether something can be read (or the end has come) before `stop` is set.
+/// True when something can be read (or the end is reached) before `stop` is set.
 bool wait_for_input(int file, const std::atomic<bool>& stop) noexcept {
   constexpr int look_every_ms = 100;
   while (!stop.load()) {

@@ -21,7 +21,7 @@ std::string read_file(const std::string& path);
 /// Errors: invalid_argument with the offset of the first byte that is not UTF-8; `what` names the text.
 void require_utf8(std::string_view text, const std::string& what);
 
-/// Writes to standard output. Text is kept back until `flush`, or until there is much of it.
+/// Writes to standard output. Text is buffered until `flush`, or until the buffer is full.
 /// Errors: io when the text cannot be written.
 class Output {
  public:
@@ -36,7 +36,7 @@ class Output {
 class LineReader {
  public:
   /// The next line, or nothing at the end of input and when `stop` becomes true meanwhile. Before it waits for more input
-  /// it flushes `output`, so that another program can hold a conversation with this one. Errors: io.
+  /// it flushes `output`, so that another program can use this one interactively. Errors: io.
   std::optional<std::string> next(Output& output, const std::atomic<bool>* stop = nullptr);
 
   std::size_t lines() const noexcept { return lines_; }  ///< read so far

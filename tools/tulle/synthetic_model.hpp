@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// \file Models of known shapes with weights that mean nothing.
+/// \file Models of known shapes with meaningless weights.
 #pragma once
 
 #include <array>
@@ -19,8 +19,8 @@
 
 inline constexpr std::array<std::string_view, 3> synthetic_shapes{"codegen-350m", "tinyllama-1.1b", "smollm2-135m"};
 
-/// One of `synthetic_shapes`. The head is a matrix of its own, also where the real model ties it to the embedding: an
-/// int8 head is one in memory anyway.
+/// One of `synthetic_shapes`. The head is a separate matrix, also where the real model ties it to the embedding: an
+/// int8 head is separate in memory anyway.
 tulle::Architecture synthetic_architecture(std::string_view shape);
 
 /// Linear layers in I8 with a scale per row, as compressed-tensors writes them; the embedding in F16, the rest in F32.

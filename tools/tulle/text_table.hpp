@@ -14,5 +14,5 @@ std::string text_table(const TableRows& rows);
 /// As GitHub reads it.
 std::string markdown_table(const TableRows& rows);
 
-/// `text` as it stands, wherever markdown might read signs in it.
+/// `text` with markdown's special characters escaped.
 std::string markdown_text(const std::string& text);

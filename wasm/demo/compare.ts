@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The same model with its zeros and without them.
+// The same model in sparse and in dense form.
 import type { Model } from 'tulle';
 import { barChart } from './chart';
 import { element, megabytes, perSecond } from './page';

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// \file What JavaScript lends the engine: files to read, and a place to tell of progress. The module's user sets
+/// \file Functions that JavaScript provides to the engine: reading files and reporting progress. The module's user sets
 ///     Module.hostRead(file, offset, pointer, size)              reads into memory; 0, or an error number
 ///     Module.hostProgress(context, pointer, size, fraction)     the text of what is done; 0, or 1 to end loading
 /// before it calls `tulle_host_load`. Neither may throw: nothing would be freed.

@@ -28,7 +28,7 @@ function glueOf(name) {
   replace(`new URL("${name}.wasm",import.meta.url).href`, '""');
   if (!name.endsWith('-threads')) return glue;
   replace("(await import('worker_threads'))", "process.getBuiltinModule('worker_threads')");
-  // A bundler wants to see the options where they are used.
+  // Bundlers need the options where they are used.
   const options = /var workerOptions=(\{[^}]*\});/.exec(glue)?.[1];
   replace(
     `new URL("${name}.mjs",import.meta.url),workerOptions)`,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What fails says what was wrong and what to do.
+// Errors: each says what was wrong and what to do.
 
-/** The status names of the C ABI, and what only this package can meet. */
+/** The status names of the C ABI, and the codes of this package alone. */
 export type TulleErrorCode =
   | 'invalid_argument'
   | 'state'
@@ -19,8 +19,8 @@ export type TulleErrorCode =
   | 'network' // the server cannot be reached, or answers with a failure
   | 'integrity' // the bytes are not those that the hash was made of
   | 'quota' // the browser gives this site too little storage
-  | 'evicted' // the browser took the stored model away while it was read
-  | 'disposed'; // the model or session was given up
+  | 'evicted' // the browser deleted the stored model while it was read
+  | 'disposed'; // the model or session was disposed of
 
 export class TulleError extends Error {
   override readonly name = 'TulleError';

@@ -5,7 +5,7 @@ import type { GenerateRequest } from './protocol.js';
 import type { GenerationResult, Piece } from './types.js';
 
 /**
- * A running generation. It starts at once; pieces are kept until they are asked for, so it can be iterated and awaited
+ * A running generation. It starts at once; pieces are kept until they are read, so it can be iterated and awaited
  * in any order. Leaving a loop over it ends it, and so does its AbortSignal, also while the prompt is read.
  */
 export class Generation implements AsyncIterable<Piece> {
@@ -34,7 +34,7 @@ export class Generation implements AsyncIterable<Piece> {
       this.#ended = true;
       this.#wakeAll();
     };
-    this.result.then(end, end); // also marks the rejection as seen: who never looks at the result is not bothered
+    this.result.then(end, end); // also handles the rejection: no unhandled error when the result is never read
   }
 
   async *[Symbol.asyncIterator](): AsyncGenerator<Piece, void, undefined> {
@@ -45,7 +45,7 @@ export class Generation implements AsyncIterable<Piece> {
           ++next;
           yield piece;
         } else if (this.#ended) {
-          await this.result; // throws why it failed
+          await this.result; // throws the reason of a failure
           return;
         } else {
           await new Promise<void>((resolve) => this.#wake.push(resolve));

@@ -14,7 +14,7 @@ export interface Platform {
   readonly defaultCache: string;
 }
 
-/** How long a worker has to put its downloads away before it is ended. */
+/** The time that a worker has to store its downloads before it is ended. */
 const graceMs = 100;
 
 export async function load(platform: Platform, source: ModelSource, options: LoadOptions): Promise<Model> {
@@ -54,7 +54,7 @@ export async function load(platform: Platform, source: ModelSource, options: Loa
   try {
     return new Model(channel, await Promise.race([answer, aborted]));
   } catch (error) {
-    // A download that was ended is put away for the next try; packing weights does not listen, and is cut off.
+    // An aborted download is stored for the next try. Packing cannot be interrupted, so its worker is terminated.
     const late = setTimeout(end, graceMs);
     answer
       .catch(() => {})

@@ -18,7 +18,7 @@ import type {
   SessionOptions,
 } from './types.js';
 
-/** A model in a worker of its own, with its tokenizer and chat template. `dispose` gives all of it up. */
+/** A model in a worker of its own, with its tokenizer and chat template. `dispose` frees all of it. */
 export class Model implements AsyncDisposable {
   readonly info: ModelInfo;
   readonly runtime: Runtime;
@@ -32,7 +32,7 @@ export class Model implements AsyncDisposable {
   }
 
   /**
-   * Generates from a text, a conversation or tokens. What the prompt begins with and the call before it knew already
+   * Generates from a text, a conversation or tokens. The beginning that the prompt shares with the call before
    * is not computed again. Calls run one after the other.
    */
   generate(prompt: Prompt, options: GenerateOptions = {}): Generation {
@@ -47,7 +47,7 @@ export class Model implements AsyncDisposable {
     return new Session(this.#channel, await this.#channel.call('sessionNew', options));
   }
 
-  /** Default: with what the tokenizer puts around a text. */
+  /** Default: with the tokenizer's tokens around a text. */
   async encode(text: string, options: EncodeOptions = {}): Promise<Int32Array> {
     return this.#channel.call('encode', { text, options });
   }

@@ -9,7 +9,7 @@ function isMessage(value: unknown): value is Message {
   return typeof message?.role === 'string' && typeof message.content === 'string';
 }
 
-/** Errors: invalid_argument for what is no prompt. */
+/** Errors: invalid_argument for a value that is not a prompt. */
 export function promptOf(prompt: Prompt): WorkerPrompt {
   if (typeof prompt === 'string') return { text: prompt };
   if (prompt instanceof Int32Array) return { tokens: prompt };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the page and the worker of an engine say to each other.
+// The messages between the page and the worker of an engine.
 import type {
   DecodeOptions,
   EncodeOptions,
@@ -50,12 +50,12 @@ export type WorkerPrompt =
 export interface GenerateRequest {
   readonly session: number;
   readonly prompt: WorkerPrompt;
-  /** Whether the prompt follows the history, or is a whole text whose known beginning is kept. */
+  /** Whether the prompt follows the history, or is a whole text; the part shared with the history is kept. */
   readonly append: boolean;
   readonly options: Omit<GenerateOptions, 'signal'>;
 }
 
-/** What can be asked of a worker: argument and answer. */
+/** The calls to a worker: argument and answer. */
 export interface Calls {
   load: { argument: LoadRequest; answer: Loaded };
   memory: { argument: null; answer: number };

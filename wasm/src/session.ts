@@ -22,7 +22,7 @@ export class Session implements AsyncDisposable {
     this.#id = id;
   }
 
-  /** Appends a text or tokens and generates. Messages are a whole conversation: what is known of it is kept. */
+  /** Appends a text or tokens and generates. Messages are a whole conversation; the known part is kept. */
   generate(prompt: Prompt, options: GenerateOptions = {}): Generation {
     const request = promptOf(prompt);
     return new Generation(
@@ -32,7 +32,7 @@ export class Session implements AsyncDisposable {
     );
   }
 
-  /** The logits that the last token was chosen from; the generation must be asked to keepLogits. */
+  /** The logits that the last token was chosen from; the generation must have keepLogits. */
   async logits(): Promise<Float32Array> {
     return this.#channel.call('sessionLogits', this.#use());
   }
@@ -52,12 +52,12 @@ export class Session implements AsyncDisposable {
     return this.#channel.call('sessionSave', this.#use());
   }
 
-  /** Replaces what the session holds by what `save` gave. */
+  /** Replaces the session's content by the bytes of `save`. */
   async restore(bytes: Uint8Array): Promise<void> {
     await this.#channel.call('sessionRestore', { session: this.#use(), bytes });
   }
 
-  /** A copy that goes its own way; nothing is computed again. */
+  /** An independent copy; nothing is computed again. */
   async fork(): Promise<Session> {
     return new Session(this.#channel, await this.#channel.call('sessionFork', this.#use()));
   }

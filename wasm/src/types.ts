@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What goes in and out of the package.
+// The types of the package's interface.
 
 /** A file: a URL, in Node also a path; a File or Blob; bytes (an ArrayBuffer is given away); or a stream of bytes. */
 export type FileSource = string | URL | Blob | ArrayBuffer | Uint8Array<ArrayBuffer> | ReadableStream<Uint8Array>;
@@ -49,7 +49,7 @@ export interface Message {
 /** A text, the messages of a chat, or token ids. */
 export type Prompt = string | readonly Message[] | Int32Array | readonly number[];
 
-/** What is not set keeps the default of the C ABI: greedy, 100 tokens. */
+/** A value that is not set keeps the default of the C ABI: greedy, 100 tokens. */
 export interface GenerateOptions {
   readonly signal?: AbortSignal | undefined;
   readonly maxNewTokens?: number | undefined;
@@ -87,7 +87,7 @@ export interface Piece {
   readonly text: string;
   /** -1 when the text ended without a token. */
   readonly token: number;
-  /** Under the raw logits; 0 unless asked for. */
+  /** Under the raw logits; 0 unless requested. */
   readonly logProbability: number;
 }
 
@@ -133,7 +133,7 @@ export interface Runtime {
   readonly version: string;
   readonly variant: Variant;
   readonly threads: number;
-  /** Why there is one thread although more were asked for. */
+  /** Why there is one thread although more were requested. */
   readonly threadsNote?: string;
   /** Whether the whole model came from the cache. */
   readonly fromCache: boolean;

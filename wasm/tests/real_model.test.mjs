@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// SmolLM2-135M-Instruct, where TULLE_TEST_MODEL names it: golden tokens, memory, and how fast a stop is heard.
+// SmolLM2-135M-Instruct, where TULLE_TEST_MODEL names it: golden tokens, memory, and the time until a stop takes effect.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { readFileSync, statSync } from 'node:fs';

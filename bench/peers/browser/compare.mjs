@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tulle, wllama and onnxruntime-web in the same Chromium, in turns; prints a table in markdown. See bench/peers/run.
+// Tulle, wllama and onnxruntime-web in the same Chromium, interleaved; prints a table in markdown. See bench/peers/run.
 import { parseArgs } from 'node:util';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -13,7 +13,7 @@ const { values } = parseArgs({
     threads: { type: 'string', default: '1' },
     rounds: { type: 'string', default: '3' },
     tokens: { type: 'string', default: '128' },
-    only: { type: 'string', default: '' }, // engines whose name contains this, beside the first
+    only: { type: 'string', default: '' }, // engines whose name contains this, and the first
   },
 });
 const [threads, rounds, tokens] = [values.threads, values.rounds, values.tokens].map(Number);

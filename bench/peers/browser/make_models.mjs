@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Makes Q8_0 files out of a Q4_1 file: as it is, and with 8 or 4 of every 16 weights of a row kept (the largest; for
-// speed only: what such a model writes is nonsense).
+// speed only: the text of such a model is meaningless).
 //   usage: make_models.mjs MODEL.Q4_1.gguf FOLDER          prints the names of FOLDER/{Q8_0,8_16,4_16}.gguf
 import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -68,17 +68,17 @@ function toQ8({ data, shape }, keep) {
   const values = new Float32Array(blockSize);
   for (let block = 0; block < blocks; ++block) {
     const from = block * q4_1.bytes;
-    const [step, least] = [halfToFloat(data.readUInt16LE(from)), halfToFloat(data.readUInt16LE(from + 2))];
+    const [step, minimum] = [halfToFloat(data.readUInt16LE(from)), halfToFloat(data.readUInt16LE(from + 2))];
     for (let index = 0; index < 16; ++index) {
       const codes = data[from + 4 + index];
-      values[index] = (codes & 15) * step + least;
-      values[index + 16] = (codes >> 4) * step + least;
+      values[index] = (codes & 15) * step + minimum;
+      values[index + 16] = (codes >> 4) * step + minimum;
     }
     for (const half of keep < 16 ? [values.subarray(0, 16), values.subarray(16)] : []) {
       const order = [...half.keys()].sort((a, b) => Math.abs(half[b]) - Math.abs(half[a]));
       for (const index of order.slice(keep)) half[index] = 0;
     }
-    const scale = values.reduce((most, value) => Math.max(most, Math.abs(value)), 0) / 127;
+    const scale = values.reduce((max, value) => Math.max(max, Math.abs(value)), 0) / 127;
     out.writeUInt16LE(floatToHalf(scale), block * q8_0.bytes);
     values.forEach((value, index) =>
       out.writeInt8(scale > 0 ? Math.round(value / scale) : 0, block * q8_0.bytes + 2 + index),

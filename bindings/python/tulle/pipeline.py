@@ -60,9 +60,10 @@ class TextGeneration:
     def __call__(self, sequences: Any = None, *, prompt: Any = None, streamer: Any = None, callback: Any = None,
                  streaming: bool = False, return_input_tokens: bool = False, generation_config: Any = None,
                  **arguments: Any) -> Any:
-        """Generates. `sequences` (or `prompt`): a text or a list of texts; a list of ids, or a list of such lists, bypasses
-        the tokenizer. `streamer`: an object with put(ids) and end(), such as transformers' TextStreamer. `callback(id)`:
-        False ends a text. `streaming`: a generator of outputs that hold one piece each. All other names: COMPATIBILITY.md."""
+        """Generates. `sequences` (or `prompt`): a text or a list of texts; a list of ids, or a list of such lists,
+        bypasses the tokenizer. `streamer`: an object with put(ids) and end(), such as transformers' TextStreamer.
+        `callback(id)`: False ends a text. `streaming`: a generator of outputs that hold one piece each. All other names:
+        COMPATIBILITY.md."""
         if (sequences is None) == (prompt is None):
             raise ValueError("give the prompts as sequences or as prompt, one of the two")
         prompts = sequences if prompt is None else prompt
@@ -100,8 +101,8 @@ class TextGeneration:
                 yield TextGenerationOutput(prompts, [text])
 
     def _feed(self, run: Any, streamer: Any, ids: list[list[int]]) -> None:
-        """Texts one after the other, because a streamer handles one at a time: each prompt with its first new token, then token
-        by token, then the end. Tokens of later texts are kept meanwhile."""
+        """Texts one after the other, because a streamer handles one at a time: each prompt with its first new token,
+        then token by token, then the end. Tokens of later texts are kept meanwhile."""
         waiting: dict[int, list[int]] = {number: list(prompt) for number, prompt in enumerate(ids)}
         begun: set[int] = set()
         ended: set[int] = set()

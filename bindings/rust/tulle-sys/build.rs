@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Finds libtulle: in TULLE_LIB_DIR, else by pkg-config (unless TULLE_BUNDLED is set), else by building it with cmake from
-//! the tree that holds this crate. TULLE_STATIC links the static library of TULLE_LIB_DIR or pkg-config.
+//! Finds libtulle: in TULLE_LIB_DIR, else by pkg-config (unless TULLE_BUNDLED is set), else by building it with cmake
+//! from the tree that holds this crate. TULLE_STATIC links the static library of TULLE_LIB_DIR or pkg-config.
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs};
@@ -43,7 +43,8 @@ fn from_pkg_config() -> Option<PathBuf> {
     ask(&["--variable=libdir"]).map(PathBuf::from)
 }
 
-/// Builds the static library with the repository's own CMakeLists.txt. Its dependencies come from tools/setup or the system.
+/// Builds the static library with the repository's own CMakeLists.txt. Its dependencies come from tools/setup or the
+/// system.
 fn build_from_tree() -> PathBuf {
     let manifest = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets CARGO_MANIFEST_DIR"));
     let root = manifest.join("../../..");

@@ -18,7 +18,7 @@ void work(const Progress& progress) {
 
 }  // namespace
 
-TEST_CASE("progress is told what is done and how much of it", "[core][progress]") {
+TEST_CASE("progress gets the name of the work and the fraction that is done", "[core][progress]") {
   std::vector<double> fractions;
   std::string last;
   work([&](std::string_view what, double fraction) {

@@ -8,7 +8,7 @@
 
 using namespace tulle;
 
-TEST_CASE("a row of work asks for logits unless told otherwise", "[core][types]") {
+TEST_CASE("a row of work computes logits by default", "[core][types]") {
   const Row row{.sequence = 3, .position = 4, .token = 5};
   CHECK(row.sequence == 3);
   CHECK(row.position == 4);

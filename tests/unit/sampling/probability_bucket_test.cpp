@@ -8,7 +8,8 @@
 using namespace tulle;
 using namespace tulle::detail;
 
-TEST_CASE("a running sum of weights meets its share within the slice that is found", "[sampling][weight_slice]") {
+TEST_CASE("a running sum of weights reaches its share within the bucket that is found",
+          "[sampling][probability_bucket]") {
   for (const OddRow& row : odd_rows()) {
     const float largest = largest_logit(row.logits);
     if (!eligible(largest)) continue;

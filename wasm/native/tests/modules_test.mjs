@@ -59,7 +59,7 @@ for (const name of running) {
   });
 }
 
-test('the logits with and without threads and of all numbers of threads are equal to the bit', async () => {
+test('the logits with and without threads and of all numbers of threads are bit-identical', async () => {
   const hashes = new Set();
   const kernels = ['auto', 'dense_f32', 'dense_i8', 'bitmask_i8', 'i8'];
   for (const name of running) {

@@ -3,7 +3,7 @@
 import { messageOf, TulleError } from '../error.js';
 import type { Storage, StoredFile } from './storage.js';
 
-// TypeScript's library of pages does not know what only workers have.
+// TypeScript's library of pages does not declare the interfaces of workers.
 interface SyncAccessHandle {
   getSize(): number;
   read(into: Uint8Array, options: { at: number }): number;

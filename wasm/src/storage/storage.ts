@@ -18,7 +18,7 @@ export interface Storage {
   open(name: string): Promise<StoredFile | undefined>;
   rename(from: string, to: string): Promise<void>;
   remove(name: string): Promise<void>;
-  /** Runs `action` while nobody else, in any tab or process, holds `name`. */
+  /** Runs `action` while no other tab or process holds `name`. */
   locked<Result>(name: string, signal: AbortSignal, action: () => Promise<Result>): Promise<Result>;
   /** Bytes that can still be stored; undefined where that is unknown. */
   available(): Promise<number | undefined>;

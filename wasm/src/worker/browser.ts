@@ -16,7 +16,7 @@ const wasmUrls = {
   relaxedThreads: new URL('../wasm/tulle-relaxed-threads.wasm.gz', import.meta.url),
 };
 
-/** Some servers decompress what they know to be compressed. */
+/** Some servers decompress files that they recognise as compressed. */
 async function unpacked(bytes: Uint8Array<ArrayBuffer>): Promise<Uint8Array> {
   if (bytes[0] !== 0x1f || bytes[1] !== 0x8b) return bytes;
   const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream('gzip'));

@@ -52,7 +52,7 @@ export class Cache {
     return this.#storage.locked(keyOf(url), signal, action);
   }
 
-  /** The names of a directory's files, once they are known: without them it could not be opened offline. */
+  /** The names of a directory's files, once they were read: without them it could not be opened offline. */
   async list(url: string): Promise<string[] | undefined> {
     return readJson<string[]>(this.#storage, `${keyOf(url)}.list.json`);
   }

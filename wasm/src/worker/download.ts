@@ -3,10 +3,10 @@
 import { messageOf, TulleError } from '../error.js';
 import { readJson, type Storage, type StoredFile, writeJson } from '../storage/storage.js';
 
-/** What is known of a file that is stored, or half of it. */
+/** Facts about a file that is stored whole or in part. */
 export interface Entry {
   readonly url: string;
-  /** undefined while the server has not said. */
+  /** undefined until the server reports it. */
   readonly size: number | undefined;
   /** An ETag or a date; without one a download cannot go on. */
   readonly validator: string | undefined;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One generation, in slices that are short enough to hear a message between them.
+// One generation, in slices that are short enough to receive messages between them.
 import { TulleError } from '../error.js';
 import type { GenerateRequest } from '../protocol.js';
 import type { FinishReason, GenerationResult, Piece } from '../types.js';
@@ -12,7 +12,7 @@ export interface Breathing {
   readonly pace: Pace;
 }
 
-/** How many tokens of a prompt are read at once here: learned while the model runs. */
+/** Number of prompt tokens in one pass, adapted while the model runs. */
 export interface Pace {
   slice: number;
 }
@@ -107,8 +107,8 @@ function keepCommon(engine: Engine, session: number, history: Int32Array, tokens
 }
 
 /**
- * Reads all but the last tokens, which it returns. A prompt that is stopped is forgotten, and nothing is returned.
- * Slices change nothing: the engine's bits do not depend on how a prompt is cut.
+ * Reads all but the last tokens, which it returns. A stopped prompt is removed, and nothing is returned.
+ * The results do not depend on the slices: they are bit-identical.
  */
 async function readPrompt(
   engine: Engine,

@@ -23,7 +23,7 @@ export function hex(bytes: Uint8Array): string {
   return Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');
 }
 
-/** Errors: integrity. `pause` is called between pieces, so that messages are heard; it throws to end. */
+/** Errors: integrity. `pause` is called between pieces, so that messages are received; it throws to end. */
 export async function checkHash(
   file: OpenFile,
   expected: string,

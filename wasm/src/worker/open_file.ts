@@ -32,7 +32,7 @@ export function storedFile(name: string, file: StoredFile): OpenFile {
   };
 }
 
-// Only workers have it, so TypeScript's library of pages does not know it.
+// Only workers have it, so TypeScript's library of pages does not declare it.
 declare class FileReaderSync {
   readAsArrayBuffer(blob: Blob): ArrayBuffer;
 }

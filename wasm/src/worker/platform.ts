@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the workers of a page and of Node do each in their own way.
+// The functions that differ between the workers of a page and of Node.
 import type { FromWorker, ToWorker, WorkerFile } from '../protocol.js';
 import type { Storage } from '../storage/storage.js';
 import type { Variant } from '../types.js';

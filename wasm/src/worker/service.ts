@@ -12,7 +12,7 @@ type Handlers = {
   [Name in CallName]: (argument: Calls[Name]['argument'], id: number) => Promise<Calls[Name]['answer']>;
 };
 
-/** What the tokenizer answers may come between two tokens; all else waits for its turn. */
+/** Calls of the tokenizer may run between two tokens; all others are queued. */
 const atOnce: readonly CallName[] = ['memory', 'encode', 'decode', 'chatPrompt'];
 
 export function serve(platform: WorkerPlatform): void {

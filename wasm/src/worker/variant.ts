@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which build runs here. What an engine accepts is not always what it computes: so builds are chosen by known answers.
+// Chooses the build. An engine may accept a build and compute wrong results, so builds are chosen by tests with known
+// results.
 import { TulleError } from '../error.js';
 import type { Variant } from '../types.js';
 
@@ -61,7 +62,7 @@ function bytes(values: readonly number[]): bigint {
   return values.reduceRight((whole, value) => (whole << 8n) | BigInt(value & 255), 0n);
 }
 
-/** Signed bytes, bytes that count with or without a sign, and what their products are added to: the ends of what they can be. */
+/** Signed bytes, bytes of either signedness, and initial sums: the extreme values of each. */
 const dots: readonly (readonly [readonly number[], readonly number[], number])[] = [
   [[1, 1, 1, 1], [1, 1, 1, 1], 0],
   [[127, 127, 127, 127], [255, 255, 255, 255], 5],
@@ -76,8 +77,8 @@ function hasSimd128(): boolean {
 }
 
 /**
- * Whether relaxed dot products are exact, whichever sign the bytes of their second operand have. They are where the processor
- * has an instruction for them and the engine knows it; what is made of older ones adds pairs of products in 16 bits.
+ * Whether relaxed dot products are exact, with the second operand's bytes signed or unsigned. They are where the CPU
+ * has an instruction for them and the engine uses it; emulations add pairs of products in 16 bits.
  */
 export function areExact(dot: Dot): boolean {
   return [(byte: number) => byte, (byte: number) => (byte << 24) >> 24].some((value) =>

@@ -16,7 +16,8 @@
 //! ```
 //!
 //! A [`Model`] is immutable, cheap to clone and shared between threads. A [`Session`] is one growing text, for one
-//! thread at a time; a [`Canceller`] ends its generation from any other. Every error says what is wrong, where, and what to do.
+//! thread at a time; a [`Canceller`] ends its generation from any other. Every error says what is wrong, where, and what
+//! to do.
 #![warn(missing_docs)]
 #![deny(unsafe_code, unsafe_op_in_unsafe_fn, clippy::undocumented_unsafe_blocks)]
 

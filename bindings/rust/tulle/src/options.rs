@@ -22,7 +22,8 @@ impl<'a> LoadOptions<'a> {
         self
     }
 
-    /// Called with the work and the fraction that is done; false ends loading with [`Error::Cancelled`](crate::Error::Cancelled).
+    /// Called with the work and the fraction that is done; false ends loading with
+    /// [`Error::Cancelled`](crate::Error::Cancelled).
     pub fn progress(mut self, report: impl FnMut(&str, f64) -> bool + 'a) -> Self {
         self.progress = Some(Box::new(report));
         self

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! All calls into the C ABI, and all `unsafe` of this crate. They are sound by the promises of the ABI (`tulle.h`): it looks
-//! every handle up before use, checks every argument, copies the data that it keeps, and never throws.
+//! All calls into the C ABI, and all `unsafe` of this crate. They are sound by the promises of the ABI (`tulle.h`): it
+//! looks every handle up before use, checks every argument, copies the data that it keeps, and never throws.
 use std::any::Any;
 use std::ffi::{c_char, c_void, CStr};
 use std::io::Read;
@@ -86,7 +86,7 @@ fn bytes_of(view: &sys::tulle_string) -> &[u8] {
     if view.size == 0 {
         return &[];
     }
-    // SAFETY: the library wrote a pointer to `size` bytes, valid until the next call on the session; callers copy at once.
+    // SAFETY: the library wrote a pointer to `size` bytes, valid until the next call on the session; callers copy first.
     unsafe { slice::from_raw_parts(view.data.cast(), view.size) }
 }
 

@@ -73,7 +73,7 @@ TEST_CASE("an unknown argument is named with those that it may have been", "[gen
         "unknown argument \"\" of a call; COMPATIBILITY.md lists all that are known");
 }
 
-TEST_CASE("an argument of another place is told so", "[generate][argument_rows]") {
+TEST_CASE("an argument that belongs elsewhere gets an error that says so", "[generate][argument_rows]") {
   CHECK(unknown(Json::parse(R"({"sequence_length": 1})")) == "argument \"sequence_length\" does not belong to a call");
 }
 

@@ -18,7 +18,7 @@ Value number(std::int64_t value) {
 
 }  // namespace
 
-TEST_CASE("types are told apart as Jinja does", "[text][jinja_predicates]") {
+TEST_CASE("types are distinguished as in Jinja", "[text][jinja_predicates]") {
   CHECK(is(Value(true), "boolean"));
   CHECK(is(Value(true), "number"));
   CHECK_FALSE(is(Value(true), "integer"));

@@ -34,8 +34,7 @@ const Value words = list({Value("b"), Value("A"), Value("a"), Value("B")});
 
 }  // namespace
 
-TEST_CASE("sorting ignores case unless told otherwise and keeps equal items in order",
-          "[text][jinja_sequence_filters]") {
+TEST_CASE("sorting ignores case by default and keeps equal items in order", "[text][jinja_sequence_filters]") {
   CHECK(shown(filter(words, "sort")) == "['A', 'a', 'b', 'B']");
   CHECK(shown(filter(words, "sort", {true})) == "['b', 'B', 'A', 'a']");
   CHECK(shown(filter(words, "sort", {false, true})) == "['A', 'B', 'a', 'b']");

@@ -42,7 +42,7 @@ TEST_CASE("safe and escape make markup, once", "[text][jinja_text_filters]") {
   CHECK(filter(escaped_once, "forceescape").text() == "&amp;lt;");
 }
 
-TEST_CASE("indent leaves the first and empty lines alone unless told otherwise", "[text][jinja_text_filters]") {
+TEST_CASE("indent leaves the first and empty lines unchanged by default", "[text][jinja_text_filters]") {
   CHECK(filter(Value("a\n\nb\n"), "indent", {number(2)}).text() == "a\n\n  b\n");
   CHECK(filter(Value("a\n\nb"), "indent", {Value("> "), true, true}).text() == "> a\n> \n> b");
 }
