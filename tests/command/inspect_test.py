@@ -2,7 +2,10 @@
 """tulle inspect on tiny models."""
 
 import json
+import struct
+import tempfile
 import unittest
+from pathlib import Path
 
 from command import CONTEXT, MODELS, Q8_0, CommandTest
 
@@ -36,6 +39,31 @@ class InspectTest(CommandTest):
         self.assertNotIn("kernel", tensors["model.embed_tokens.weight"])
         self.assertEqual(report["types"]["F32"]["tensors"], 21)
         self.assertEqual(report["types"]["F32"]["bytes"], sum(tensor["bytes"] for tensor in tensors.values()))
+
+    def test_layers_are_in_the_order_of_their_numbers(self):
+        tiny = MODELS / "llama-tiny-gqa"
+        data = (tiny / "model.safetensors").read_bytes()
+        (size,) = struct.unpack("<Q", data[:8])
+        tensors = json.loads(data[8 : 8 + size])
+        values = data[8 + size :]
+        layers = {}
+        for name, tensor in tensors.items():
+            for layer in range(12) if ".layers.0." in name else [None]:
+                if ".layers.1." not in name and name != "__metadata__":
+                    layers[name if layer is None else name.replace(".layers.0.", f".layers.{layer}.")] = tensor
+        header, body = {}, b""
+        for name, tensor in layers.items():
+            begin, end = tensor["data_offsets"]
+            header[name] = {**tensor, "data_offsets": [len(body), len(body) + end - begin]}
+            body += values[begin:end]
+        text = json.dumps(header).encode()
+        config = json.loads((tiny / "config.json").read_text())
+        with tempfile.TemporaryDirectory() as folder:
+            Path(folder, "config.json").write_text(json.dumps({**config, "num_hidden_layers": 12}))
+            Path(folder, "model.safetensors").write_bytes(struct.pack("<Q", len(text)) + text + body)
+            names = [tensor["name"] for tensor in self.inspect(Path(folder))["tensors"]]
+        norms = [int(name.split(".")[2]) for name in names if name.endswith("input_layernorm.weight")]
+        self.assertEqual(norms, list(range(12)))
 
     def test_sparsity_is_measured(self):
         report = self.inspect(MODELS / "llama-tiny-int8")

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model_report.hpp"
 
+#include <algorithm>
 #include <map>
 #include <string_view>
 #include <tulle/tensor/sparsity.hpp>
@@ -23,6 +24,31 @@ std::vector<std::string> tensor_names(std::string_view joined) {
     if (end == std::string_view::npos) return names;
     joined.remove_prefix(end + joint.size());
   }
+}
+
+/// Numbers within names are compared by their value: layers.2 stands before layers.10.
+bool natural_less(std::string_view left, std::string_view right) {
+  const auto is_digit = [](char letter) { return letter >= '0' && letter <= '9'; };
+  const auto take_number = [&](std::string_view& text) {
+    text.remove_prefix(std::min(text.find_first_not_of('0'), text.size()));
+    const std::size_t end = std::min(
+        static_cast<std::size_t>(std::find_if_not(text.begin(), text.end(), is_digit) - text.begin()), text.size());
+    const std::string_view digits = text.substr(0, end);
+    text.remove_prefix(end);
+    return std::pair(digits.size(), digits);  // without leading zeros the longer number is the larger one
+  };
+  const std::string_view whole_left = left, whole_right = right;
+  while (!left.empty() && !right.empty()) {
+    if (is_digit(left.front()) && is_digit(right.front())) {
+      const auto a = take_number(left), b = take_number(right);
+      if (a != b) return a < b;
+      continue;
+    }
+    if (left.front() != right.front()) return left.front() < right.front();
+    left.remove_prefix(1);
+    right.remove_prefix(1);
+  }
+  return left.size() != right.size() ? left.size() < right.size() : whole_left < whole_right;
 }
 
 std::string mebibytes(std::size_t bytes) {
@@ -79,7 +105,9 @@ void describe_tensors(const tulle::Checkpoint& checkpoint, const tulle::Model<tu
   std::size_t elements = 0, zeros = 0, done = 0;
   ProgressBar bar;
   const tulle::Progress progress = bar.progress();
-  for (const std::string& name : checkpoint.names()) {
+  auto ordered = checkpoint.names();
+  std::sort(ordered.begin(), ordered.end(), natural_less);
+  for (const std::string& name : ordered) {
     const tulle::EncodedTensor& tensor = *checkpoint.find(name);
     const std::string type(tulle::dtype_name(tensor.dtype));
     OrderedJson entry{{"name", name}, {"shape", tensor.shape}, {"type", type}, {"bytes", tensor.bytes.size()}};
