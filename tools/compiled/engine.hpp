@@ -23,7 +23,8 @@ extern template struct BasicDenseF32<isa::Active>;
 extern template struct BasicDenseF16<isa::Active>;
 extern template class Model<AnyKernel>;
 extern template class Decoder<AnyKernel, AnyCache>;
+extern template class Sequences<AnyCache>;
 extern template class Generator<AnyKernel, AnyCache, SamplerChain>;
-extern template bool Engine::Policies::step(const Engine::Emit&, const std::atomic<bool>*, const LogitsObserver&);
+extern template class Requests<Engine::Policies>;
 
 }  // namespace tulle

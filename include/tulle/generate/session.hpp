@@ -6,7 +6,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <memory>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -15,7 +14,7 @@
 
 #include <tulle/generate/engine.hpp>
 #include <tulle/generate/generation_options.hpp>
-#include <tulle/generate/generation_run.hpp>
+#include <tulle/generate/text_stream.hpp>
 #include <tulle/text/tokenizer.hpp>
 
 namespace tulle {
@@ -36,7 +35,7 @@ class Session {
   ~Session() { clear(); }
 
   /// Everything so far, prompts and answers.
-  std::span<const Token> history() const { return id_ ? engine_->history(*id_) : std::span<const Token>(); }
+  std::span<const Token> history() const { return id_ ? engine_->sequences().history(*id_) : std::span<const Token>(); }
 
   /// Appends text and generates. Special tokens are added at the very beginning only.
   GeneratedText generate(std::string_view text, const GenerationOptions& options = {}) {
@@ -53,31 +52,23 @@ class Session {
   GeneratedText append(std::vector<Token> tokens, const GenerationOptions& options = {}) {
     const bool first = !id_;
     try {
-      const auto run = start(std::move(tokens), options);
-      while (run->next()) {
+      TextStream stream = start(std::move(tokens), options);
+      while (stream.next()) {
       }
-      return std::move(run->take_results().front());
+      return std::move(stream.results().front());
     } catch (...) {
       if (first) clear();
       throw;
     }
   }
 
-  /// Appends tokens; what is returned generates as its pieces are asked for. Errors: those of `GenerationRun`.
-  /// Lifetime: the session must outlive the run, and be left alone until it is gone.
-  std::unique_ptr<GenerationRun> start(std::vector<Token> tokens, const GenerationOptions& options = {}) {
+  /// Appends tokens; the stream generates as its pieces are read. Errors: those of `TextStream`; a first call that fails
+  /// leaves the session empty. Lifetime: the session must outlive the stream, and be left alone until that is gone.
+  TextStream start(std::vector<Token> tokens, const GenerationOptions& options = {}) {
     const bool first = !id_;
-    if (first) {
-      if (tokens.empty()) fail(ErrorCode::invalid_argument, "the prompt is empty; give at least one token");
-      SequenceOptions nothing;
-      nothing.max_new_tokens = 0;
-      // The slot is opened with the first token alone; all tokens then go through `resume`.
-      id_ = engine_->start(std::span(tokens).first(1), SamplerChain(), nothing);
-      engine_->stop(*id_);
-      tokens.erase(tokens.begin());
-    }
+    if (first) id_ = engine_->sequences().open();
     try {
-      return std::make_unique<GenerationRun>(*engine_, *tokenizer_, *id_, std::move(tokens), options);
+      return TextStream(*engine_, *tokenizer_, *id_, tokens, options);
     } catch (...) {
       if (first) clear();
       throw;
@@ -91,18 +82,18 @@ class Session {
     const auto common = static_cast<std::size_t>(
         std::mismatch(known.begin(), known.end(), tokens.begin(), tokens.end()).first - known.begin());
     if (common == 0) clear();
-    if (id_) engine_->truncate(*id_, common);
+    if (id_) engine_->sequences().truncate(*id_, common);
     return append({tokens.begin() + static_cast<std::ptrdiff_t>(common), tokens.end()}, options);
   }
 
   /// Forgets all but the first `length` tokens; 0 forgets everything.
   void truncate(std::size_t length) {
     if (length == 0) return clear();
-    if (id_) engine_->truncate(*id_, length);
+    if (id_) engine_->sequences().truncate(*id_, length);
   }
 
   void clear() noexcept {
-    if (id_) engine_->remove(*id_);
+    if (id_) engine_->sequences().release(*id_);
     id_.reset();
   }
 
@@ -110,7 +101,7 @@ class Session {
   std::vector<std::byte> save() const {
     std::vector<Token> tokens;
     std::vector<std::byte> state;
-    if (id_) engine_->save(*id_, tokens, state);
+    if (id_) engine_->sequences().save(*id_, tokens, state);
     const std::uint64_t count = tokens.size();
     std::vector<std::byte> bytes(sizeof count + tokens.size() * sizeof(Token));
     std::memcpy(bytes.data(), &count, sizeof count);
@@ -131,7 +122,7 @@ class Session {
     std::vector<Token> tokens(static_cast<std::size_t>(count));
     const std::size_t token_bytes = tokens.size() * sizeof(Token);
     std::memcpy(tokens.data(), bytes.data(), token_bytes);
-    id_ = engine_->restore(tokens, bytes.subspan(token_bytes));
+    id_ = engine_->sequences().restore(tokens, bytes.subspan(token_bytes));
   }
 
  private:

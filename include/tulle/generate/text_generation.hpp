@@ -2,12 +2,7 @@
 /// \file Text in, text out (L4).
 #pragma once
 
-#include <algorithm>
-#include <cstddef>
-#include <cstring>
-#include <iterator>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -17,8 +12,8 @@
 #include <tulle/format/tokenizer_files.hpp>
 #include <tulle/generate/engine.hpp>
 #include <tulle/generate/generation_options.hpp>
-#include <tulle/generate/generation_run.hpp>
 #include <tulle/generate/session.hpp>
+#include <tulle/generate/text_stream.hpp>
 #include <tulle/text/chat_template.hpp>
 
 namespace tulle {
@@ -28,48 +23,6 @@ struct TextGenerationOptions {
   std::string kernel = "auto";  ///< a name of `kernel_choices`
   EngineOptions engine = {};
   Progress progress = {};  ///< reports loading
-};
-
-/// A range of pieces that are generated as they are read:
-/// `for (const TextPiece& piece : pipeline.stream("Once upon a time")) std::cout << piece.text;`
-/// Leaving the loop early ends the generation. Lifetime: the pipeline must outlive it; one at a time.
-class TextStream {
- public:
-  explicit TextStream(std::unique_ptr<GenerationRun> run) : run_(std::move(run)) {}
-
-  class Iterator {
-   public:
-    using value_type = TextPiece;
-    using difference_type = std::ptrdiff_t;
-    using iterator_concept = std::input_iterator_tag;
-
-    explicit Iterator(TextStream* stream) : stream_(stream) { ++*this; }
-    const TextPiece& operator*() const noexcept { return *stream_->current_; }
-    const TextPiece* operator->() const noexcept { return &*stream_->current_; }
-    Iterator& operator++() {
-      stream_->current_ = stream_->next();
-      return *this;
-    }
-    void operator++(int) { ++*this; }
-    bool operator==(std::default_sentinel_t) const noexcept { return !stream_->current_.has_value(); }
-
-   private:
-    TextStream* stream_;
-  };
-
-  Iterator begin() { return Iterator(this); }
-  std::default_sentinel_t end() const noexcept { return {}; }
-
-  /// The next piece, or nothing at the end.
-  std::optional<TextPiece> next() { return run_->next(); }
-
-  /// What was generated, after the last piece. Also holds timings.
-  std::vector<GeneratedText> results() { return run_->take_results(); }
-  const Timings& timings() const noexcept { return run_->timings(); }
-
- private:
-  std::unique_ptr<GenerationRun> run_;
-  std::optional<TextPiece> current_;
 };
 
 /// A model, its tokenizer and an engine.
@@ -101,19 +54,19 @@ class TextGeneration {
 
   /// Continues several prompts side by side. Errors: invalid_argument, capacity.
   TextGenerationOutput operator()(std::span<const std::string> prompts, const GenerationOptions& options = {}) {
-    GenerationRun run(*engine_, *tokenizer_, encode(prompts, options), options);
-    while (run.next()) {
+    TextStream stream = this->stream(prompts, options);
+    while (stream.next()) {
     }
-    return {{prompts.begin(), prompts.end()}, run.take_results(), run.timings()};
+    return {{prompts.begin(), prompts.end()}, stream.results(), stream.timings()};
   }
 
-  /// Continues a prompt piece by piece, as the pieces are asked for.
+  /// Continues a prompt piece by piece, as the pieces are read. Lifetime: the pipeline must outlive the stream.
   TextStream stream(std::string_view prompt, const GenerationOptions& options = {}) {
     const std::string one(prompt);
     return stream(std::span(&one, 1), options);
   }
   TextStream stream(std::span<const std::string> prompts, const GenerationOptions& options = {}) {
-    return TextStream(std::make_unique<GenerationRun>(*engine_, *tokenizer_, encode(prompts, options), options));
+    return TextStream(*engine_, *tokenizer_, encode(prompts, options), options);
   }
 
   /// An empty conversation that keeps its state between calls. Lifetime: the pipeline must outlive it.
