@@ -12,6 +12,7 @@
 #include <vector>
 
 #include <tulle/cache/contiguous.hpp>
+#include <tulle/cache/paged.hpp>
 #include <tulle/cache/sliding.hpp>
 #include <tulle/kernel/dense/dense_float.hpp>
 #include <tulle/model/weight_loader.hpp>
@@ -47,6 +48,7 @@ using testing::finish_sequence;
 namespace {
 
 using Contiguous = Generator<DenseF32, ContiguousCache<float>, SamplerChain>;
+using Paged = Generator<DenseF32, PagedCache<float>, SamplerChain>;
 using Sliding = Generator<DenseF32, SlidingCache<float>, SamplerChain>;
 
 /// A random llama of 100 tokens.
@@ -79,6 +81,11 @@ Contiguous contiguous(Position capacity = 128, std::size_t chunk = 16, std::size
 Sliding sliding(Position window = 32, std::size_t chunk = 16) {
   return {parts().architecture, parts().weights, one_thread(),
           SlidingCache<float>(parts().shape, 4, window, 4, static_cast<Position>(chunk)), chunk};
+}
+
+/// So many blocks of 64 positions for all sequences.
+Paged paged(std::size_t blocks) {
+  return {parts().architecture, parts().weights, one_thread(), PagedCache<float>(parts().shape, 4, blocks), 16};
 }
 
 SequenceOptions at_most(std::size_t tokens) {
@@ -589,4 +596,205 @@ TEST_CASE("an unbounded number of tokens reserves no unbounded memory", "[genera
     for (int i = 0; i < 5; ++i) generator.step(generator.plan());
     CHECK(generator.sequences().history(id).size() == 17);
   }
+}
+
+namespace {
+
+/// Guesses `size` tokens of the text that is known, the first `right` of them rightly.
+struct Drafter {
+  std::vector<Token> text;
+  std::size_t right, size;
+
+  std::vector<Token> operator()(std::size_t generated) const {
+    std::vector<Token> draft;
+    for (std::size_t i = 0; i < size && generated + i < text.size(); ++i) {
+      const Token token = text[generated + i];
+      draft.push_back(i < right ? token : (token + 1) % 100);
+    }
+    return draft;
+  }
+};
+
+struct Drafted {
+  testing::Generated generated;
+  std::size_t steps = 0;
+};
+
+template <class AnyGenerator>
+Drafted with_draft(AnyGenerator& generator, std::span<const Token> prompt, const SamplerChain& sampler,
+                   const SequenceOptions& options, const Drafter& drafter) {
+  const SequenceId id = generator.start(prompt, sampler, options);
+  Drafted result;
+  while (generator.running()) {
+    generator.sequences().draft(id, drafter(result.generated.tokens.size()));
+    result.generated.take(generator.step(generator.plan()), id);
+    ++result.steps;
+    CHECK(generator.sequences().history(id).size() == prompt.size() + result.generated.tokens.size());
+    CHECK(generator.cache().length(id) <= generator.sequences().history(id).size());
+  }
+  // What the cache holds is what the history says.
+  generator.run(id, sampler, options);
+  const auto more = finish_sequence(generator, id).tokens;
+  result.generated.tokens.insert(result.generated.tokens.end(), more.begin(), more.end());
+  generator.sequences().release(id);
+  return result;
+}
+
+template <class AnyGenerator>
+void check_drafts(AnyGenerator& generator, const std::vector<Token>& text) {
+  for (const bool draws : {false, true}) {
+    SequenceOptions options = at_most(20);
+    options.seed = 9;
+    options.log_probabilities = true;
+    const SamplerChain sampler = draws ? sampling() : SamplerChain();
+    const auto plain = with_draft(generator, text, sampler, options, {{}, 0, 0});
+    CHECK(plain.generated.tokens.size() == 40);
+    for (const std::size_t right : {0, 1, 3, 5}) {
+      CAPTURE(draws, right);
+      const auto drafted = with_draft(generator, text, sampler, options, {plain.generated.tokens, right, 5});
+      CHECK(drafted.generated.tokens == plain.generated.tokens);
+      CHECK(testing::same_bits(drafted.generated.log_probabilities, plain.generated.log_probabilities));
+      CHECK(drafted.generated.finish == FinishReason::length);
+      if (right == 0) CHECK(drafted.steps == plain.steps);
+      if (right == 5) CHECK(drafted.steps < plain.steps / 2);
+    }
+  }
+}
+
+}  // namespace
+
+TEST_CASE("right, wrong and partly right drafts give the text without a draft", "[generate][generator]") {
+  Contiguous one = contiguous();
+  check_drafts(one, prompt());
+  Paged two = paged(8);
+  check_drafts(two, prompt(60));
+  Sliding three = sliding();
+  check_drafts(three, prompt(60));
+}
+
+TEST_CASE("an eos token in the middle of a right draft ends the text", "[generate][generator]") {
+  Contiguous generator = contiguous();
+  const auto all = finish_sequence(generator, generator.start(prompt(), SamplerChain(), at_most(20))).tokens;
+  SequenceOptions options = at_most(20);
+  options.eos = {all[7]};
+  const auto plain = finish_sequence(generator, generator.start(prompt(), SamplerChain(), options)).tokens;
+  const SequenceId id = generator.start(prompt(), SamplerChain(), options);
+  testing::Generated found;
+  while (generator.running()) {
+    generator.sequences().draft(id, Drafter{all, 6, 6}(found.tokens.size()));
+    found.take(generator.step(generator.plan()), id);
+  }
+  CHECK(found.tokens == plain);
+  CHECK(found.finish == FinishReason::stop);
+  CHECK(generator.sequences().history(id).size() == 12 + plain.size());
+}
+
+TEST_CASE("a draft ends where the cache does", "[generate][generator]") {
+  Contiguous generator = contiguous(20);
+  const auto plain = finish_sequence(generator, generator.start(prompt(), SamplerChain(), at_most(100))).tokens;
+  const SequenceId id = generator.start(prompt(), SamplerChain(), at_most(100));
+  testing::Generated found;
+  while (generator.running()) {
+    generator.sequences().draft(id, Drafter{plain, 6, 6}(found.tokens.size()));
+    found.take(generator.step(generator.plan()), id);
+  }
+  CHECK(found.tokens == plain);
+  CHECK(found.finish == FinishReason::capacity);
+}
+
+TEST_CASE("sequences that are preempted for others give the text they give alone", "[generate][generator]") {
+  Paged generator = paged(4);  // 256 positions; the four texts have 548
+  std::vector<SequenceId> ids;
+  std::vector<testing::Generated> found(4);
+  const std::vector<std::size_t> prompts{60, 70, 50, 8};
+  for (std::uint32_t i = 0; i < 4; ++i) {
+    SequenceOptions options = at_most(90);
+    options.rng_stream = i;
+    ids.push_back(generator.start(prompt(prompts[i], 50 + i), sampling(), options));
+  }
+  bool waited = false;
+  std::size_t steps = 0;
+  while (generator.running()) {
+    const StepReport report = generator.step(generator.plan());
+    for (std::uint32_t i = 0; i < 4; ++i) {
+      found[i].take(report, ids[i]);
+      waited = waited || generator.sequences().waits(ids[i]);
+    }
+    REQUIRE(++steps < 2000);
+  }
+  CHECK(waited);
+  for (std::uint32_t i = 0; i < 4; ++i) {
+    SequenceOptions options = at_most(90);
+    options.rng_stream = i;
+    Contiguous alone = contiguous(200);
+    CHECK(finish_sequence(alone, alone.start(prompt(prompts[i], 50 + i), sampling(), options)).tokens ==
+          found[i].tokens);
+    CHECK(found[i].finish == FinishReason::length);
+  }
+}
+
+TEST_CASE("a sequence whose cache was given to another goes on from its history", "[generate][generator]") {
+  Paged generator = paged(2);
+  const SequenceId kept = generator.start(prompt(60), sampling(), at_most(4));
+  auto text = finish_sequence(generator, kept).tokens;
+  const SequenceId other = generator.start(prompt(90), sampling(), at_most(10));
+  CHECK(finish_sequence(generator, other).tokens.size() == 10);
+  CHECK(generator.cache().length(kept) == 0);
+  CHECK(generator.sequences().history(kept).size() == 64);
+  generator.run(kept, sampling(), at_most(6));
+  text = joined(text, finish_sequence(generator, kept).tokens);
+  Contiguous alone = contiguous();
+  CHECK(finish_sequence(alone, alone.start(prompt(60), sampling(), at_most(10))).tokens == text);
+}
+
+TEST_CASE("the logits of a prompt are observed once, also where it is preempted", "[generate][generator]") {
+  Paged generator = paged(3);
+  (void)generator.start(prompt(62), SamplerChain(), at_most(40));
+  SequenceOptions options = at_most(10);
+  options.prompt_logits = true;
+  const SequenceId id = generator.start(prompt(120, 51), SamplerChain(), options);
+  std::vector<Position> seen;
+  bool waited = false;
+  while (step(
+      generator, [](const Emission&) {},
+      [&](SequenceId of, Position position, std::span<const float>) {
+        if (of == id) seen.push_back(position);
+      })) {
+    waited = waited || generator.sequences().waits(id);
+  }
+  CHECK(waited);
+  REQUIRE(seen.size() == 129);
+  for (Position position = 0; position < 129; ++position) CHECK(seen[position] == position);
+}
+
+TEST_CASE("room for the logits of a prompt is given back", "[generate][generator]") {
+  Contiguous generator = contiguous(128, 64);
+  const auto workspace = [&] { return generator.memory_bytes() - generator.cache().size_bytes(); };
+  const std::size_t before = workspace();
+  SequenceOptions options = at_most(3);
+  options.prompt_logits = true;
+  const SequenceId id = generator.start(prompt(60), SamplerChain(), options);
+  CHECK(workspace() >= before + 60 * 100 * sizeof(float));
+  generator.step(generator.plan());
+  CHECK(generator.sequences().is_running(id));
+  CHECK(workspace() == before);
+  CHECK(finish_sequence(generator, id).tokens.size() == 2);
+  const SequenceId other = generator.start(prompt(100), SamplerChain(), options);
+  generator.step(generator.plan());
+  CHECK(workspace() > before);
+  generator.sequences().release(other);
+  generator.step(generator.plan());
+  CHECK(workspace() == before);
+}
+
+TEST_CASE("rows of a plan that has become old are left out", "[generate][generator]") {
+  Contiguous generator = contiguous();
+  const SequenceId one = generator.start(prompt(), SamplerChain(), at_most(5));
+  const SequenceId two = generator.start(prompt(5), SamplerChain(), at_most(5));
+  const StepPlan plan = generator.plan();
+  generator.sequences().release(one);
+  const StepReport report = generator.step(plan);
+  CHECK(report.rows == 5);
+  REQUIRE(report.emissions.size() == 1);
+  CHECK(report.emissions.front().sequence == two);
 }

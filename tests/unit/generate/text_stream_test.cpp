@@ -3,8 +3,11 @@
 
 #include <atomic>
 #include <catch2/catch_all.hpp>
+#include <stdexcept>
 #include <string>
 #include <vector>
+
+#include <tulle/generate/session.hpp>
 
 #include "unit/format/file_builder.hpp"
 #include "unit/generate/golden_model.hpp"
@@ -52,7 +55,6 @@ Outcome run(Engine& engine, const std::vector<std::vector<Token>>& prompts, cons
   while (auto piece = going.next()) outcome.pieces.push_back(std::move(*piece));
   outcome.results = going.results();
   outcome.timings = going.timings();
-  CHECK_FALSE(engine.running());
   return outcome;
 }
 
@@ -376,4 +378,121 @@ TEST_CASE("options and prompts that make no sense are errors", "[generate][text_
   options.sampling.temperature = -1;
   CHECK(code_of(prompt(), options) == ErrorCode::invalid_argument);
   check_all_free(*engine);
+}
+
+TEST_CASE("interleaved streams, one cancelled in the middle, give what each gives alone",
+          "[generate][text_stream]") {
+  EngineOptions threaded = small_engine();
+  threaded.cache_dtype = "f16";
+  const auto engine = tiny_engine(name, threaded);
+  GenerationOptions options = sampled(30);
+  options.log_probabilities = true;
+  options.return_logits = true;
+  GenerationOptions twice = options;
+  twice.num_return_sequences = 2;
+  const auto one = run(*engine, {prompt(20)}, options).results, two = run(*engine, {prompt(7, 61)}, options).results,
+             late = run(*engine, {prompt(9, 62)}, twice).results;
+  const auto check_same = [](const GeneratedText& found, const GeneratedText& wanted) {
+    CHECK(found.text == wanted.text);
+    CHECK(found.tokens == wanted.tokens);
+    CHECK(testing::same_bits(found.log_probabilities, wanted.log_probabilities));
+    CHECK(testing::same_bits({found.logits.data(), found.logits.size()}, {wanted.logits.data(), wanted.logits.size()}));
+  };
+
+  std::atomic<bool> cancel = false;
+  GenerationOptions cancelled = options;
+  cancelled.cancel = &cancel;
+  TextStream a(*engine, *tiny_tokenizer(), {prompt(20)}, options);
+  TextStream b(*engine, *tiny_tokenizer(), {prompt(7, 61)}, cancelled);
+  for (int i = 0; i < 9; ++i) {
+    CHECK(a.next());
+    CHECK(b.next());
+  }
+  TextStream c(*engine, *tiny_tokenizer(), {prompt(9, 62)}, twice);
+  cancel = true;
+  while (c.next()) a.step();
+  while (b.next()) {
+  }
+  while (a.next()) {
+  }
+  check_same(a.results().front(), one.front());
+  const auto found = c.results();
+  for (std::size_t i = 0; i < 2; ++i) check_same(found[i], late[i]);
+  const GeneratedText part = b.results().front();
+  CHECK(part.finish_reason == FinishReason::cancelled);
+  CHECK(part.tokens == std::vector<Token>(two.front().tokens.begin(), two.front().tokens.begin() + 9));
+  CHECK(two.front().text.starts_with(part.text));
+  CHECK(a.timings().generated_tokens == 30);
+  check_all_free(*engine);
+}
+
+TEST_CASE("a session goes on while a stream is read", "[generate][text_stream]") {
+  const auto engine = tiny_engine(name, small_engine());
+  const auto wanted = run(*engine, {prompt()}, sampled(20)).results.front();
+  const auto talk = run(*engine, {prompt(5, 61)}, sampled(6)).results.front();
+  Session session(*engine, *tiny_tokenizer());
+  TextStream stream(*engine, *tiny_tokenizer(), {prompt()}, sampled(20));
+  for (int i = 0; i < 5; ++i) (void)stream.next();
+  CHECK(session.append(prompt(5, 61), sampled(6)).tokens == talk.tokens);
+  while (stream.next()) {
+  }
+  CHECK(stream.results().front().tokens == wanted.tokens);
+}
+
+TEST_CASE("prompts of several streams wait for the same sequences", "[generate][text_stream]") {
+  EngineOptions small = small_engine();
+  small.max_sequences = 2;
+  const auto engine = tiny_engine(name, small);
+  const std::vector<std::vector<Token>> first{prompt(), prompt(4, 61), prompt(30, 62)},
+      second{prompt(8, 63), prompt(5, 64)};
+  const auto one = run(*engine, first, sampled(9)).results, two = run(*engine, second, at_most(4)).results;
+  TextStream a(*engine, *tiny_tokenizer(), first, sampled(9)), b(*engine, *tiny_tokenizer(), second, at_most(4));
+  while (b.next()) {
+  }
+  while (a.next()) {
+  }
+  const auto found = a.results(), others = b.results();
+  for (std::size_t i = 0; i < 3; ++i) CHECK(found[i].tokens == one[i].tokens);
+  for (std::size_t i = 0; i < 2; ++i) CHECK(others[i].tokens == two[i].tokens);
+  check_all_free(*engine);
+}
+
+TEST_CASE("what a callback or observer throws reaches its own stream alone", "[generate][text_stream]") {
+  const auto engine = tiny_engine(name, small_engine());
+  const auto wanted = run(*engine, {prompt()}, sampled(12)).results.front();
+  GenerationOptions faulty = at_most(12);
+  faulty.observe_logits = [](std::size_t, Position position, std::span<const float>) {
+    if (position == 6) throw std::runtime_error("enough");
+  };
+  GenerationOptions throws = at_most(12);
+  throws.callback = [](const TextPiece&) -> bool { throw std::runtime_error("enough"); };
+  TextStream a(*engine, *tiny_tokenizer(), {prompt()}, sampled(12));
+  TextStream b(*engine, *tiny_tokenizer(), {prompt(4, 61)}, faulty), c(*engine, *tiny_tokenizer(), {prompt(5)}, throws);
+  while (a.next()) {
+  }
+  CHECK(a.results().front().tokens == wanted.tokens);
+  for (int i = 0; i < 3; ++i) CHECK(b.next());
+  CHECK_THROWS_AS(b.next(), std::runtime_error);
+  CHECK_FALSE(b.next());
+  CHECK_THROWS_AS(c.next(), std::runtime_error);
+}
+
+TEST_CASE("a callback that comes late ends the text where it says so", "[generate][text_stream]") {
+  const auto engine = tiny_engine(name, small_engine());
+  GenerationOptions options = at_most(12);
+  options.return_logits = true;
+  const auto wanted = run(*engine, {prompt()}, options).results.front();
+  std::size_t calls = 0;
+  options.callback = [&](const TextPiece&) { return ++calls < 4; };
+  Session session(*engine, *tiny_tokenizer());
+  TextStream late = session.start(prompt(), options);
+  (void)run(*engine, {prompt(4, 61)}, at_most(8));
+  while (late.next()) {
+  }
+  CHECK(calls == 4);
+  const auto found = late.results().front();
+  CHECK(found.tokens == std::vector<Token>(wanted.tokens.begin(), wanted.tokens.begin() + 4));
+  CHECK(found.finish_reason == FinishReason::callback);
+  CHECK(found.logits.shape(0) == 13);
+  CHECK(session.history().size() == 14);
 }
