@@ -159,14 +159,13 @@ class Steps {
     one_token_.max_new_tokens = 1;
     one_token_.ignore_eos = true;
     sequence_ = engine_->start(std::vector<tulle::Token>(length, 5), tulle::SamplerChain(), fill);
-    while (engine_->step([](const tulle::Emission&) {})) {
-    }
+    while (engine_->running()) engine_->step();
   }
 
   void run() {
-    engine_->truncate(sequence_, length_);
-    engine_->resume(sequence_, {}, tulle::SamplerChain(), one_token_);
-    (void)engine_->step([](const tulle::Emission&) {});
+    engine_->sequences().truncate(sequence_, length_);
+    engine_->run(sequence_, tulle::SamplerChain(), one_token_);
+    engine_->step();
   }
 
  private:

@@ -68,9 +68,10 @@ int main(int count, char** arguments) try {
 
   std::cout << prompt;
   tulle::TokenStream text(*tokenizer, true);
-  while (generator.step([&](const tulle::Emission& emission) {
-    if (emission.token >= 0) std::cout << text.push(emission.token) << std::flush;
-  })) {
+  while (generator.running()) {
+    for (const tulle::Emission& emission : generator.step(generator.plan()).emissions) {
+      if (emission.token >= 0) std::cout << text.push(emission.token) << std::flush;
+    }
   }
   std::cout << text.finish() << "\n";
 } catch (const tulle::Error& error) {

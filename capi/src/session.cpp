@@ -46,12 +46,12 @@ std::shared_ptr<OpenSession> OpenSession::fork() {
 }
 
 Session& OpenSession::resting() noexcept {
-  run_.reset();
+  stream_.reset();
   return session_;
 }
 
 void OpenSession::generate(std::vector<Token> tokens, GenerationOptions options, bool keep_logits) {
-  run_.reset();
+  stream_.reset();
   logits_.clear();
   timings_ = {};
   cancel_.store(false, std::memory_order_relaxed);
@@ -61,14 +61,14 @@ void OpenSession::generate(std::vector<Token> tokens, GenerationOptions options,
       logits_.assign(logits.begin(), logits.end());
     };
   }
-  run_ = session_.start(std::move(tokens), options);
+  stream_.emplace(session_.start(std::move(tokens), options));
 }
 
 bool OpenSession::next(tulle_token& token) {
-  if (run_ == nullptr) return false;
-  auto piece = run_->next();
+  if (!stream_) return false;
+  auto piece = stream_->next();
   if (!piece) return false;
-  timings_ = run_->timings();
+  timings_ = stream_->timings();
   bytes_ = piece->token < 0 ? std::string() : model_->tokenizer->piece(piece->token);
   text_ = std::move(piece->text);
   token.id = piece->token;

@@ -5,12 +5,13 @@
 #include <atomic>
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include <tulle/generate/generation_options.hpp>
-#include <tulle/generate/generation_run.hpp>
 #include <tulle/generate/session.hpp>
+#include <tulle/generate/text_stream.hpp>
 
 #include "handle_table.hpp"
 #include "model.hpp"
@@ -48,7 +49,7 @@ class OpenSession {
   std::unique_ptr<Engine> engine_;
   Session session_;
   std::vector<float> logits_;
-  std::unique_ptr<GenerationRun> run_;
+  std::optional<TextStream> stream_;
   Timings timings_;
   std::string bytes_, text_;  // of the last token
   std::atomic<bool> cancel_ = false;

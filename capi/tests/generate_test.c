@@ -158,6 +158,73 @@ static void copies(const tulle_model* model) {
   CHECK(tulle_session_free(restored) == TULLE_OK);
 }
 
+enum { interleaved_tokens = 24, max_vocabulary = 1024 };
+
+/* The tokens and logits of one generation, as they come. */
+typedef struct transcript {
+  int32_t ids[interleaved_tokens];
+  float logits[interleaved_tokens][max_vocabulary];
+  size_t count;
+  int32_t finish_reason;
+} transcript;
+
+static void start(tulle_session* session, const char* prompt) {
+  tulle_generate_options options;
+  CHECK(tulle_generate_options_init(&options, sizeof options) == TULLE_OK);
+  options.max_new_tokens = interleaved_tokens;
+  options.flags = TULLE_IGNORE_EOS | TULLE_KEEP_LOGITS;
+  options.sampler.data = "hugging_face";
+  options.sampler.size = 12;
+  options.seed = 7;
+  CHECK_OK(tulle_session_generate(session, prompt, strlen(prompt), &options, &error));
+}
+
+/* Reads one token; 0 at the end. */
+static int read_one(tulle_session* session, transcript* read) {
+  tulle_token token = TULLE_TOKEN_INIT;
+  size_t size = 0;
+  if (tulle_session_next(session, &token, &error) != TULLE_OK) return 0;
+  read->finish_reason = token.finish_reason;
+  if (token.id < 0) return 1;
+  CHECK(read->count < interleaved_tokens);
+  read->ids[read->count] = token.id;
+  CHECK_OK(tulle_session_logits(session, read->logits[read->count], max_vocabulary, &size, &error));
+  ++read->count;
+  return 1;
+}
+
+/* Sessions that are read token by token beside each other, one cancelled in the middle: each gives the bits that it gives
+ * alone. */
+static void interleaved(const tulle_model* model) {
+  static const char* const prompts[] = {"the answer", "once upon a time"};
+  transcript *alone = calloc(2, sizeof *alone), *beside = calloc(2, sizeof *beside);
+  tulle_session* sessions[2];
+  int i, round;
+  CHECK(alone != NULL && beside != NULL);
+  for (i = 0; i < 2; ++i) {
+    tulle_session* session = open_session(model);
+    start(session, prompts[i]);
+    while (read_one(session, &alone[i])) continue;
+    CHECK(alone[i].count == interleaved_tokens);
+    CHECK(tulle_session_free(session) == TULLE_OK);
+    sessions[i] = open_session(model);
+    start(sessions[i], prompts[i]);
+  }
+  for (round = 0; round < interleaved_tokens; ++round) {
+    if (round == 9) CHECK(tulle_session_cancel(sessions[1]) == TULLE_OK);
+    for (i = 0; i < 2; ++i) (void)read_one(sessions[i], &beside[i]);
+  }
+  CHECK(beside[0].count == interleaved_tokens && beside[0].finish_reason == TULLE_FINISH_LENGTH);
+  CHECK(beside[1].count == 9 && beside[1].finish_reason == TULLE_FINISH_CANCELLED);
+  for (i = 0; i < 2; ++i) {
+    CHECK(memcmp(beside[i].ids, alone[i].ids, beside[i].count * sizeof(int32_t)) == 0);
+    CHECK(memcmp(beside[i].logits, alone[i].logits, beside[i].count * sizeof *beside[i].logits) == 0);
+    CHECK(tulle_session_free(sessions[i]) == TULLE_OK);
+  }
+  free(alone);
+  free(beside);
+}
+
 typedef struct memory_file {
   const char* bytes;
   size_t size;
@@ -313,6 +380,7 @@ int main(int count, char** arguments) {
   chat(model);
   streamed_text(model, &info);
   copies(model);
+  interleaved(model);
   session = open_session(model);
   check_greedy(session, &facts);
   CHECK_OK(tulle_session_timings(session, &timings, &error));

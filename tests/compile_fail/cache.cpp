@@ -12,6 +12,7 @@ struct Forgetful {
   std::size_t sequences() const noexcept { return rows.sequences(); }
   tulle::Position capacity() const noexcept { return rows.capacity(); }
   tulle::Position length(tulle::SequenceId sequence) const noexcept { return rows.length(sequence); }
+  tulle::Position room(tulle::SequenceId sequence) const noexcept { return rows.room(sequence); }
   std::size_t size_bytes() const noexcept { return rows.size_bytes(); }
   bool extend(tulle::SequenceId sequence, tulle::Position end) { return rows.extend(sequence, end); }
   void append(std::size_t layer, tulle::SequenceId sequence, tulle::Position position, const float* key,

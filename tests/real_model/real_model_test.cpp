@@ -67,15 +67,14 @@ Scored score(Engine& engine, const std::vector<Token>& tokens) {
   for (std::size_t begin = 0; begin + window <= tokens.size(); begin += window) {
     const std::span<const Token> part = std::span(tokens).subspan(begin, window);
     const SequenceId id = engine.start(part, SamplerChain(), options);
-    while (testing::step(
-        engine, [](const Emission&) {},
-        [&](SequenceId, Position position, std::span<const float> logits) {
-          if (position + 1 >= window) return;
-          result.nll -= log_probability(logits, part[position + 1]);
-          ++result.tokens;
-        })) {
+    while (engine.running()) {
+      engine.step([&](SequenceId, Position position, std::span<const float> logits) {
+        if (position + 1 >= window) return;
+        result.nll -= log_probability(logits, part[position + 1]);
+        ++result.tokens;
+      });
     }
-    engine.remove(id);
+    engine.sequences().release(id);
   }
   return result;
 }
@@ -114,7 +113,7 @@ TEST_CASE("greedy texts of the real model are those of transformers", "[generate
     options.ignore_eos = true;
     const SequenceId id = pipeline->engine().start(ids, SamplerChain(), options);
     CHECK(testing::finish_sequence(pipeline->engine(), id).tokens == entry["greedy"].get<std::vector<Token>>());
-    pipeline->engine().remove(id);
+    pipeline->engine().sequences().release(id);
   }
   // The fifth is the chat template's.
   std::vector<ChatMessage> messages;

@@ -4,7 +4,8 @@
 namespace tulle {
 
 template class Decoder<AnyKernel, AnyCache>;
+template class Sequences<AnyCache>;
 template class Generator<AnyKernel, AnyCache, SamplerChain>;
-template bool Engine::Policies::step(const Engine::Emit&, const std::atomic<bool>*, const LogitsObserver&);
+template class Requests<Engine::Policies>;
 
 }  // namespace tulle

@@ -31,8 +31,6 @@ tulle::SequenceOptions one_token() {
   return options;
 }
 
-void ignore(const tulle::Emission&) {}
-
 bool is_float(const tulle::Model<tulle::AnyKernel>& model) {
   bool all = true;
   model.weights().for_each_linear([&](const tulle::Linear<tulle::AnyKernel>& linear) {
@@ -67,12 +65,11 @@ Contestant::Contestant(std::string name, std::shared_ptr<const tulle::Model<tull
     const auto tokens = random_tokens(plan.kv_tokens + 1, architecture.vocabulary, static_cast<std::uint32_t>(i));
     sequences_.push_back(engine_->start(tokens, tulle::SamplerChain(), fill));
   }
-  while (engine_->step(ignore)) {
-  }
+  while (engine_->running()) engine_->step();
   more_ = random_tokens(std::max(plan.input_ids, plan.verify_rows) - 1, architecture.vocabulary, 1000);
   prompt_ = random_tokens(plan.prompt_tokens, architecture.vocabulary, 1001);
   prompt_sequence_ = engine_->start(std::span(prompt_).first(1), tulle::SamplerChain(), fill);
-  (void)engine_->step(ignore);
+  engine_->step();
 }
 
 std::size_t Contestant::step_bytes() const noexcept {
@@ -88,11 +85,12 @@ double Contestant::step(std::span<const tulle::SequenceId> sequences, std::size_
   tulle::SequenceOptions options = one_token();
   options.prompt_logits = tokens > 1;
   for (const tulle::SequenceId id : sequences) {
-    engine_->truncate(id, plan_.kv_tokens + 1);
-    engine_->resume(id, std::span(more_).first(tokens - 1), tulle::SamplerChain(), options);
+    engine_->sequences().truncate(id, plan_.kv_tokens + 1);
+    engine_->sequences().append(id, std::span(more_).first(tokens - 1));
+    engine_->run(id, tulle::SamplerChain(), options);
   }
   const auto begin = Clock::now();
-  (void)engine_->step(ignore);
+  engine_->step();
   return seconds_since(begin);
 }
 
@@ -102,11 +100,11 @@ void Contestant::warm_up() {
 }
 
 double Contestant::run_prefill() {
-  engine_->truncate(prompt_sequence_, 0);
+  engine_->sequences().truncate(prompt_sequence_, 0);
   const auto begin = Clock::now();
-  engine_->resume(prompt_sequence_, prompt_, tulle::SamplerChain(), one_token());
-  while (engine_->step(ignore)) {
-  }
+  engine_->sequences().append(prompt_sequence_, prompt_);
+  engine_->run(prompt_sequence_, tulle::SamplerChain(), one_token());
+  while (engine_->running()) engine_->step();
   prefills_.push_back(seconds_since(begin));
   return prefills_.back();
 }

@@ -42,7 +42,7 @@ int inspect(const InspectFlags& flags) {
   const tulle::Token token = 0;
   (void)engine->start(std::span(&token, 1), tulle::SamplerChain(),
                       one_token);  // caches allocate their memory with the first token
-  (void)engine->step([](const tulle::Emission&) {});
+  engine->step();
 
   OrderedJson report{{"model", checkpoint->path()},
                      {"format", checkpoint->format_name()},

@@ -90,12 +90,12 @@ int logits(const LogitsFlags& flags) {
   ProgressBar bar;
   const tulle::Progress progress = bar.progress();
   tulle::FinishReason reason = tulle::FinishReason::none;
-  const auto emit = [&](const tulle::Emission& emission) { reason = emission.finish; };
   const auto observe = [&](tulle::SequenceId, tulle::Position position, std::span<const float> row) {
     file.append(row);
     if (progress) progress("logits", static_cast<double>(position + 1) / static_cast<double>(tokens.size()));
   };
-  while (engine->step(emit, nullptr, observe)) {
+  while (engine->running()) {
+    for (const tulle::Emission& emission : engine->step(observe).emissions) reason = emission.finish;
   }
   if (reason != tulle::FinishReason::length) {
     tulle::fail(tulle::ErrorCode::capacity, "the cache has no room for ", tokens.size(),

@@ -102,7 +102,7 @@ std::unique_ptr<Run> Pipeline::start(const std::string& arguments, std::vector<s
     }
     if (tokens.empty()) fail(ErrorCode::invalid_argument, "there is no prompt; give sequences=...");
     parts.push_back([this, tokens = std::move(tokens), options = std::move(call.options)] {
-      return std::make_unique<GenerationRun>(generate_->engine(), *tokenizer_, tokens, options);
+      return TextStream(generate_->engine(), *tokenizer_, tokens, options);
     });
   }
   return std::make_unique<Run>(std::move(parts));

@@ -15,34 +15,34 @@ namespace tulle::python {
 
 std::optional<TextPiece> Run::next() {
   for (;;) {
-    if (run_ == nullptr) {
+    if (!stream_) {
       if (parts_.empty()) return std::nullopt;
-      run_ = parts_.front()();
+      stream_.emplace(parts_.front()());
       parts_.pop_front();
     }
-    if (run_->has_piece()) break;
+    if (stream_->has_piece()) break;
     bool runs = false;
     {
       const nb::gil_scoped_release release;
-      runs = run_->step();
+      runs = stream_->step();
     }
     check_signals();
-    if (!runs && !run_->has_piece()) end_part();
+    if (!runs && !stream_->has_piece()) end_part();
   }
-  std::optional<TextPiece> piece = run_->next();
+  std::optional<TextPiece> piece = stream_->next();
   piece->generation += results_.size();
   return piece;
 }
 
 void Run::end_part() {
-  std::vector<GeneratedText> part = run_->take_results();
+  std::vector<GeneratedText> part = stream_->results();
   std::move(part.begin(), part.end(), std::back_inserter(results_));
-  const Timings& timings = run_->timings();
+  const Timings timings = stream_->timings();
   timings_.prompt_tokens += timings.prompt_tokens;
   timings_.generated_tokens += timings.generated_tokens;
   timings_.prefill_seconds += timings.prefill_seconds;
   timings_.decode_seconds += timings.decode_seconds;
-  run_.reset();
+  stream_.reset();
 }
 
 namespace {

@@ -4,12 +4,10 @@
 
 #include <deque>
 #include <functional>
-#include <memory>
 #include <optional>
 #include <vector>
 
-#include <tulle/generate/engine.hpp>
-#include <tulle/generate/generation_run.hpp>
+#include <tulle/generate/text_stream.hpp>
 
 #include "bindings.hpp"
 
@@ -25,7 +23,7 @@ inline void check_signals() {
 /// which Python's side ensures.
 class Run {
  public:
-  using Start = std::function<std::unique_ptr<GenerationRun>()>;
+  using Start = std::function<TextStream()>;
 
   explicit Run(std::deque<Start> parts) : parts_(std::move(parts)) {}
 
@@ -46,7 +44,7 @@ class Run {
   void end_part();
 
   std::deque<Start> parts_;
-  std::unique_ptr<GenerationRun> run_;
+  std::optional<TextStream> stream_;
   std::vector<GeneratedText> results_;
   Timings timings_;
 };

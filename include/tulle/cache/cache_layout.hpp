@@ -52,6 +52,7 @@ struct SpanVisitor {
 /// A layout owns its storage for a fixed number of sequence slots. It never assumes that rows of neighbouring positions
 /// are neighbours in memory, and neither does anybody who reads it.
 ///
+/// - `room(sequence)` is the number of positions that one `extend` can add now: 0 when the sequence cannot grow.
 /// - `extend(sequence, end)` makes positions [length, end) writable, so that length is `end`, and may allocate; false
 /// when
 ///   they do not fit, which changes nothing. Call it once per forward pass: a layout may limit how far it goes at once.
@@ -81,6 +82,7 @@ concept CacheLayout =
       { view.sequences() } noexcept -> std::convertible_to<std::size_t>;
       { view.capacity() } noexcept -> std::same_as<Position>;  // positions that one sequence can reach at most
       { view.length(sequence) } noexcept -> std::same_as<Position>;
+      { view.room(sequence) } noexcept -> std::same_as<Position>;
       { view.size_bytes() } noexcept -> std::convertible_to<std::size_t>;
       { cache.extend(sequence, position) } -> std::same_as<bool>;
       { cache.append(layer, sequence, position, row, row) } noexcept -> std::same_as<void>;

@@ -8,7 +8,8 @@ namespace tulle {
 
 extern template class Model<AnyKernel>;
 extern template class Decoder<AnyKernel, AnyCache>;
+extern template class Sequences<AnyCache>;
 extern template class Generator<AnyKernel, AnyCache, SamplerChain>;
-extern template bool Engine::Policies::step(const Engine::Emit&, const std::atomic<bool>*, const LogitsObserver&);
+extern template class Requests<Engine::Policies>;
 
 }  // namespace tulle

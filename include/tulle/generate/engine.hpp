@@ -2,9 +2,7 @@
 /// \file Generators whose policies are chosen by name when the program runs (L4).
 #pragma once
 
-#include <atomic>
 #include <cstddef>
-#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -17,56 +15,49 @@
 #include <tulle/generate/engine_options.hpp>
 #include <tulle/generate/generator.hpp>
 #include <tulle/generate/model.hpp>
+#include <tulle/generate/requests.hpp>
 #include <tulle/kernel/any_kernel.hpp>
 #include <tulle/sampling/sampler_chain.hpp>
 
 namespace tulle {
 
-/// A `Generator` whose kernel, cache and sampler were chosen when it was made, with its own threads. The functions are
-/// those of `Generator`, with the same errors.
+/// A generator whose kernel, cache and sampler were chosen when it was made, its threads, and the requests that run on it.
+/// Threads: one call at a time; `cancel` flags may be set from any thread.
 class Engine {
  public:
   using Policies = Generator<AnyKernel, AnyCache, SamplerChain>;
-  using Emit = std::function<void(const Emission&)>;
 
   Engine(std::shared_ptr<const Model<AnyKernel>> model, std::size_t threads, ThreadPlacement placement, AnyCache cache,
          std::size_t chunk, std::size_t vocabulary)
       : model_(std::move(model)),
         pool_(threads, placement),
-        generator_(model_->architecture(), model_->weights(), pool_, std::move(cache), chunk, vocabulary) {}
+        generator_(model_->architecture(), model_->weights(), pool_, std::move(cache), chunk, vocabulary),
+        requests_(generator_) {}
 
   const Architecture& architecture() const noexcept { return model_->architecture(); }
-  std::size_t sequences() const noexcept { return generator_.cache().sequences(); }
-  std::size_t free_sequences() const noexcept { return generator_.free_sequences(); }
+  Sequences<AnyCache>& sequences() noexcept { return generator_.sequences(); }
+  Requests<Policies>& requests() noexcept { return requests_; }
   Position capacity() const noexcept { return generator_.cache().capacity(); }
   std::size_t memory_bytes() const noexcept { return generator_.memory_bytes(); }
   std::size_t cache_bytes() const noexcept { return generator_.cache().size_bytes(); }  ///< the cache's part of it
+
+  /// As of `Generator`: for sequences without a completion.
   SequenceId start(std::span<const Token> prompt, SamplerChain sampler, SequenceOptions options) {
     return generator_.start(prompt, std::move(sampler), std::move(options));
   }
-  void resume(SequenceId id, std::span<const Token> tokens, SamplerChain sampler, SequenceOptions options) {
-    generator_.resume(id, tokens, std::move(sampler), std::move(options));
+  void run(SequenceId id, SamplerChain sampler, SequenceOptions options) {
+    generator_.run(id, std::move(sampler), std::move(options));
   }
-  SequenceId fork(SequenceId from) { return generator_.fork(from); }
-  void truncate(SequenceId id, std::size_t length) { generator_.truncate(id, length); }
-  void stop(SequenceId id) noexcept { generator_.stop(id); }
-  void remove(SequenceId id) noexcept { generator_.remove(id); }
-  std::span<const Token> history(SequenceId id) const { return generator_.history(id); }
-  void save(SequenceId id, std::vector<Token>& tokens, std::vector<std::byte>& state) const {
-    generator_.save(id, tokens, state);
-  }
-  SequenceId restore(std::span<const Token> tokens, std::span<const std::byte> state) {
-    return generator_.restore(tokens, state);
-  }
-  bool running() const noexcept { return generator_.running(); }
-  bool step(const Emit& emit, const std::atomic<bool>* cancel = nullptr, const LogitsObserver& observe = {}) {
-    return generator_.step(emit, cancel, observe);
-  }
+
+  bool running() const noexcept { return requests_.running(); }
+  /// One forward pass over all that runs; see `Requests::step`.
+  StepReport step(const LogitsObserver& observe = {}) { return requests_.step(observe); }
 
  private:
   std::shared_ptr<const Model<AnyKernel>> model_;
   ThreadPool pool_;
   Policies generator_;
+  Requests<Policies> requests_;
 };
 
 namespace detail {

@@ -41,9 +41,9 @@ struct GenerationOptions {
   bool include_prompt_logits = true;     ///< with `return_logits`: also of the prompt, not of what was generated alone
   std::function<bool(const TextPiece&)> callback = {};  ///< sees every piece; false ends its generation
   /// Sees the raw logits [vocabulary] that follow the token at a position, of the last token of a prompt and of every
-  /// generated one: observe_logits(generation, position, logits).
+  /// generated one: observe_logits(generation, position, logits). Called by whatever steps the engine.
   std::function<void(std::size_t, Position, std::span<const float>)> observe_logits = {};
-  const std::atomic<bool>* cancel = nullptr;  ///< set from any thread, ends everything
+  const std::atomic<bool>* cancel = nullptr;  ///< set from any thread, ends this call and no other
 };
 
 struct GeneratedText {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/// \file What one generated sequence is asked for and what it reports (L4).
+/// \file Options of one generated sequence, and what it emits (L4).
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -49,22 +50,24 @@ inline const Token* first_outside(std::span<const Token> tokens, std::size_t voc
 struct SequenceOptions {
   std::size_t max_new_tokens = 100;  ///< 0: only put the prompt into the cache
   std::vector<Token> eos;            ///< any of them ends the sequence and is part of it
-  bool ignore_eos = false;           ///< go on to max_new_tokens whatever comes
+  bool ignore_eos = false;           ///< generate max_new_tokens, eos or not
   std::uint64_t seed = 0;
-  std::uint64_t stream = 0;        ///< tells sequences of one seed apart
-  bool log_probabilities = false;  ///< report log softmax of the raw logits at the chosen token
-  bool prompt_logits = false;      ///< show the logits of every prompt row, not of its last alone
+  std::uint64_t rng_stream = 0;               ///< sequences of one seed draw differently in different streams
+  bool log_probabilities = false;             ///< report log softmax of the raw logits at the chosen token
+  bool prompt_logits = false;                 ///< observe the logits of every prompt row
+  bool last_logits = false;                   ///< observe those of the last prompt row although max_new_tokens is 0
+  const std::atomic<bool>* cancel = nullptr;  ///< set from any thread, ends this sequence and no other
 };
 
-/// One new token of one sequence.
+/// One new token of one sequence, or its end without one.
 struct Emission {
   SequenceId sequence = 0;
-  Token token = 0;
+  Token token = 0;  ///< -1: the sequence ended without a token (capacity, cancelled, max_new_tokens 0)
   FinishReason finish = FinishReason::none;
-  float log_probability = 0;  ///< where asked for
+  float log_probability = 0;  ///< with `SequenceOptions::log_probabilities`
 };
 
-/// Sees the raw logits [vocabulary] that follow the token at `position`, before a sampler changes them.
+/// Sees the raw logits [vocabulary] that follow the token at `position`, before a sampler changes them. Must not throw.
 using LogitsObserver = std::function<void(SequenceId, Position, std::span<const float>)>;
 
 /// log softmax(logits)[token], accumulated in double.

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstddef>
-#include <memory>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -12,12 +11,12 @@
 
 #include <tulle/core/types.hpp>
 #include <tulle/generate/generation_options.hpp>
+#include <tulle/generate/text_stream.hpp>
 #include <tulle/text/tokenizer.hpp>
 
 namespace tulle {
 
 class Engine;
-class GenerationRun;
 
 /// One sequence of an engine. Every call continues the history, so only what is new goes through the model.
 /// Lifetime: engine and tokenizer must outlive it. Threads: one call at a time on an engine.
@@ -51,9 +50,9 @@ class Session {
   /// Appends tokens and generates. A first call that fails leaves the session empty.
   GeneratedText append(std::vector<Token> tokens, const GenerationOptions& options = {});
 
-  /// Appends tokens; what is returned generates as its pieces are asked for. Errors: those of `GenerationRun`.
-  /// Lifetime: the session must outlive the run, and be left alone until it is gone.
-  std::unique_ptr<GenerationRun> start(std::vector<Token> tokens, const GenerationOptions& options = {});
+  /// Appends tokens; the stream generates as its pieces are read. Errors: those of `TextStream`; a first call that fails
+  /// leaves the session empty. Lifetime: the session must outlive the stream, and be left alone until that is gone.
+  TextStream start(std::vector<Token> tokens, const GenerationOptions& options = {});
 
   /// Makes the history equal `tokens` and generates: what both begin with stays in the cache (a chat that is rendered anew
   /// at every turn).

@@ -9,42 +9,32 @@
 #include <tulle/core/compiled.hpp>
 #include <tulle/core/error.hpp>
 #include <tulle/generate/engine.hpp>
-#include <tulle/generate/generation_run.hpp>
 #include <tulle/generate/session.hpp>
 
 namespace tulle {
 
 TULLE_INLINE std::span<const Token> Session::history() const {
-  return id_ ? engine_->history(*id_) : std::span<const Token>();
+  return id_ ? engine_->sequences().history(*id_) : std::span<const Token>();
 }
 
 TULLE_INLINE GeneratedText Session::append(std::vector<Token> tokens, const GenerationOptions& options) {
   const bool first = !id_;
   try {
-    const auto run = start(std::move(tokens), options);
-    while (run->next()) {
+    TextStream stream = start(std::move(tokens), options);
+    while (stream.next()) {
     }
-    return std::move(run->take_results().front());
+    return std::move(stream.results().front());
   } catch (...) {
     if (first) clear();
     throw;
   }
 }
 
-TULLE_INLINE std::unique_ptr<GenerationRun> Session::start(std::vector<Token> tokens,
-                                                           const GenerationOptions& options) {
+TULLE_INLINE TextStream Session::start(std::vector<Token> tokens, const GenerationOptions& options) {
   const bool first = !id_;
-  if (first) {
-    if (tokens.empty()) fail(ErrorCode::invalid_argument, "the prompt is empty; give at least one token");
-    SequenceOptions nothing;
-    nothing.max_new_tokens = 0;
-    // The slot is opened with the first token alone; all tokens then go through `resume`.
-    id_ = engine_->start(std::span(tokens).first(1), SamplerChain(), nothing);
-    engine_->stop(*id_);
-    tokens.erase(tokens.begin());
-  }
+  if (first) id_ = engine_->sequences().open();
   try {
-    return std::make_unique<GenerationRun>(*engine_, *tokenizer_, *id_, std::move(tokens), options);
+    return TextStream(*engine_, *tokenizer_, *id_, tokens, options);
   } catch (...) {
     if (first) clear();
     throw;
@@ -56,24 +46,24 @@ TULLE_INLINE GeneratedText Session::continue_from(std::span<const Token> tokens,
   const auto common = static_cast<std::size_t>(
       std::mismatch(known.begin(), known.end(), tokens.begin(), tokens.end()).first - known.begin());
   if (common == 0) clear();
-  if (id_) engine_->truncate(*id_, common);
+  if (id_) engine_->sequences().truncate(*id_, common);
   return append({tokens.begin() + static_cast<std::ptrdiff_t>(common), tokens.end()}, options);
 }
 
 TULLE_INLINE void Session::truncate(std::size_t length) {
   if (length == 0) return clear();
-  if (id_) engine_->truncate(*id_, length);
+  if (id_) engine_->sequences().truncate(*id_, length);
 }
 
 TULLE_INLINE void Session::clear() noexcept {
-  if (id_) engine_->remove(*id_);
+  if (id_) engine_->sequences().release(*id_);
   id_.reset();
 }
 
 TULLE_INLINE std::vector<std::byte> Session::save() const {
   std::vector<Token> tokens;
   std::vector<std::byte> state;
-  if (id_) engine_->save(*id_, tokens, state);
+  if (id_) engine_->sequences().save(*id_, tokens, state);
   const std::uint64_t count = tokens.size();
   std::vector<std::byte> bytes(sizeof count + tokens.size() * sizeof(Token));
   std::memcpy(bytes.data(), &count, sizeof count);
@@ -93,7 +83,7 @@ TULLE_INLINE void Session::restore(std::span<const std::byte> bytes) {
   std::vector<Token> tokens(static_cast<std::size_t>(count));
   const std::size_t token_bytes = tokens.size() * sizeof(Token);
   std::memcpy(tokens.data(), bytes.data(), token_bytes);
-  id_ = engine_->restore(tokens, bytes.subspan(token_bytes));
+  id_ = engine_->sequences().restore(tokens, bytes.subspan(token_bytes));
 }
 
 }  // namespace tulle

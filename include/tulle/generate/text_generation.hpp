@@ -3,9 +3,7 @@
 #pragma once
 
 #include <cstddef>
-#include <iterator>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -15,6 +13,7 @@
 #include <tulle/generate/engine_options.hpp>
 #include <tulle/generate/generation_options.hpp>
 #include <tulle/generate/session.hpp>
+#include <tulle/generate/text_stream.hpp>
 #include <tulle/text/render_chat.hpp>
 #include <tulle/text/tokenizer.hpp>
 
@@ -29,51 +28,6 @@ struct TextGenerationOptions {
   std::string kernel = "auto";  ///< a name of `kernel_choices`
   EngineOptions engine = {};
   Progress progress = {};  ///< reports loading
-};
-
-/// A range of pieces that are generated as they are read:
-/// `for (const TextPiece& piece : pipeline.stream("Once upon a time")) std::cout << piece.text;`
-/// Leaving the loop early ends the generation. Lifetime: the pipeline must outlive it; one at a time.
-class TextStream {
- public:
-  explicit TextStream(std::unique_ptr<GenerationRun> run);
-  TextStream(TextStream&& other) noexcept;
-  TextStream& operator=(TextStream&& other) noexcept;
-  ~TextStream();
-
-  class Iterator {
-   public:
-    using value_type = TextPiece;
-    using difference_type = std::ptrdiff_t;
-    using iterator_concept = std::input_iterator_tag;
-
-    explicit Iterator(TextStream* stream) : stream_(stream) { ++*this; }
-    const TextPiece& operator*() const noexcept { return *stream_->current_; }
-    const TextPiece* operator->() const noexcept { return &*stream_->current_; }
-    Iterator& operator++() {
-      stream_->current_ = stream_->next();
-      return *this;
-    }
-    void operator++(int) { ++*this; }
-    bool operator==(std::default_sentinel_t) const noexcept { return !stream_->current_.has_value(); }
-
-   private:
-    TextStream* stream_;
-  };
-
-  Iterator begin() { return Iterator(this); }
-  std::default_sentinel_t end() const noexcept { return {}; }
-
-  /// The next piece, or nothing at the end.
-  std::optional<TextPiece> next();
-
-  /// What was generated, after the last piece. Also holds timings.
-  std::vector<GeneratedText> results();
-  const Timings& timings() const noexcept;
-
- private:
-  std::unique_ptr<GenerationRun> run_;
-  std::optional<TextPiece> current_;
 };
 
 /// A model, its tokenizer and an engine.
@@ -100,7 +54,7 @@ class TextGeneration {
   /// Continues several prompts side by side. Errors: invalid_argument, capacity.
   TextGenerationOutput operator()(std::span<const std::string> prompts, const GenerationOptions& options = {});
 
-  /// Continues a prompt piece by piece, as the pieces are asked for.
+  /// Continues a prompt piece by piece, as the pieces are read. Lifetime: the pipeline must outlive the stream.
   TextStream stream(std::string_view prompt, const GenerationOptions& options = {});
   TextStream stream(std::span<const std::string> prompts, const GenerationOptions& options = {});
 

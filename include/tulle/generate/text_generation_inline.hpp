@@ -7,27 +7,11 @@
 #include <tulle/core/compiled.hpp>
 #include <tulle/format/tokenizer_files.hpp>
 #include <tulle/generate/engine.hpp>
-#include <tulle/generate/generation_run.hpp>
 #include <tulle/generate/model.hpp>
 #include <tulle/generate/text_generation.hpp>
 #include <tulle/kernel/any_kernel.hpp>
 
 namespace tulle {
-
-TULLE_INLINE TextStream::TextStream(std::unique_ptr<GenerationRun> run) : run_(std::move(run)) {}
-TULLE_INLINE TextStream::TextStream(TextStream&& other) noexcept = default;
-TULLE_INLINE TextStream& TextStream::operator=(TextStream&& other) noexcept = default;
-TULLE_INLINE TextStream::~TextStream() = default;
-
-TULLE_INLINE std::optional<TextPiece> TextStream::next() {
-  return run_->next();
-}
-TULLE_INLINE std::vector<GeneratedText> TextStream::results() {
-  return run_->take_results();
-}
-TULLE_INLINE const Timings& TextStream::timings() const noexcept {
-  return run_->timings();
-}
 
 namespace detail {
 
@@ -64,10 +48,10 @@ TULLE_INLINE TextGenerationOutput TextGeneration::operator()(std::string_view pr
 
 TULLE_INLINE TextGenerationOutput TextGeneration::operator()(std::span<const std::string> prompts,
                                                              const GenerationOptions& options) {
-  GenerationRun run(*engine_, *tokenizer_, encode(prompts, options), options);
-  while (run.next()) {
+  TextStream stream = this->stream(prompts, options);
+  while (stream.next()) {
   }
-  return {{prompts.begin(), prompts.end()}, run.take_results(), run.timings()};
+  return {{prompts.begin(), prompts.end()}, stream.results(), stream.timings()};
 }
 
 TULLE_INLINE TextStream TextGeneration::stream(std::string_view prompt, const GenerationOptions& options) {
@@ -76,7 +60,7 @@ TULLE_INLINE TextStream TextGeneration::stream(std::string_view prompt, const Ge
 }
 
 TULLE_INLINE TextStream TextGeneration::stream(std::span<const std::string> prompts, const GenerationOptions& options) {
-  return TextStream(std::make_unique<GenerationRun>(*engine_, *tokenizer_, encode(prompts, options), options));
+  return TextStream(*engine_, *tokenizer_, encode(prompts, options), options);
 }
 
 TULLE_INLINE std::vector<std::vector<Token>> TextGeneration::encode(std::span<const std::string> prompts,

@@ -53,19 +53,17 @@ std::vector<float> batched(Engine& engine, const std::vector<Token>& tokens) {
   going_on.ignore_eos = true;
   const auto other = testing::random_tokens(40, 200, 78);
   (void)engine.start(std::span(other).first(5), SamplerChain(), going_on);
-  testing::step(engine, [](const Emission&) {});
-  testing::step(engine, [](const Emission&) {});
+  engine.step();
+  engine.step();
   const SequenceId late = engine.start(other, SamplerChain(), going_on);
   const SequenceId id = engine.start(tokens, SamplerChain(), testing::only_logits());
   (void)engine.start(std::span(other).first(23), SamplerChain(), testing::only_logits());
   std::vector<float> all;
-  for (int steps = 0; testing::step(
-           engine, [](const Emission&) {},
-           [&](SequenceId of, Position, std::span<const float> logits) {
-             if (of == id) all.insert(all.end(), logits.begin(), logits.end());
-           });
-       ++steps) {
-    if (steps == 2) engine.remove(late);
+  for (int steps = 0; engine.running(); ++steps) {
+    engine.step([&](SequenceId of, Position, std::span<const float> logits) {
+      if (of == id) all.insert(all.end(), logits.begin(), logits.end());
+    });
+    if (steps == 2) engine.sequences().release(late);
   }
   return all;
 }
@@ -76,23 +74,26 @@ void check_history(Engine& engine, const std::vector<Token>& tokens, const std::
   const std::span<const Token> all(tokens);
   const SequenceId id = engine.start(all.first(half), SamplerChain(), testing::only_logits());
   (void)testing::finish_logits(engine, id);
-  const SequenceId copy = engine.fork(id);
-  engine.resume(id, std::vector<Token>{9, 8, 7}, SamplerChain(), testing::only_logits());
-  (void)testing::finish_logits(engine, id);
-  engine.truncate(id, cut);
-  engine.resume(id, all.subspan(cut), SamplerChain(), testing::only_logits());
-  CHECK(same_bits(testing::finish_logits(engine, id), from(plain, cut)));
-  engine.resume(copy, all.subspan(half), SamplerChain(), testing::only_logits());
-  CHECK(same_bits(testing::finish_logits(engine, copy), from(plain, half)));
+  auto& sequences = engine.sequences();
+  const SequenceId copy = sequences.open();
+  sequences.fork(id, copy);
+  const auto logits_after = [&](SequenceId of, std::span<const Token> more) {
+    sequences.append(of, more);
+    engine.run(of, SamplerChain(), testing::only_logits());
+    return testing::finish_logits(engine, of);
+  };
+  (void)logits_after(id, std::vector<Token>{9, 8, 7});
+  sequences.truncate(id, cut);
+  CHECK(same_bits(logits_after(id, all.subspan(cut)), from(plain, cut)));
+  CHECK(same_bits(logits_after(copy, all.subspan(half)), from(plain, half)));
   // A saved state goes on where it was, in another slot.
   std::vector<Token> saved_tokens;
   std::vector<std::byte> state;
-  engine.truncate(id, half);
-  engine.save(id, saved_tokens, state);
-  engine.remove(id);
-  const SequenceId restored = engine.restore(saved_tokens, state);
-  engine.resume(restored, all.subspan(half), SamplerChain(), testing::only_logits());
-  CHECK(same_bits(testing::finish_logits(engine, restored), from(plain, half)));
+  sequences.truncate(id, half);
+  sequences.save(id, saved_tokens, state);
+  sequences.release(id);
+  const SequenceId restored = sequences.restore(saved_tokens, state);
+  CHECK(same_bits(logits_after(restored, all.subspan(half)), from(plain, half)));
 }
 
 void check_bits(const Subject& subject) {

@@ -25,7 +25,7 @@ TEST_CASE("an engine tells what it is made of", "[generate][engine]") {
   EngineOptions options = small_engine();
   const auto engine = tiny_engine("llama-tiny-gqa", options);
   CHECK(engine->architecture().family == "llama");
-  CHECK(engine->sequences() == 4);
+  CHECK(engine->sequences().size() == 4);
   CHECK(engine->capacity() == 128);
   CHECK_FALSE(engine->running());
   const std::size_t before = engine->memory_bytes();

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include <tulle/generate/generation_run.hpp>
+#include <tulle/generate/text_stream.hpp>
 
 #include "unit/format/file_builder.hpp"
 #include "unit/generate/tiny_pipeline.hpp"
@@ -192,14 +192,14 @@ TEST_CASE("a session that streams gives what it gives at once", "[generate][sess
   Session session(*engine, *tiny_tokenizer());
   std::vector<Token> tokens;
   {
-    const auto run = session.start(session.encode("the answer"), at_most(6));
-    while (const auto piece = run->next()) tokens.push_back(piece->token);
+    TextStream stream = session.start(session.encode("the answer"), at_most(6));
+    while (const auto piece = stream.next()) tokens.push_back(piece->token);
   }
   CHECK(tokens == from_scratch(tiny_tokenizer()->encode("the answer"), 6));
   // Left early: what was generated so far is the history.
   const std::size_t length = session.history().size();
   {
-    CHECK(session.start({5, 6}, at_most(6))->next());
+    CHECK(session.start({5, 6}, at_most(6)).next());
   }
   CHECK(session.history().size() == length + 3);
   CHECK(error_of([&] { (void)session.start({5, 300}, at_most(3)); }) == ErrorCode::invalid_argument);

@@ -68,29 +68,26 @@ std::unique_ptr<TextGeneration> pipeline_of(std::shared_ptr<const Model<AnyKerne
   return std::make_unique<TextGeneration>(std::move(model), tiny_tokenizer(), std::move(chat_template), options);
 }
 
-bool step(Engine& engine, const Engine::Emit& emit, const LogitsObserver& observe) {
-  return engine.step(emit, nullptr, observe);
-}
-
 std::vector<float> finish_logits(Engine& engine, SequenceId id) {
   std::vector<float> all;
   const auto keep = [&](SequenceId of, Position, std::span<const float> logits) {
     if (of == id) all.insert(all.end(), logits.begin(), logits.end());
   };
-  while (engine.step([](const Emission&) {}, nullptr, keep)) {
-  }
+  while (engine.running()) engine.step(keep);
   return all;
 }
 
 std::vector<float> prompt_logits(Engine& engine, std::span<const Token> tokens) {
   const SequenceId id = engine.start(tokens, SamplerChain(), only_logits());
   std::vector<float> all = finish_logits(engine, id);
-  engine.remove(id);
+  engine.sequences().release(id);
   return all;
 }
 
 Generated finish_sequence(Engine& engine, SequenceId id) {
-  return finish_sequence<Engine>(engine, id);
+  Generated result;
+  while (engine.running()) result.take(engine.step(), id);
+  return result;
 }
 
 }  // namespace tulle::testing

@@ -69,34 +69,35 @@ inline SequenceOptions only_logits() {
   return options;
 }
 
-/// `engine.step`, compiled once.
-bool step(Engine& engine, const Engine::Emit& emit, const LogitsObserver& observe = {});
-
 /// Runs `id` alone to its end and returns the logits of all its rows [rows, vocabulary].
 std::vector<float> finish_logits(Engine& engine, SequenceId id);
 
 /// The logits that follow every token of a text; the engine is as before afterwards.
 std::vector<float> prompt_logits(Engine& engine, std::span<const Token> tokens);
 
-/// What a sequence generates when it runs on.
+/// What a sequence generates.
 struct Generated {
   std::vector<Token> tokens;
   std::vector<float> log_probabilities;
   FinishReason finish = FinishReason::none;
+
+  void take(const StepReport& report, SequenceId id) {
+    for (const Emission& emission : report.emissions) {
+      if (emission.sequence != id) continue;
+      if (emission.token >= 0) {
+        tokens.push_back(emission.token);
+        log_probabilities.push_back(emission.log_probability);
+      }
+      finish = emission.finish;
+    }
+  }
 };
 
+/// Runs everything to its end; what `id` generates.
 template <class AnyGenerator>
 Generated finish_sequence(AnyGenerator& generator, SequenceId id) {
   Generated result;
-  while (generator.step([&](const Emission& emission) {
-    if (emission.sequence != id) return;
-    if (emission.token >= 0) {
-      result.tokens.push_back(emission.token);
-      result.log_probabilities.push_back(emission.log_probability);
-    }
-    result.finish = emission.finish;
-  })) {
-  }
+  while (generator.running()) result.take(generator.step(generator.plan()), id);
   return result;
 }
 

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <tulle/generate/generation_run.hpp>
+#include <tulle/generate/text_stream.hpp>
 
 #include <atomic>
 #include <catch2/catch_all.hpp>
+#include <stdexcept>
 #include <string>
 #include <vector>
+
+#include <tulle/generate/session.hpp>
 
 #include "unit/format/file_builder.hpp"
 #include "unit/generate/golden_model.hpp"
@@ -47,12 +50,11 @@ struct Outcome {
 };
 
 Outcome run(Engine& engine, const std::vector<std::vector<Token>>& prompts, const GenerationOptions& options) {
-  GenerationRun going(engine, *tiny_tokenizer(), prompts, options);
+  TextStream going(engine, *tiny_tokenizer(), prompts, options);
   Outcome outcome;
   while (auto piece = going.next()) outcome.pieces.push_back(std::move(*piece));
-  outcome.results = going.take_results();
+  outcome.results = going.results();
   outcome.timings = going.timings();
-  CHECK_FALSE(engine.running());
   return outcome;
 }
 
@@ -67,15 +69,15 @@ std::string text_of(const Outcome& outcome, std::size_t generation) {
 /// Every slot of the engine can be taken.
 void check_all_free(Engine& engine) {
   std::vector<SequenceId> taken;
-  for (std::size_t i = 0; i < engine.sequences(); ++i)
+  for (std::size_t i = 0; i < engine.sequences().size(); ++i)
     taken.push_back(engine.start(std::vector<Token>{1}, SamplerChain(), {}));
-  for (const SequenceId id : taken) engine.remove(id);
+  for (const SequenceId id : taken) engine.sequences().release(id);
 }
 
 }  // namespace
 
 TEST_CASE("the pieces of a generation concatenate to its text, which is that of its tokens",
-          "[generate][generation_run]") {
+          "[generate][text_stream]") {
   const auto engine = tiny_engine(name, small_engine());
   const auto outcome = run(*engine, {prompt(), prompt(20, 61)}, sampled(40));
   REQUIRE(outcome.results.size() == 2);
@@ -96,7 +98,7 @@ TEST_CASE("the pieces of a generation concatenate to its text, which is that of 
   CHECK(outcome.timings.decode_seconds > 0);
 }
 
-TEST_CASE("several prompts give what each gives alone, also when they wait for a slot", "[generate][generation_run]") {
+TEST_CASE("several prompts give what each gives alone, also when they wait for a slot", "[generate][text_stream]") {
   std::vector<std::vector<Token>> prompts;
   for (std::uint32_t i = 0; i < 7; ++i) prompts.push_back(prompt(3 + 5 * i, 70 + i));
   EngineOptions small = small_engine();
@@ -112,7 +114,7 @@ TEST_CASE("several prompts give what each gives alone, also when they wait for a
   check_all_free(*engine);
 }
 
-TEST_CASE("several continuations share one prefill and are those of their streams", "[generate][generation_run]") {
+TEST_CASE("several continuations share one prefill and are those of their streams", "[generate][text_stream]") {
   for (const std::string cache : {"contiguous", "paged", "sliding"}) {
     EngineOptions layout = small_engine();
     layout.cache = cache;
@@ -127,10 +129,10 @@ TEST_CASE("several continuations share one prefill and are those of their stream
       alone.max_new_tokens = 15;
       alone.ignore_eos = true;
       alone.seed = 3;
-      alone.stream = i;
+      alone.rng_stream = i;
       const SequenceId id = engine->start(i < 3 ? prompt(30) : prompt(7, 61), SamplerChain(options.sampling), alone);
       CHECK(testing::finish_sequence(*engine, id).tokens == forked.results[i].tokens);
-      engine->remove(id);
+      engine->sequences().release(id);
       CHECK(text_of(forked, i) == forked.results[i].text);
     }
     CHECK(forked.results[0].tokens != forked.results[1].tokens);
@@ -138,7 +140,7 @@ TEST_CASE("several continuations share one prefill and are those of their stream
   }
 }
 
-TEST_CASE("returned logits are those of every position but the last token", "[generate][generation_run]") {
+TEST_CASE("returned logits are those of every position but the last token", "[generate][text_stream]") {
   for (const std::size_t copies : {1, 2}) {
     const auto engine = tiny_engine(name, small_engine());
     GenerationOptions options = sampled(9);
@@ -157,7 +159,7 @@ TEST_CASE("returned logits are those of every position but the last token", "[ge
   }
 }
 
-TEST_CASE("an observer sees the logits that every token is chosen from", "[generate][generation_run]") {
+TEST_CASE("an observer sees the logits that every token is chosen from", "[generate][text_stream]") {
   const auto engine = tiny_engine(name, small_engine());
   GenerationOptions options = sampled(9);
   options.return_logits = true;
@@ -173,7 +175,7 @@ TEST_CASE("an observer sees the logits that every token is chosen from", "[gener
   CHECK(testing::same_bits(seen, kept.values));
 }
 
-TEST_CASE("without those of the prompt there is one row of logits a token", "[generate][generation_run]") {
+TEST_CASE("without those of the prompt there is one row of logits a token", "[generate][text_stream]") {
   for (const std::size_t copies : {1, 2}) {
     const auto engine = tiny_engine(name, small_engine());
     GenerationOptions options = sampled(9);
@@ -190,7 +192,7 @@ TEST_CASE("without those of the prompt there is one row of logits a token", "[ge
   }
 }
 
-TEST_CASE("log probabilities come with every token", "[generate][generation_run]") {
+TEST_CASE("log probabilities come with every token", "[generate][text_stream]") {
   const auto engine = tiny_engine(name, small_engine());
   GenerationOptions options = sampled(9);
   options.log_probabilities = true;
@@ -205,7 +207,7 @@ TEST_CASE("log probabilities come with every token", "[generate][generation_run]
   }
 }
 
-TEST_CASE("a generation that ends at an eos token says so and does not show it", "[generate][generation_run]") {
+TEST_CASE("a generation that ends at an eos token says so and does not show it", "[generate][text_stream]") {
   const auto engine = tiny_engine(name, small_engine());
   const auto all = run(*engine, {prompt()}, at_most(12)).results[0].tokens;
   GenerationOptions options = at_most(12);
@@ -220,7 +222,7 @@ TEST_CASE("a generation that ends at an eos token says so and does not show it",
   CHECK(run(*engine, {prompt()}, options).results[0].tokens == all);
 }
 
-TEST_CASE("stop strings end the text before them, also across pieces", "[generate][generation_run]") {
+TEST_CASE("stop strings end the text before them, also across pieces", "[generate][text_stream]") {
   const auto engine = tiny_engine(name, small_engine());
   const std::string whole = run(*engine, {prompt()}, sampled(40)).results[0].text;
   REQUIRE(whole.size() > 20);
@@ -241,7 +243,7 @@ TEST_CASE("stop strings end the text before them, also across pieces", "[generat
   check_all_free(*engine);
 }
 
-TEST_CASE("a callback that says false ends its generation and no other", "[generate][generation_run]") {
+TEST_CASE("a callback that says false ends its generation and no other", "[generate][text_stream]") {
   const auto engine = tiny_engine(name, small_engine());
   GenerationOptions options = at_most(10);
   std::vector<std::size_t> seen(2);
@@ -254,7 +256,7 @@ TEST_CASE("a callback that says false ends its generation and no other", "[gener
   check_all_free(*engine);
 }
 
-TEST_CASE("a flag ends everything, what waits included", "[generate][generation_run]") {
+TEST_CASE("a flag ends everything, what waits included", "[generate][text_stream]") {
   EngineOptions small = small_engine();
   small.max_sequences = 2;
   const auto engine = tiny_engine(name, small);
@@ -276,37 +278,37 @@ TEST_CASE("a flag ends everything, what waits included", "[generate][generation_
   }
 }
 
-TEST_CASE("a callback that throws leaves the engine free", "[generate][generation_run]") {
+TEST_CASE("a callback that throws leaves the engine free", "[generate][text_stream]") {
   const auto engine = tiny_engine(name, small_engine());
   GenerationOptions options = at_most(10);
   options.callback = [](const TextPiece&) -> bool { throw std::runtime_error("enough"); };
   {
-    GenerationRun going(*engine, *tiny_tokenizer(), {prompt(), prompt(4, 61)}, options);
+    TextStream going(*engine, *tiny_tokenizer(), {prompt(), prompt(4, 61)}, options);
     CHECK_THROWS_AS(going.next(), std::runtime_error);
   }
   CHECK_FALSE(engine->running());
   check_all_free(*engine);
 }
 
-TEST_CASE("a run that is left early, or stopped, frees its sequences", "[generate][generation_run]") {
+TEST_CASE("a run that is left early, or stopped, frees its sequences", "[generate][text_stream]") {
   const auto engine = tiny_engine(name, small_engine());
   {
-    GenerationRun going(*engine, *tiny_tokenizer(), {prompt(), prompt(4, 61)}, at_most(50));
+    TextStream going(*engine, *tiny_tokenizer(), {prompt(), prompt(4, 61)}, at_most(50));
     (void)going.next();
     (void)going.next();
     CHECK(engine->running());
   }
   CHECK_FALSE(engine->running());
   check_all_free(*engine);
-  GenerationRun going(*engine, *tiny_tokenizer(), {prompt(), prompt(4, 61)}, at_most(50));
+  TextStream going(*engine, *tiny_tokenizer(), {prompt(), prompt(4, 61)}, at_most(50));
   (void)going.next();
   going.stop();
   while (going.next()) {
   }
-  CHECK(going.take_results().size() == 2);
+  CHECK(going.results().size() == 2);
 }
 
-TEST_CASE("no new tokens are no error", "[generate][generation_run]") {
+TEST_CASE("no new tokens are no error", "[generate][text_stream]") {
   const auto engine = tiny_engine(name, small_engine());
   for (const std::size_t copies : {1, 3}) {
     GenerationOptions options = at_most(0);
@@ -322,7 +324,7 @@ TEST_CASE("no new tokens are no error", "[generate][generation_run]") {
   CHECK(run(*engine, {}, at_most(3)).results.empty());
 }
 
-TEST_CASE("a full cache ends a generation with its reason", "[generate][generation_run]") {
+TEST_CASE("a full cache ends a generation with its reason", "[generate][text_stream]") {
   EngineOptions small = small_engine();
   small.sequence_length = 16;
   const auto engine = tiny_engine(name, small);
@@ -337,7 +339,7 @@ TEST_CASE("a full cache ends a generation with its reason", "[generate][generati
   }
 }
 
-TEST_CASE("sessions keep their slots while prompts wait for the others", "[generate][generation_run]") {
+TEST_CASE("sessions keep their slots while prompts wait for the others", "[generate][text_stream]") {
   EngineOptions small = small_engine();
   small.max_sequences = 3;
   const auto engine = tiny_engine(name, small);
@@ -350,13 +352,13 @@ TEST_CASE("sessions keep their slots while prompts wait for the others", "[gener
   two.num_return_sequences = 2;
   const auto forked = run(*engine, {prompt(), prompt(4, 61)}, two);
   for (const GeneratedText& result : forked.results) CHECK(result.tokens.size() == 5);
-  CHECK(engine->history(kept).size() == 5);
+  CHECK(engine->sequences().history(kept).size() == 5);
   two.num_return_sequences = 3;  // would have to wait for ever
   CHECK(error_of([&] { run(*engine, {prompt()}, two); }) == ErrorCode::capacity);
-  CHECK(engine->history(kept).size() == 5);
+  CHECK(engine->sequences().history(kept).size() == 5);
 }
 
-TEST_CASE("options and prompts that make no sense are errors", "[generate][generation_run]") {
+TEST_CASE("options and prompts that make no sense are errors", "[generate][text_stream]") {
   const auto engine = tiny_engine(name, small_engine());
   const auto code_of = [&](const std::vector<Token>& tokens, const GenerationOptions& options) {
     return error_of([&] { run(*engine, {prompt(), tokens}, options); });
@@ -376,4 +378,121 @@ TEST_CASE("options and prompts that make no sense are errors", "[generate][gener
   options.sampling.temperature = -1;
   CHECK(code_of(prompt(), options) == ErrorCode::invalid_argument);
   check_all_free(*engine);
+}
+
+TEST_CASE("interleaved streams, one cancelled in the middle, give what each gives alone",
+          "[generate][text_stream]") {
+  EngineOptions threaded = small_engine();
+  threaded.cache_dtype = "f16";
+  const auto engine = tiny_engine(name, threaded);
+  GenerationOptions options = sampled(30);
+  options.log_probabilities = true;
+  options.return_logits = true;
+  GenerationOptions twice = options;
+  twice.num_return_sequences = 2;
+  const auto one = run(*engine, {prompt(20)}, options).results, two = run(*engine, {prompt(7, 61)}, options).results,
+             late = run(*engine, {prompt(9, 62)}, twice).results;
+  const auto check_same = [](const GeneratedText& found, const GeneratedText& wanted) {
+    CHECK(found.text == wanted.text);
+    CHECK(found.tokens == wanted.tokens);
+    CHECK(testing::same_bits(found.log_probabilities, wanted.log_probabilities));
+    CHECK(testing::same_bits({found.logits.data(), found.logits.size()}, {wanted.logits.data(), wanted.logits.size()}));
+  };
+
+  std::atomic<bool> cancel = false;
+  GenerationOptions cancelled = options;
+  cancelled.cancel = &cancel;
+  TextStream a(*engine, *tiny_tokenizer(), {prompt(20)}, options);
+  TextStream b(*engine, *tiny_tokenizer(), {prompt(7, 61)}, cancelled);
+  for (int i = 0; i < 9; ++i) {
+    CHECK(a.next());
+    CHECK(b.next());
+  }
+  TextStream c(*engine, *tiny_tokenizer(), {prompt(9, 62)}, twice);
+  cancel = true;
+  while (c.next()) a.step();
+  while (b.next()) {
+  }
+  while (a.next()) {
+  }
+  check_same(a.results().front(), one.front());
+  const auto found = c.results();
+  for (std::size_t i = 0; i < 2; ++i) check_same(found[i], late[i]);
+  const GeneratedText part = b.results().front();
+  CHECK(part.finish_reason == FinishReason::cancelled);
+  CHECK(part.tokens == std::vector<Token>(two.front().tokens.begin(), two.front().tokens.begin() + 9));
+  CHECK(two.front().text.starts_with(part.text));
+  CHECK(a.timings().generated_tokens == 30);
+  check_all_free(*engine);
+}
+
+TEST_CASE("a session goes on while a stream is read", "[generate][text_stream]") {
+  const auto engine = tiny_engine(name, small_engine());
+  const auto wanted = run(*engine, {prompt()}, sampled(20)).results.front();
+  const auto talk = run(*engine, {prompt(5, 61)}, sampled(6)).results.front();
+  Session session(*engine, *tiny_tokenizer());
+  TextStream stream(*engine, *tiny_tokenizer(), {prompt()}, sampled(20));
+  for (int i = 0; i < 5; ++i) (void)stream.next();
+  CHECK(session.append(prompt(5, 61), sampled(6)).tokens == talk.tokens);
+  while (stream.next()) {
+  }
+  CHECK(stream.results().front().tokens == wanted.tokens);
+}
+
+TEST_CASE("prompts of several streams wait for the same sequences", "[generate][text_stream]") {
+  EngineOptions small = small_engine();
+  small.max_sequences = 2;
+  const auto engine = tiny_engine(name, small);
+  const std::vector<std::vector<Token>> first{prompt(), prompt(4, 61), prompt(30, 62)},
+      second{prompt(8, 63), prompt(5, 64)};
+  const auto one = run(*engine, first, sampled(9)).results, two = run(*engine, second, at_most(4)).results;
+  TextStream a(*engine, *tiny_tokenizer(), first, sampled(9)), b(*engine, *tiny_tokenizer(), second, at_most(4));
+  while (b.next()) {
+  }
+  while (a.next()) {
+  }
+  const auto found = a.results(), others = b.results();
+  for (std::size_t i = 0; i < 3; ++i) CHECK(found[i].tokens == one[i].tokens);
+  for (std::size_t i = 0; i < 2; ++i) CHECK(others[i].tokens == two[i].tokens);
+  check_all_free(*engine);
+}
+
+TEST_CASE("what a callback or observer throws reaches its own stream alone", "[generate][text_stream]") {
+  const auto engine = tiny_engine(name, small_engine());
+  const auto wanted = run(*engine, {prompt()}, sampled(12)).results.front();
+  GenerationOptions faulty = at_most(12);
+  faulty.observe_logits = [](std::size_t, Position position, std::span<const float>) {
+    if (position == 6) throw std::runtime_error("enough");
+  };
+  GenerationOptions throws = at_most(12);
+  throws.callback = [](const TextPiece&) -> bool { throw std::runtime_error("enough"); };
+  TextStream a(*engine, *tiny_tokenizer(), {prompt()}, sampled(12));
+  TextStream b(*engine, *tiny_tokenizer(), {prompt(4, 61)}, faulty), c(*engine, *tiny_tokenizer(), {prompt(5)}, throws);
+  while (a.next()) {
+  }
+  CHECK(a.results().front().tokens == wanted.tokens);
+  for (int i = 0; i < 3; ++i) CHECK(b.next());
+  CHECK_THROWS_AS(b.next(), std::runtime_error);
+  CHECK_FALSE(b.next());
+  CHECK_THROWS_AS(c.next(), std::runtime_error);
+}
+
+TEST_CASE("a callback that comes late ends the text where it says so", "[generate][text_stream]") {
+  const auto engine = tiny_engine(name, small_engine());
+  GenerationOptions options = at_most(12);
+  options.return_logits = true;
+  const auto wanted = run(*engine, {prompt()}, options).results.front();
+  std::size_t calls = 0;
+  options.callback = [&](const TextPiece&) { return ++calls < 4; };
+  Session session(*engine, *tiny_tokenizer());
+  TextStream late = session.start(prompt(), options);
+  (void)run(*engine, {prompt(4, 61)}, at_most(8));
+  while (late.next()) {
+  }
+  CHECK(calls == 4);
+  const auto found = late.results().front();
+  CHECK(found.tokens == std::vector<Token>(wanted.tokens.begin(), wanted.tokens.begin() + 4));
+  CHECK(found.finish_reason == FinishReason::callback);
+  CHECK(found.logits.shape(0) == 13);
+  CHECK(session.history().size() == 14);
 }

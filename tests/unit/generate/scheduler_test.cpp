@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <tulle/generate/scheduler.hpp>
+
+#include <catch2/catch_all.hpp>
+#include <vector>
+
+#include <tulle/cache/paged.hpp>
+
+using namespace tulle;
+
+namespace {
+
+using Paged = Sequences<PagedCache<float>>;
+
+constexpr Position block = 64;
+
+Paged sequences_of(std::size_t blocks, std::vector<std::size_t> prompts) {
+  Paged sequences(PagedCache<float>({1, 1, 2}, prompts.size(), blocks, block), 100);
+  for (const std::size_t size : prompts) sequences.append(sequences.open(), std::vector<Token>(size, 7));
+  for (SequenceId id = 0; id < prompts.size(); ++id) {
+    sequences.run(id, 100);
+    sequences.set_logits_from(id, static_cast<Position>(prompts[id] - 1));
+  }
+  return sequences;
+}
+
+struct Part {
+  SequenceId sequence;
+  std::size_t rows;
+  bool operator==(const Part&) const = default;
+};
+
+std::vector<Part> parts_of(const StepPlan& plan) {
+  std::vector<Part> parts;
+  for (const Row& row : plan.rows) {
+    if (parts.empty() || parts.back().sequence != row.sequence) parts.push_back({row.sequence, 0});
+    ++parts.back().rows;
+  }
+  return parts;
+}
+
+/// Plans, and lets the cache hold what was planned.
+std::vector<Part> step(const Scheduler& scheduler, Paged& sequences) {
+  StepPlan plan;
+  scheduler.plan(sequences, plan);
+  const float row[2] = {};
+  for (const Row& each : plan.rows) {
+    if (!sequences.cache().extend(each.sequence, each.position + 1)) continue;
+    sequences.cache().append(0, each.sequence, each.position, row, row);
+  }
+  return parts_of(plan);
+}
+
+}  // namespace
+
+TEST_CASE("early sequences get chunks and all others a row", "[generate][scheduler]") {
+  auto sequences = sequences_of(16, {50, 20, 5});
+  const Scheduler scheduler(32, 32);
+  CHECK(step(scheduler, sequences) == std::vector<Part>{{0, 30}, {1, 1}, {2, 1}});
+  CHECK(step(scheduler, sequences) == std::vector<Part>{{0, 20}, {1, 11}, {2, 1}});
+  // A sequence that stops and runs again is the last.
+  sequences.stop(1);
+  sequences.run(1, 100);
+  CHECK(step(scheduler, sequences) == std::vector<Part>{{2, 3}, {1, 8}});
+}
+
+TEST_CASE("a chunk limits every sequence", "[generate][scheduler]") {
+  auto sequences = sequences_of(16, {50, 20});
+  CHECK(step(Scheduler(32, 8), sequences) == std::vector<Part>{{0, 8}, {1, 8}});
+  CHECK(step(Scheduler(2, 1), sequences) == std::vector<Part>{{0, 1}, {1, 1}});
+}
+
+TEST_CASE("logits are wanted of the last pending row and of what was drafted behind it", "[generate][scheduler]") {
+  auto sequences = sequences_of(16, {10});
+  const Scheduler scheduler(32, 8);
+  sequences.draft(0, std::vector<Token>{1, 2, 3});
+  CHECK(step(scheduler, sequences) == std::vector<Part>{{0, 8}});
+  StepPlan plan;
+  scheduler.plan(sequences, plan);
+  REQUIRE(plan.rows.size() == 5);
+  for (std::size_t i = 0; i < 5; ++i) {
+    CHECK(plan.rows[i].position == 8 + i);
+    CHECK(plan.rows[i].wants_logits == (i >= 1));
+    CHECK(plan.rows[i].token == (i < 2 ? 7 : static_cast<Token>(i) - 1));
+  }
+}
+
+TEST_CASE("what finds no room waits, and the first to arrive takes it from the last", "[generate][scheduler]") {
+  auto sequences = sequences_of(3, {64, 64, 64});
+  const Scheduler scheduler(192, 64);
+  CHECK(step(scheduler, sequences) == std::vector<Part>{{0, 64}, {1, 64}, {2, 64}});
+  for (SequenceId id = 0; id < 3; ++id) sequences.accept(id, 1);
+  CHECK(step(scheduler, sequences) == std::vector<Part>{{0, 1}});
+  CHECK(sequences.cache().length(1) == 64);
+  CHECK(sequences.cache().length(2) == 0);
+  CHECK(sequences.waits(2));
+  sequences.release(0);
+  CHECK(step(scheduler, sequences) == std::vector<Part>{{1, 1}, {2, 64}});
+}
+
+TEST_CASE("sequences that do not run are evicted before those that do", "[generate][scheduler]") {
+  auto sequences = sequences_of(3, {64, 64, 64});
+  const Scheduler scheduler(192, 64);
+  (void)step(scheduler, sequences);
+  sequences.stop(1);
+  sequences.accept(0, 1);
+  sequences.accept(2, 1);
+  CHECK(step(scheduler, sequences) == std::vector<Part>{{0, 1}});
+  CHECK(sequences.cache().length(1) == 0);
+  CHECK(sequences.history(1).size() == 64);
+  CHECK(sequences.cache().length(2) == 64);
+}
+
+TEST_CASE("a sequence without room even alone is planned, so that the generator ends it", "[generate][scheduler]") {
+  auto sequences = sequences_of(1, {64});
+  const Scheduler scheduler(64, 64);
+  (void)step(scheduler, sequences);
+  sequences.accept(0, 1);
+  CHECK(step(scheduler, sequences) == std::vector<Part>{{0, 1}});
+}
