@@ -9,9 +9,7 @@
 
 #include <tulle/cache/contiguous.hpp>
 #include <tulle/format/tokenizer_files.hpp>
-#include <tulle/generate/generator.hpp>
-#include <tulle/generate/model.hpp>
-#include <tulle/kernel/any_kernel.hpp>
+#include <tulle/generate/engine.hpp>
 #include <tulle/sampling/multinomial.hpp>
 #include <tulle/text/token_stream.hpp>
 

@@ -2,7 +2,7 @@
 // Lesson 3: your own cache layout. The memory of this one grows with the text, 64 positions at a time.
 //   usage: 03_own_cache MODEL [PROMPT]
 #include <tulle/cache/saved_state.hpp>
-#include <tulle/kernel/any_kernel.hpp>
+#include <tulle/generate/engine.hpp>
 #include <tulle/sampling/greedy.hpp>
 
 #include "continue_prompt.hpp"

@@ -91,11 +91,9 @@ inline Json parse_json(std::string_view text, std::string_view where) {
   if (text.find('\0') != std::string_view::npos)
     fail(ErrorCode::malformed, where, ": not valid JSON: it holds a NUL byte");
   detail::JsonBuilder builder(where);
-// Inlined, so that the compiler finds the library's binary formats unused and drops them: a smaller WebAssembly module.
-#if defined(__clang__)
-  [[clang::always_inline]]
-#endif
-  Json::sax_parse(text.begin(), text.end(), &builder);
+  // `Json::sax_parse` is these lines and a reader of binary formats, which costs compilers seconds and modules kilobytes.
+  auto characters = nlohmann::detail::input_adapter(text.begin(), text.end());
+  nlohmann::detail::parser<Json, decltype(characters)>(std::move(characters)).sax_parse(&builder);
   return builder.take();
 }
 
