@@ -25,10 +25,10 @@ MemorySource with_scales(const std::vector<float>& scales) {
 TEST_CASE("int8 codes have a scale per row, or one for all", "[format][encoding]") {
   for (const auto& scales : {std::vector<float>{0.5f, 2}, std::vector<float>{0.25f}}) {
     const MemorySource source = with_scales(scales);
-    const auto rows = open_matrix(source, "a");
+    const auto rows = open_matrix(source, "a"), copy = rows->copied();
     CHECK(rows->code_format() == CodeFormat{.bits = 8});
     const float first = scales[0], second = scales.back();
-    for (const WeightSource* each : {rows.get(), rows->copied().get()}) {
+    for (const WeightSource* each : {rows.get(), copy.get()}) {
       const std::vector<std::uint32_t> all{0, 1};
       float values[6], found[2];
       std::int8_t codes[6];
