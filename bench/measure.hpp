@@ -59,8 +59,8 @@ inline std::vector<Times> interleaved(const std::vector<std::function<void()>>& 
   return times;
 }
 
-/// Reads 512 MiB once, every thread its share as kernels do: as one stream or as 4 that lie far apart, asked for ahead. By
-/// vectors: the `tulle` command is compiled for size, where a loop over words would be slower than the memory.
+/// Reads 512 MiB once, every thread its share as kernels do: as one stream or as 4 that lie far apart, asked for ahead.
+/// By vectors: the `tulle` command is compiled for size, where a loop over words would be slower than the memory.
 class BandwidthProbe {
  public:
   explicit BandwidthProbe(tulle::ThreadPool& pool) : pool_(pool), lines_(bytes / sizeof(Line)) {}

@@ -129,9 +129,10 @@ typedef struct tulle_load_options {
 /* Fills in defaults and struct_size; struct_size is what the caller's header says: sizeof(tulle_load_options). */
 TULLE_API int32_t tulle_load_options_init(tulle_load_options* options, uint32_t struct_size);
 
-/* From a Hugging Face directory (safetensors) or a GGUF file; of a model in parts (gguf-split) the first, the others beside
- * it. `options` may be NULL. Without a tokenizer beside it the model takes and gives token ids only. Every function that loads
- * packs the weights on all cores that the process may use, and calls `progress` on the caller's thread. */
+/* From a Hugging Face directory (safetensors) or a GGUF file; of a model in parts (gguf-split) the first, the others
+ * beside it. `options` may be NULL. Without a tokenizer beside it the model takes and gives token ids only. Every
+ * function that loads packs the weights on all cores that the process may use, and calls `progress` on the caller's
+ * thread. */
 TULLE_API int32_t tulle_model_load(const char* path, size_t path_size, const tulle_load_options* options,
                                    tulle_model** model, tulle_error* error);
 

@@ -21,7 +21,8 @@ typedef struct tulle_timings {
 /* What the last generation took so far. */
 TULLE_API int32_t tulle_session_timings(tulle_session* session, tulle_timings* timings, tulle_error* error);
 
-/* A file that the caller reads: `read` is called with `context` for any part of its `size` bytes, on the loading thread. */
+/* A file that the caller reads: `read` is called with `context` for any part of its `size` bytes, on the loading
+ * thread. */
 typedef struct tulle_file {
   uint32_t struct_size;
   uint32_t reserved; /* 0 */
@@ -32,8 +33,8 @@ typedef struct tulle_file {
 } tulle_file;
 
 /* From one GGUF file, all parts of a model in parts (gguf-split) under their own names, or the files of a Hugging Face
- * directory (config.json, *.safetensors, tokenizer.json, tokenizer.model ...), of which no more is held in memory at once
- * than the tensors that are being packed. */
+ * directory (config.json, *.safetensors, tokenizer.json, tokenizer.model ...), of which no more is held in memory at
+ * once than the tensors that are being packed. */
 TULLE_API int32_t tulle_model_load_files(const tulle_file* files, size_t count, const tulle_load_options* options,
                                          tulle_model** model, tulle_error* error);
 

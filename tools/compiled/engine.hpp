@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// \file The engine of the run-time front ends, compiled once for all programs of this repository: its kernels, caches and
-/// decoder take a compiler most of its time. Link `tulle_compiled`.
+/// \file The engine of the run-time front ends, compiled once for all programs of this repository: its kernels, caches
+/// and decoder take a compiler most of its time. Link `tulle_compiled`.
 #pragma once
 
 #include <tulle/generate/engine.hpp>

@@ -37,7 +37,8 @@ inline std::vector<float> golden_floats(const std::string& name) {
 struct GoldenModel {
   /// "llama-tiny-gqa" or "gguf/q8_0.gguf".
   explicit GoldenModel(const std::string& model_name) : name(model_name) {
-    const std::string stem = name.ends_with(".gguf") ? "models/" + name.substr(0, name.size() - 4) : "models/" + name + "/";
+    const std::string stem =
+        name.ends_with(".gguf") ? "models/" + name.substr(0, name.size() - 4) : "models/" + name + "/";
     facts = golden_json(stem + "golden.json");
     tokens = facts["tokens"].get<std::vector<Token>>();
     greedy = facts["greedy"].get<std::vector<Token>>();

@@ -39,7 +39,8 @@ std::vector<float> products(const testing::EncodedMatrix& matrix, std::size_t in
 TEMPLATE_TEST_CASE("weights made ready for many inputs give the bits of those that are not", "[kernel][ell_ready]",
                    BasicEllI8<isa::Avx512>, BasicEllI4<isa::Avx512>) {
   testing::require_machine<isa::Avx512>();
-  // 18 panels and a part, of one span; then of two, with more steps than fit, so that some panels of a block are not ready.
+  // 18 panels and a part, of one span; then of two, with more steps than fit, so that some panels of a block are not
+  // ready.
   for (const auto& [rows, columns, kept] : {std::array<std::size_t, 3>{300, 200, 3}, {100, 4000, 8}}) {
     const auto matrix = testing::pruned(testing::random_matrix(DType::i8, rows, columns, 6), {kept, 16}, 7);
     const auto expected = products<TestType>(matrix, 18, 1);
