@@ -1,8 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Checks what no compiler checks: the direction of includes, where third-party headers go, and that every header has
-its test. Prints one line a breach; exits 1 when there is any."""
+"""Checks what no compiler checks: the direction of includes, where third-party headers go, that every header has its test,
+and the measures of ARCHITECTURE.md. Prints one line a breach; exits 1 when there is any.
+    usage: layers.py                              all checks that need no compiler
+           layers.py --umbrella COMPILER [FLAG...]  the cost of the umbrella header (measure 5)
+           layers.py --measures                   prints the table of ARCHITECTURE.md"""
 import re
+import statistics
+import subprocess
 import sys
 from pathlib import Path
 
@@ -57,6 +62,36 @@ UNTESTED = {
     "text/sentencepiece_options.hpp": "values, tested through sentencepiece.hpp and tokenizer_files.hpp",
     "text/unicode_tables.hpp": "data; read through text/unicode.hpp",
 }
+
+# Measure 3: how many headers of ours one header reaches, itself not counted.
+REACH = {  # header -> limit
+    "kernel/linear_kernel.hpp": 10, "cache/cache_layout.hpp": 10, "sampling/sampler.hpp": 10, "text/tokenizer.hpp": 10,
+    "kernel/int8/dense_i8.hpp": 40, "kernel/int8/balanced_i8.hpp": 40, "kernel/int8/balanced_i4.hpp": 40,
+    "kernel/int8/bitmask_i8.hpp": 40, "kernel/ell/ell.hpp": 40, "kernel/dense/dense_i4.hpp": 40,
+    "kernel/dense/dense_float.hpp": 40, "generate/generator.hpp": 30,
+}
+
+# Measure 5: what the umbrella costs who includes it. Lines after the preprocessor do not depend on how busy a machine is; the
+# seconds of a front end that generates no code are about these lines / 40,000.
+UMBRELLA_LINES = 250_000
+
+# Measure 7: template parameters of one template, and headers with more, each with its reason.
+TEMPLATE_PARAMETERS = 4
+WIDE_TEMPLATES = {
+    "kernel/int8/loop/i8_loop_avx2.hpp": "one loop for every layout, scale, width and count of rows",
+    "kernel/int8/loop/i8_loop_avx512.hpp": "one loop for every layout, scale, width and count of rows",
+    "kernel/ell/ell_loop_avx2.hpp": "one loop for every window, code width and count of rows",
+}
+
+# Measure 8: headers with #define or #if, and why. Elsewhere a choice is a template argument or a value.
+CPU, SYSTEM_CALLS, COMPILER = "instruction sets of one CPU family", "calls of one system", "a gap of one compiler"
+PREPROCESSOR = {"core/": SYSTEM_CALLS, "tensor/": CPU, "kernel/": CPU, "cache/": CPU, "model/": CPU,
+                "format/": SYSTEM_CALLS, "sampling/": COMPILER, "text/": COMPILER, "generate/": SYSTEM_CALLS}
+PREPROCESSOR_LINES = 140  # all of them together; 128 in November 2026
+
+COLUMNS = 120
+LINES = ("tests", "tools", "bench", "capi", "examples")  # folders whose C and C++ lines are measured, beside include/
+FOREIGN_LINES = {}  # file -> reason
 
 problems = []
 notes = []
@@ -140,6 +175,147 @@ def check_header(path):
     return None
 
 
+def reach():
+    """header -> all headers of ours that it includes, at any depth; and the longest path. Reports cycles."""
+    direct = {}
+    for path in sorted(INCLUDE.rglob("*.hpp")):
+        targets = {target.removeprefix("tulle/") for _, _, target in includes(path) if target.startswith("tulle/")}
+        direct[path.relative_to(INCLUDE).as_posix()] = targets
+    closed, depth, open_ = {}, {}, []
+
+    def close(name):
+        if name in open_:
+            breach(INCLUDE / name, f"a cycle of includes: {' -> '.join([*open_[open_.index(name):], name])}")
+            return set()
+        if name not in closed:
+            open_.append(name)
+            closed[name], depth[name] = set(), 0
+            for other in direct.get(name, ()):
+                closed[name] |= {other} | close(other)
+                depth[name] = max(depth[name], 1 + depth.get(other, 0))
+            open_.pop()
+        return closed[name]
+
+    for name in direct:
+        close(name)
+    return closed, max(depth.values())
+
+
+def template_parameters(text):
+    """The number of parameters of every template in a header."""
+    counts = []
+    for found in re.finditer(r"\btemplate\s*<", text):
+        depth, commas, end = 1, 0, found.end()
+        while depth and end < len(text):
+            letter = text[end]
+            depth += (letter in "<({[") - (letter in ">)}]")
+            commas += letter == "," and depth == 1
+            end += 1
+        counts.append(0 if text[found.end():end - 1].strip() == "" else commas + 1)
+    return counts
+
+
+def code_of(path):
+    """A header's text without comments."""
+    text = re.sub(r"/\*.*?\*/", "", path.read_text(encoding="utf-8"), flags=re.DOTALL)
+    return re.sub(r"//.*", "", text)
+
+
+def preprocessor_lines(text):
+    return len(re.findall(r"^\s*#\s*(?:define|if|ifdef|ifndef)\b", text, re.MULTILINE))
+
+
+def check_header_measures(path):
+    """Measures 7 and 8 of one header."""
+    name, text = path.relative_to(INCLUDE).as_posix(), code_of(path)
+    widest = max(template_parameters(text), default=0)
+    if widest > TEMPLATE_PARAMETERS and name not in WIDE_TEMPLATES:
+        breach(path, f"a template with {widest} parameters: at most {TEMPLATE_PARAMETERS}")
+    if re.search(r"\benable_if", text):
+        breach(path, "enable_if: write a concept")
+    if preprocessor_lines(text) and not name.startswith(tuple(PREPROCESSOR)):
+        breach(path, f"#define or #if, and {Path(__file__).name} lists no reason for it")
+
+
+def check_measures():
+    """Measures 3, 7 and 8."""
+    closed, _ = reach()
+    for name, limit in REACH.items():
+        if name not in closed:
+            breach(Path(__file__).resolve(), f"lists {name}, which does not exist")
+        elif len(closed[name]) > limit:
+            breach(INCLUDE / name, f"reaches {len(closed[name])} headers of ours: at most {limit}")
+    headers = sorted(INCLUDE.rglob("*.hpp"))
+    for path in headers:
+        check_header_measures(path)
+    lines = sum(preprocessor_lines(code_of(path)) for path in headers)
+    if lines > PREPROCESSOR_LINES:
+        breach(INCLUDE, f"{lines} lines #define and #if: at most {PREPROCESSOR_LINES}")
+
+
+def umbrella_lines(compiler, flags):
+    """Lines of the umbrella after the preprocessor, those that say where a line is from not counted."""
+    result = subprocess.run([compiler, "-std=c++20", "-E", "-P", "-x", "c++", "-I", str(INCLUDE.parent), *flags,
+                             str(INCLUDE / "tulle.hpp")], capture_output=True, text=True, check=True)
+    return result.stdout.count("\n")
+
+
+def check_umbrella(compiler, flags):
+    """Measure 5."""
+    lines = umbrella_lines(compiler, flags)
+    if lines > UMBRELLA_LINES:
+        breach(INCLUDE / "tulle.hpp", f"{lines} lines after the preprocessor: at most {UMBRELLA_LINES}")
+    print(f"umbrella: {lines} lines after the preprocessor, at most {UMBRELLA_LINES}")
+
+
+def check_columns():
+    for folder in LINES:
+        for path in sorted((ROOT / folder).rglob("*")):
+            if path.suffix not in {".c", ".h", ".cpp", ".hpp"} or path.relative_to(ROOT).as_posix() in FOREIGN_LINES:
+                continue
+            for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+                if len(line) > COLUMNS:
+                    breach(path, f"line {number} has {len(line)} columns: at most {COLUMNS}")
+
+
+def print_measures():
+    headers = sorted(INCLUDE.rglob("*.hpp"))
+    names = {path: path.relative_to(INCLUDE).as_posix() for path in headers}
+    sizes = {names[path]: len(path.read_text(encoding="utf-8").splitlines()) for path in headers}
+    ours = {name: size for name, size in sizes.items() if name not in GENERATED}
+    largest = max(ours, key=ours.get)
+    closed, depth = reach()
+    concepts = [len(closed[name]) for name, limit in REACH.items() if limit == 10 and name in closed]
+    kernels = [len(closed[name]) for name, limit in REACH.items() if limit == 40 and name in closed]
+    texts = {names[path]: code_of(path) for path in headers}
+    counts = [count for text in texts.values() for count in template_parameters(text)]
+    wide = sorted(name for name, text in texts.items() if max(template_parameters(text), default=0) > TEMPLATE_PARAMETERS)
+    directives = {name: preprocessor_lines(text) for name, text in texts.items()}
+    rows = [
+        ("1 file size", f"at most {TOO_LONG} lines, median 150",
+         f"largest {ours[largest]} (`{largest}`), median {statistics.median(sizes.values()):.0f}, "
+         f"{len(sizes)} headers, {sum(sizes.values())} lines; generated tables are longer"),
+        ("2 includes upward or sideways", "0", "0"),
+        ("3 cycles, reach", "0 cycles; concept 10, kernel 40, `generator.hpp` 30",
+         f"0; {max(concepts)}, {max(kernels)}, {len(closed['generate/generator.hpp'])}; depth {depth}: a header is short and "
+         "names all that it uses, so paths are long; reach, not depth, is what a reader and a compiler pay for"),
+        ("4 headers that compile alone", "all", "all (test `headers`)"),
+        ("5 cost of the umbrella", f"{UMBRELLA_LINES} lines after the preprocessor", "test `umbrella`"),
+        ("6 third-party libraries", "one header each", "one header each"),
+        ("7 template parameters, `enable_if`", f"{TEMPLATE_PARAMETERS}; 0",
+         f"{sum(count > TEMPLATE_PARAMETERS for count in counts)} of {len(counts)} have more (" +
+         ", ".join(f"`{name}`" for name in wide) + "): each is one loop for every form of a weight; 0"),
+        ("8 `#define`, `#if`", f"{PREPROCESSOR_LINES} lines, none outside the listed folders",
+         f"{sum(directives.values())} lines in {sum(map(bool, directives.values()))} headers: instruction sets, system calls "
+         "and gaps of compilers, which no template can ask for"),
+        ("9 headers without a test", "0", f"0; {len(UNTESTED)} are tested through their owner, each with its reason"),
+        ("10 drift of symbols, structs, bindings, README", "0", "0 (tests `capi_golden_lists`, `declarations`, `layers`)"),
+    ]
+    print("| measure | limit | value |\n|---|---|---|")
+    for row in rows:
+        print(f"| {' | '.join(row)} |")
+
+
 def check_program(path):
     """Tests, examples, tools: third-party libraries that Tulle wraps are reached through Tulle."""
     for number, form, target in includes(path):
@@ -159,6 +335,11 @@ def check_readme():
 
 
 def main():
+    if sys.argv[1:2] == ["--measures"]:
+        return print_measures()
+    if sys.argv[1:2] == ["--umbrella"]:
+        check_umbrella(sys.argv[2], sys.argv[3:])
+        return report([])
     headers = sorted(INCLUDE.rglob("*.hpp"))
     for path in headers:
         check_header(path)
@@ -174,9 +355,14 @@ def main():
     for path in headers + programs + scripts:
         if "SPDX-License-Identifier: Apache-2.0" not in "".join(path.open(encoding="utf-8").readlines()[:2]):
             breach(path, "no SPDX-License-Identifier: Apache-2.0 in its first lines")
-    for line in notes + problems:
+    check_measures()
+    check_columns()
+    return report([f"layers: {len(headers)} headers, {len(programs)} programs' files, {len(problems)} breaches"])
+
+
+def report(last):
+    for line in notes + problems + last:
         print(line)
-    print(f"layers: {len(headers)} headers, {len(programs)} programs' files, {len(problems)} breaches")
     return 1 if problems else 0
 
 

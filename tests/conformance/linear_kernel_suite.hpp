@@ -79,8 +79,8 @@ class GuardedOutput {
   std::vector<float> values_;
 };
 
-/// The laws of one kernel, for rows of one type, with zeros in them where the kernel is a sparse one. `Reference` is the
-/// kernel whose bits `Kernel` must give: the scalar dense one.
+/// The laws of one kernel, for rows of one type, with zeros in them where the kernel is a sparse one. `Reference` is
+/// the kernel whose bits `Kernel` must give: the scalar dense one.
 template <LinearKernel Kernel, LinearKernel Reference = Kernel>
 class LinearKernelSuite {
  public:

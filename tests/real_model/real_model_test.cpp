@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// \file SmolLM2-135M-Instruct (Q4_1) as transformers runs it: tests/golden/smollm2.json. Skipped where the environment does not
-/// name the file as TULLE_TEST_MODEL.
+/// \file SmolLM2-135M-Instruct (Q4_1) as transformers runs it: tests/golden/smollm2.json. Skipped where the environment
+/// does not name the file as TULLE_TEST_MODEL.
 #include <catch2/catch_all.hpp>
 #include <cmath>
 #include <cstdlib>

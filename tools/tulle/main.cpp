@@ -39,8 +39,8 @@ int usage_error(const CLI::App& program, std::string message) {
   return report(2, message + "; see '" + command + " --help'");
 }
 
-/// The arguments as CLI11 takes them, the last one first. It reads "--flag=" as a flag without a value; here the value is
-/// empty.
+/// The arguments as CLI11 takes them, the last one first. It reads "--flag=" as a flag without a value; here the value
+/// is empty.
 std::vector<std::string> reversed_arguments(int count, char** arguments) {
   std::vector<std::string> reversed;
   for (int i = count - 1; i > 0; --i) {

@@ -15,7 +15,8 @@ const std::string tokenizers = TULLE_GOLDEN "/tokenizers/";
 
 /// Byte-level BPE over "a", "b", "ab" and the token "<|x|>".
 constexpr std::string_view tokenizer_json = R"({"added_tokens":[{"id":3,"content":"<|x|>","special":true}],
-  "normalizer":null,"pre_tokenizer":{"type":"ByteLevel","add_prefix_space":false,"use_regex":true},"post_processor":null,
+  "normalizer":null,"pre_tokenizer":{"type":"ByteLevel","add_prefix_space":false,"use_regex":true},
+  "post_processor":null,
   "decoder":{"type":"ByteLevel"},
   "model":{"type":"BPE","vocab":{"a":0,"b":1,"ab":2},"merges":["a b"]}})";
 

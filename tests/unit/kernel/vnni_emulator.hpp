@@ -13,8 +13,8 @@
 
 namespace tulle::testing {
 
-/// A 256-bit register of an interrupted thread (Intel SDM 1, 13.4: the lower half lies in the legacy area, the upper one
-/// in the component of AVX, at byte 576 of the standard format that Linux gives a signal handler).
+/// A 256-bit register of an interrupted thread (Intel SDM 1, 13.4: the lower half lies in the legacy area, the upper
+/// one in the component of AVX, at byte 576 of the standard format that Linux gives a signal handler).
 class SavedYmm {
  public:
   SavedYmm(ucontext_t& thread, unsigned index) noexcept
@@ -81,7 +81,8 @@ TULLE_TARGET_AVX2 inline bool multiplies_bytes() noexcept {
   return true;
 }
 
-/// Whether loops for AVX-VNNI run in this test: here, or emulated. Every test asks, as Catch2 takes the signal back after each.
+/// Whether loops for AVX-VNNI run in this test: here, or emulated. Every test asks, as Catch2 takes the signal back
+/// after each.
 inline bool runs_avx_vnni() {
   if (isa::AvxVnni::available()) return true;
   if (!isa::Avx2::available()) return false;

@@ -241,8 +241,8 @@ TEST_CASE("separate query, key and value matrices give the logits of the fused o
 }
 
 TEST_CASE("a stack of float and integer parts is computed as each part by itself", "[model][decoder]") {
-  // The value matrix as Q8_0 beside query and key in F32, and the other way round: the same file decoded to F32 throughout
-  // differs by the rounding of activations alone.
+  // The value matrix as Q8_0 beside query and key in F32, and the other way round: the same file decoded to F32
+  // throughout differs by the rounding of activations alone.
   const Architecture model = architecture_of(false);
   const auto tokens = testing::random_tokens(40, model.vocabulary, 11);
   for (const bool integer_first : {false, true}) {

@@ -23,13 +23,13 @@ namespace tulle::golden {
 inline constexpr float minus_infinity = -std::numeric_limits<float>::infinity();
 
 struct Case {
-  std::string name;            // row, history and options, for messages
-  std::vector<float> logits;   // before
-  std::vector<float> scores;   // after
+  std::string name;           // row, history and options, for messages
+  std::vector<float> logits;  // before
+  std::vector<float> scores;  // after
   std::vector<Token> history;
   std::size_t prompt_length = 0;
   Json options;
-  Token token = -1;            // of greedy cases
+  Token token = -1;  // of greedy cases
 
   SamplingContext context() const {
     SamplingContext result;

@@ -60,7 +60,8 @@ TEST_CASE("pre-tokenizers are those of tokenizers 0.23", "[text][pipeline_json]"
 
 TEST_CASE("decoders are read, fused or not", "[text][pipeline_json]") {
   CHECK(decode(R"({"type": "Sequence", "decoders": [{"type": "Replace", "pattern": {"String": "_"}, "content": " "},
-                   {"type": "ByteFallback"}, {"type": "Fuse"}, {"type": "Strip", "content": " ", "start": 1, "stop": 0}]})",
+                   {"type": "ByteFallback"}, {"type": "Fuse"},
+                    {"type": "Strip", "content": " ", "start": 1, "stop": 0}]})",
                {"_a", "_b", "<0x21>"}) == "a b!");
   CHECK(decode(R"({"type": "Metaspace", "replacement": "_", "prepend_scheme": "never"})", {"_a", "_b"}) == " a b");
   CHECK(decode(R"({"type": "Metaspace", "replacement": "_", "prepend_scheme": "always"})", {"_a", "_b"}) == "a b");

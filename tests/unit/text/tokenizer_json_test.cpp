@@ -24,9 +24,12 @@ std::unique_ptr<Tokenizer> load(const std::string& name, bool has_config = false
 /// A small byte-level tokenizer to break.
 Json small() {
   return parse_json(R"({"added_tokens": [{"id": 3, "content": "<s>", "special": true}],
-    "normalizer": null, "pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": false}, "decoder": {"type": "ByteLevel"},
-    "post_processor": {"type": "TemplateProcessing", "single": [{"SpecialToken": {"id": "<s>", "type_id": 0}}, {"Sequence": {"id": "A"}},
-                       {"SpecialToken": {"id": "</s>"}}], "special_tokens": {"<s>": {"ids": [3]}, "</s>": {"ids": [7, 8]}}},
+    "normalizer": null, "pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": false},
+    "decoder": {"type": "ByteLevel"},
+    "post_processor": {"type": "TemplateProcessing", "single": [{"SpecialToken": {"id": "<s>", "type_id": 0}},
+                       {"Sequence": {"id": "A"}},
+                       {"SpecialToken": {"id": "</s>"}}],
+                       "special_tokens": {"<s>": {"ids": [3]}, "</s>": {"ids": [7, 8]}}},
     "model": {"type": "BPE", "vocab": {"a": 0, "b": 1, "ab": 2}, "merges": ["a b"]}})",
                     "small");
 }

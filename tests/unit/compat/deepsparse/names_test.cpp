@@ -170,7 +170,8 @@ TEST_CASE("what a call cannot do is refused with a reason", "[generate][deepspar
   }
 }
 
-// Shapes: tests/deepsparse/transformers/pipelines/test_text_generation.py of DeepSparse, but for its one token too many.
+// Shapes: tests/deepsparse/transformers/pipelines/test_text_generation.py of DeepSparse, but for its one token too
+// many.
 TEST_CASE("both generations of calls get the rows of logits that they got", "[generate][deepsparse_names]") {
   const auto pipeline = testing::tiny_pipeline(testing::small_engine());
   const auto logits_of = [&](const char* arguments) {

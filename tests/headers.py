@@ -1,0 +1,118 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Every public header compiles by itself.
+    usage: headers.py COMPILER WORK_FOLDER [FLAG...]
+The body of a header must see no more than what the header includes. Its includes stand at its top, so a header that it
+includes anyway, at any depth, may stand before it without hiding a missing include. So each translation unit is a path in the
+graph of includes, the included header first, and the paths are as few as there can be."""
+import os
+import re
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+INCLUDE = ROOT / "include" / "tulle"
+
+# Headers over a library that not every build has, and the macro by which it is there.
+SKIPPED = {"text/sentencepiece.hpp": "TULLE_WITH_SENTENCEPIECE", "tensor/xtensor.hpp": "TULLE_WITH_XTENSOR"}
+
+
+def direct_includes(path):
+    found = re.findall(r"^\s*#\s*include\s*<tulle/([^>]+)>", path.read_text(encoding="utf-8"), re.MULTILINE)
+    return {name for name in found if (INCLUDE / name).is_file()}
+
+
+def closures(names):
+    """header -> every header of ours that it includes, at any depth."""
+    direct = {name: direct_includes(INCLUDE / name) for name in names}
+    closed = {}
+
+    def close(name):
+        if name not in closed:
+            closed[name] = set()
+            for other in direct[name]:
+                closed[name] |= {other} | close(other)
+        return closed[name]
+
+    for name in names:
+        close(name)
+    return closed
+
+
+def body_before_includes(name):
+    """Whether anything but comments and directives stands before the last include outside of conditions."""
+    depth, code = 0, False
+    for line in (INCLUDE / name).read_text(encoding="utf-8").splitlines():
+        line = line.split("//")[0].strip()
+        if re.match(r"#\s*if", line):
+            depth += 1
+        elif re.match(r"#\s*endif", line):
+            depth -= 1
+        elif re.match(r"#\s*include", line):
+            if code and depth == 0:
+                return True
+        elif line and not line.startswith("#"):
+            code = True
+    return False
+
+
+def chains(names, closed):
+    """As few paths as there can be, each a list of headers of which the next includes the one before (Kuhn's matching)."""
+    after = {}  # header -> the one that follows it in its path
+
+    def extend(name, seen, before):
+        for other in sorted(closed[name], key=lambda each: -len(closed[each])):
+            if other in seen:
+                continue
+            seen.add(other)
+            if other not in after or extend(after[other], seen, before):
+                after[other] = name
+                before[name] = other
+                return True
+        return False
+
+    for name in names:
+        extend(name, set(), {})
+    starts = set(names) - set(after.values())
+    paths = []
+    for name in sorted(starts):
+        path = [name]
+        while path[-1] in after:
+            path.append(after[path[-1]])
+        paths.append(path)
+    return paths
+
+
+def main():
+    compiler, work, flags = sys.argv[1], Path(sys.argv[2]), sys.argv[3:]
+    work.mkdir(parents=True, exist_ok=True)
+    names = sorted(path.relative_to(INCLUDE).as_posix() for path in INCLUDE.rglob("*.hpp"))
+    closed = closures(names)
+    skipped = {name for name, macro in SKIPPED.items() if f"-D{macro}" not in flags}
+    checked = [name for name in names if name not in skipped]
+    late = [name for name in checked if body_before_includes(name)]  # what they see first depends on what came before
+    units = [[name] for name in late] + chains([name for name in checked if name not in late], {
+        name: {other for other in closed[name] if other not in late and other not in skipped} for name in checked})
+    command = [compiler, "-std=c++20", "-fsyntax-only", "-I", str(ROOT / "include"), *flags]
+    units.sort(key=lambda unit: -len(closed[unit[-1]]))  # the longest first, so that no thread waits at the end
+
+    def check(numbered):
+        number, unit = numbered
+        source = work / f"headers_{number}.cpp"
+        source.write_text("".join(f"#include <tulle/{name}>\n" for name in unit), encoding="utf-8")
+        result = subprocess.run([*command, str(source)], capture_output=True, text=True)
+        return (unit, result.stderr) if result.returncode else None
+
+    jobs = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    with ThreadPoolExecutor(jobs) as threads:
+        failures = [each for each in threads.map(check, enumerate(units)) if each]
+    for unit, message in failures:
+        print(f"one of {', '.join(unit)} does not compile by itself:\n{message}")
+    print(f"headers: {len(checked)} in {len(units)} translation units, {len(failures)} failed")
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,9 @@
+# SPDX-License-Identifier: Apache-2.0
+from _commands import test_preset
+
+MINUTES = 20
+ABOUT = "unit, conformance, C ABI and fuzz tests under the address, undefined and thread sanitizers"
+
+
+def cells():
+    return {preset: lambda preset=preset: test_preset(preset) for preset in ("asan", "tsan")}
