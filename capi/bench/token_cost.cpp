@@ -44,10 +44,10 @@ double through_cpp(const std::string& path, std::size_t tokens) {
   generation.force_max_tokens = true;
   return min_microseconds(tokens, [&](Clock::time_point& first) {
     tulle::Session session = pipeline.session();
-    const auto run = session.start(session.encode("Once upon a time"), generation);
-    (void)run->next();
+    tulle::TextStream stream = session.start(session.encode("Once upon a time"), generation);
+    (void)stream.next();
     first = Clock::now();
-    while (run->next()) {
+    while (stream.next()) {
     }
   });
 }
