@@ -21,6 +21,7 @@ class GrowingCache {
   std::size_t sequences() const noexcept { return tiles_.size(); }
   Position capacity() const noexcept { return capacity_; }
   Position length(SequenceId sequence) const noexcept { return lengths_[sequence]; }
+  Position room(SequenceId sequence) const noexcept { return capacity_ - lengths_[sequence]; }
   std::size_t size_bytes() const noexcept {
     std::size_t sum = 0;
     for (const auto& tiles : tiles_) sum += tiles.empty() ? 0 : tiles.size() * tiles.front().size_bytes();

@@ -12,6 +12,7 @@ struct Forgetful {
   std::size_t sequences() const noexcept { return rows.sequences(); }
   tulle::Position capacity() const noexcept { return rows.capacity(); }
   tulle::Position length(tulle::SequenceId sequence) const noexcept { return rows.length(sequence); }
+  tulle::Position room(tulle::SequenceId sequence) const noexcept { return rows.room(sequence); }
   std::size_t size_bytes() const noexcept { return rows.size_bytes(); }
   bool extend(tulle::SequenceId sequence, tulle::Position end) { return rows.extend(sequence, end); }
   void append(std::size_t layer, tulle::SequenceId sequence, tulle::Position position, const float* key,
@@ -33,10 +34,10 @@ struct Forgetful {
 };
 
 template <tulle::CacheLayout Cache>
-tulle::Position room(const Cache& cache) {
-  return cache.capacity() - cache.length(0);
+tulle::Position room_of(const Cache& cache) {
+  return cache.room(0);
 }
 
 tulle::Position ask(const Forgetful& cache) {
-  return room(cache);
+  return room_of(cache);
 }

@@ -166,7 +166,10 @@ void random_operations(std::uint64_t seed, std::uint32_t steps) {
     const std::uint32_t operation = draw(1, 100);
     if (operation < 55) {
       const Position end = length + 1 + draw(2, operation < 30 ? 3 : Fixture::max_extension);
-      if (cache.extend(sequence, end)) {
+      const Position room = cache.room(sequence);
+      const bool extended = cache.extend(sequence, end);
+      REQUIRE(extended == (end - length <= room));
+      if (extended) {
         append_rows(cache, sequence, reference, end, step);
         for (Position position = length; position < end; position += 1 + draw(3, 5)) {
           REQUIRE(span_fault<Fixture>(cache, sequence, reference, position) == "");
@@ -230,6 +233,7 @@ void refused_extension_changes_nothing() {
   REQUIRE_FALSE(cache.extend(0, endless ? 1 + Fixture::max_extension + 1 : cache.capacity() + 1));
   CHECK(cache.size_bytes() == size_bytes);
   require_spans<Fixture>(cache, 0, reference);
+  CHECK_FALSE(cache.extend(0, 1 + cache.room(0) + 1));
   REQUIRE(cache.extend(0, 1));  // no further than it is
   REQUIRE(cache.extend(0, 0));
   require_spans<Fixture>(cache, 0, reference);

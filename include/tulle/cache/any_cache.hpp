@@ -49,6 +49,9 @@ class AnyCache {
   Position length(SequenceId sequence) const noexcept {
     return visit([&](const auto& cache) { return cache.length(sequence); });
   }
+  Position room(SequenceId sequence) const noexcept {
+    return visit([&](const auto& cache) { return cache.room(sequence); });
+  }
   std::size_t size_bytes() const noexcept {
     return visit([](const auto& cache) { return cache.size_bytes(); });
   }

@@ -52,23 +52,20 @@ struct SpanVisitor {
 /// A layout owns its storage for a fixed number of sequence slots. It never assumes that rows of neighbouring positions
 /// are neighbours in memory, and neither does anybody who reads it.
 ///
-/// - `extend(sequence, end)` makes positions [length, end) writable, so that length is `end`, and may allocate; false
-/// when
-///   they do not fit, which changes nothing. Call it once per forward pass: a layout may limit how far it goes at once.
-///   `append` then stores one row [kv_heads * head_dim] of keys and of values, converting to its element type (float, Half, int8); it never fails.
-/// - `for_each_span(layer, sequence, position, visit)` visits, in order of position, the rows that a query at
-/// `position`
+/// - `room(sequence)` is the number of positions that one `extend` can add now: 0 when the sequence cannot grow.
+/// - `extend(sequence, end)` makes positions [length, end) writable, so that length is `end`, and may allocate. It is
+///   false when they do not fit, which changes nothing. Call it once per forward pass: a layout may limit how far it goes
+///   at once. `append` then stores one row [kv_heads * head_dim] of keys and of values, converted to the element type
+///   (float, Half, int8); it never fails.
+/// - `for_each_span(layer, sequence, position, visit)` visits, in order of position, the rows that a query at `position`
 ///   (< length, appended) sees: all up to and including it, or what the layout's window keeps of them.
-/// - `truncate(sequence, length)` forgets the positions from `length` on in O(1); false when rows before it were
-/// overwritten
-///   meanwhile (a window that moved on), which leaves the sequence as it was.
+/// - `truncate(sequence, length)` forgets the positions from `length` on in O(1). It is false when rows before it were
+///   overwritten meanwhile (a window that moved on), which leaves the sequence as it was.
 /// - `fork(from, to)` makes slot `to`, whatever it held, an independent continuation of `from`: shared where the layout
-/// can,
-///   copied elsewhere; false when there is no room. `release` empties a slot.
-/// - `save` appends the visible state of a sequence to bytes; `restore` takes it into an empty slot (length 0), false
-/// when
-///   it does not fit this layout (shape, element type, sizes: nothing in it is trusted), which leaves the slot empty.
-///   The bytes do not depend on the layout, only on what was visible.
+///   can, copied elsewhere. It is false when there is no room. `release` empties a slot.
+/// - `save` appends the visible state of a sequence to bytes. `restore` takes it into an empty slot (length 0). It is
+///   false when the state does not fit this layout (shape, element type, sizes: nothing in it is trusted), which leaves
+///   the slot empty. The bytes depend on what was visible and not on the layout.
 ///
 /// Every position that was extended to is appended, in all layers, before it is visited, forked or saved.
 /// Errors: extend, fork and restore throw `Error` memory when the system refuses an allocation.
@@ -81,6 +78,7 @@ concept CacheLayout =
       { view.sequences() } noexcept -> std::convertible_to<std::size_t>;
       { view.capacity() } noexcept -> std::same_as<Position>;  // positions that one sequence can reach at most
       { view.length(sequence) } noexcept -> std::same_as<Position>;
+      { view.room(sequence) } noexcept -> std::same_as<Position>;
       { view.size_bytes() } noexcept -> std::convertible_to<std::size_t>;
       { cache.extend(sequence, position) } -> std::same_as<bool>;
       { cache.append(layer, sequence, position, row, row) } noexcept -> std::same_as<void>;

@@ -32,6 +32,7 @@ class ContiguousCache {
   std::size_t sequences() const noexcept { return slots_.size(); }
   Position capacity() const noexcept { return capacity_; }
   Position length(SequenceId sequence) const noexcept { return slot(sequence).length; }
+  Position room(SequenceId sequence) const noexcept { return capacity_ - length(sequence); }
   std::size_t size_bytes() const noexcept {
     std::size_t sum = 0;
     for (const Slot& each : slots_) sum += each.rows.size_bytes();

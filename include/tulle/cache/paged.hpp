@@ -56,6 +56,15 @@ class PagedCache {
   std::size_t sequences() const noexcept { return slots_.size(); }
   Position capacity() const noexcept { return std::min(longest_, static_cast<Position>(blocks() * block_size_)); }
   Position length(SequenceId sequence) const noexcept { return slot(sequence).length; }
+  Position room(SequenceId sequence) const noexcept {
+    const Slot& held = slot(sequence);
+    const Position filled = held.length % block_size_;  // of the last block; 0 when it is full
+    const bool shares_tail = filled != 0 && references_[held.blocks.back()] > 1;
+    if (shares_tail && free_.empty()) return 0;  // the last block must be copied before it is written
+    const std::size_t blocks = free_.size() - (shares_tail ? 1 : 0);
+    const auto room = static_cast<Position>(blocks * block_size_ + (filled == 0 ? 0 : block_size_ - filled));
+    return std::min(room, longest_ - std::min(longest_, held.length));
+  }
   Position block_size() const noexcept { return block_size_; }
   std::size_t blocks() const noexcept { return references_.size(); }
   std::size_t free_blocks() const noexcept { return free_.size(); }

@@ -53,6 +53,7 @@ class SlidingCache {
   std::size_t sequences() const noexcept { return slots_.size(); }
   Position capacity() const noexcept { return std::numeric_limits<Position>::max(); }
   Position length(SequenceId sequence) const noexcept { return slot(sequence).length; }
+  Position room(SequenceId sequence) const noexcept { return std::min(max_chunk_, capacity() - length(sequence)); }
   Position window() const noexcept { return window_; }
   Position sinks() const noexcept { return sinks_; }
   Position max_chunk() const noexcept { return max_chunk_; }

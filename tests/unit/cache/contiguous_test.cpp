@@ -34,7 +34,9 @@ TEST_CASE("a contiguous cache is full at its capacity", "[cache][contiguous]") {
   CHECK_FALSE(cache.extend(0, 51));
   CHECK(cache.length(0) == 0);
   CHECK(cache.size_bytes() == 0);
+  CHECK(cache.room(0) == 50);
   CHECK(cache.extend(0, 50));
+  CHECK(cache.room(0) == 0);
   CHECK_FALSE(cache.extend(0, 51));
 }
 

@@ -48,6 +48,21 @@ TEST_CASE("blocks are taken as positions need them and come back", "[cache][page
   CHECK(cache.extend(2, 640));
 }
 
+TEST_CASE("the room of a paged sequence is its last block and the free ones", "[cache][paged]") {
+  PagedCache<float> cache(shape, 3, 4, 64, 200);
+  CHECK(cache.room(0) == 200);  // the longest sequence, though there are blocks for 256
+  append_until(cache, 0, 100, 1);
+  CHECK(cache.room(0) == 100);
+  CHECK(cache.room(1) == 128);
+  REQUIRE(cache.fork(0, 1));
+  CHECK(cache.room(0) == 28 + 64);  // one free block takes the copy of the shared one
+  append_until(cache, 2, 128, 2);
+  CHECK(cache.room(0) == 0);
+  CHECK_FALSE(cache.extend(0, 101));
+  cache.release(1);
+  CHECK(cache.room(0) == 28);
+}
+
 TEST_CASE("a sequence that finds too few blocks stays as it was", "[cache][paged]") {
   PagedCache<float> cache(shape, 2, 4);
   REQUIRE(cache.extend(0, 130));

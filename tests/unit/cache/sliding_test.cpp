@@ -72,7 +72,9 @@ TEST_CASE("a sliding cache refuses more than a chunk at once", "[cache][sliding]
   SlidingCache<float> cache(shape, 1, 100, 4, 20);
   CHECK_FALSE(cache.extend(0, 21));
   CHECK(cache.length(0) == 0);
+  CHECK(cache.room(0) == 20);
   CHECK(cache.extend(0, 20));
+  CHECK(cache.room(0) == 20);
   CHECK_FALSE(cache.extend(0, 41));
   CHECK(cache.extend(0, 40));
 }
@@ -120,6 +122,7 @@ TEST_CASE("positions of a sliding cache go on to the largest that there is", "[c
   std::size_t visible = 0;
   cache.for_each_span(0, 0, 0xFFFFFFFE, [&](const KeyValueSpan<float>& span) { visible += span.count; });
   CHECK(visible == 12);
+  CHECK(cache.room(0) == 0);
   CHECK(cache.extend(0, 0xFFFFFFFF));
 }
 
