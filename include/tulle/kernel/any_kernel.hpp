@@ -122,6 +122,7 @@ struct AnyKernel {
   struct Input {
     Input(std::size_t max_inputs, std::size_t max_columns)
         : floats(max_inputs, max_columns), quantized(max_inputs, max_columns), wide(max_inputs, max_columns) {}
+    std::size_t size_bytes() const noexcept { return floats.size_bytes() + quantized.size_bytes() + wide.size_bytes(); }
     ActivationsF32 floats;
     ActivationsI8 quantized;
     ActivationsI14 wide;

@@ -52,23 +52,24 @@ class WeightLoader {
     const WeightNames& names = model_.names;
     load_head(weights);
     weights.final_norm = norm(names.final_norm);
-    weights.layers.resize(model_.layers);
-    for (std::size_t index = 0; index < model_.layers; ++index) {
+    weights.layers.resize(model_.layers.size());
+    for (std::size_t index = 0; index < model_.layers.size(); ++index) {
       const std::string prefix = layer_prefix(index);
+      const LayerSpec& spec = model_.layers[index];
       LayerWeights<Kernel>& layer = weights.layers[index];
       layer.attention_norm = norm(prefix + names.attention_norm);
       if (!names.mlp_norm.empty()) layer.mlp_norm = norm(prefix + names.mlp_norm);
-      layer.query_key_value = query_key_value(prefix);
-      layer.output = linear({{prefix + names.output, model_.hidden}}, model_.query_rows(), model_.output_bias);
-      if (model_.mlp == MlpKind::gated_silu) {
-        layer.up = linear({{prefix + names.gate, model_.intermediate}, {prefix + names.up, model_.intermediate}},
-                          model_.hidden, model_.mlp_bias);
+      layer.query_key_value = query_key_value(prefix, spec.qkv_bias);
+      layer.output = linear({{prefix + names.output, model_.hidden}}, model_.query_rows(), spec.output_bias);
+      if (spec.mlp == MlpKind::gated_silu) {
+        layer.up = linear({{prefix + names.gate, spec.intermediate}, {prefix + names.up, spec.intermediate}},
+                          model_.hidden, spec.mlp_bias);
       } else {
-        layer.up = linear({{prefix + names.up, model_.intermediate}}, model_.hidden, model_.mlp_bias);
+        layer.up = linear({{prefix + names.up, spec.intermediate}}, model_.hidden, spec.mlp_bias);
       }
-      layer.down = linear({{prefix + names.down, model_.hidden}}, model_.intermediate, model_.mlp_bias);
+      layer.down = linear({{prefix + names.down, model_.hidden}}, spec.intermediate, spec.mlp_bias);
       if (options_.progress) {
-        options_.progress("loading", static_cast<double>(index + 1) / static_cast<double>(model_.layers));
+        options_.progress("loading", static_cast<double>(index + 1) / static_cast<double>(model_.layers.size()));
       }
     }
     return weights;
@@ -224,13 +225,13 @@ class WeightLoader {
     return result;
   }
 
-  Linear<Kernel> query_key_value(const std::string& prefix) {
+  Linear<Kernel> query_key_value(const std::string& prefix, bool with_bias) {
     const WeightNames& names = model_.names;
     if (!names.query_key_value.empty()) return fused_query_key_value(prefix + names.query_key_value);
     const Tensor query{prefix + names.query, model_.query_rows()}, key{prefix + names.key, model_.kv_rows()};
     const Tensor value{prefix + names.value, model_.kv_rows()};
-    if (!options_.rotary_interleaved_rows) return linear({query, key, value}, model_.hidden, model_.qkv_bias);
-    if (model_.qkv_bias) fail(ErrorCode::unsupported, "interleaved rotary rows with a bias are not supported");
+    if (!options_.rotary_interleaved_rows) return linear({query, key, value}, model_.hidden, with_bias);
+    if (with_bias) fail(ErrorCode::unsupported, "interleaved rotary rows with a bias are not supported");
     Linear<Kernel> result;
     stack({{query.name, halves_from_interleaved(rows_of(query, model_.hidden))},
            {key.name, halves_from_interleaved(rows_of(key, model_.hidden))},
@@ -267,7 +268,7 @@ class WeightLoader {
       fail(ErrorCode::unsupported, "an I8 embedding is not supported; leave it out of the quantization");
     }
     if (!tied || !Kernel::keeps_values(encoded.dtype, options_.pack)) {
-      weights.embedding = Embedding<Kernel>(rows_of({names.embedding, model_.vocabulary}, model_.hidden));
+      weights.embedding.emplace(rows_of({names.embedding, model_.vocabulary}, model_.hidden));
       release();
     }
     weights.head = linear({{tied ? names.embedding : names.head, model_.vocabulary}}, model_.hidden, false);

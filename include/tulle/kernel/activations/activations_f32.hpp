@@ -23,6 +23,7 @@ class ActivationsF32 {
   }
 
   std::size_t inputs() const noexcept { return inputs_; }
+  std::size_t size_bytes() const noexcept { return values_.size_bytes(); }
 
   const float* values(const InputTile& tile) const noexcept { return values_.data() + tile.first * columns_; }
 

@@ -51,6 +51,9 @@ class ActivationsI14 {
   }
 
   std::size_t inputs() const noexcept { return inputs_; }
+  std::size_t size_bytes() const noexcept {
+    return codes_.size_bytes() + scales_.size_bytes() + inverses_.size_bytes();
+  }
   std::size_t tile() const noexcept { return tile_; }  ///< 0: few inputs
   bool many() const noexcept { return tile_ > 0; }     ///< codes are int16
   std::size_t stride() const noexcept { return stride_of(columns_); }

@@ -38,6 +38,9 @@ class ActivationsI8 {
   }
 
   std::size_t inputs() const noexcept { return inputs_; }
+  std::size_t size_bytes() const noexcept {
+    return codes_.size_bytes() + offset_codes_.size_bytes() + scales_.size_bytes() + sums_.size_bytes();
+  }
   std::size_t padded_columns() const noexcept { return padded_; }
 
   const std::int8_t* codes(const InputTile& tile) const noexcept { return codes_.data() + begin_of(tile); }
