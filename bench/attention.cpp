@@ -17,7 +17,8 @@
 namespace {
 
 /// CodeGen-350M: every query head has its own keys and values.
-constexpr tulle::CacheShape shape{20, 16, 64};
+constexpr std::size_t layers = 20;
+constexpr tulle::LayerShape shape{16, 64};
 
 /// Attention of all layers, split among the threads as in the decoder.
 class Attention {
@@ -32,7 +33,7 @@ class AttentionOver final : public Attention {
  public:
   AttentionOver(tulle::ThreadPool& pool, std::size_t longest, std::size_t max_rows)
       : pool_(pool),
-        cache_(shape, 1, static_cast<tulle::Position>(longest)),
+        cache_({layers, shape}, 1, static_cast<tulle::Position>(longest)),
         queries_(max_rows * shape.row_elements()),
         out_(queries_.size()) {
     std::mt19937 random(1);
@@ -41,7 +42,7 @@ class AttentionOver final : public Attention {
     std::vector<float> values(64 * shape.row_elements());  // enough different rows
     for (float& value : values) value = normal(random);
     cache_.extend(0, cache_.capacity());
-    for (std::size_t layer = 0; layer < shape.layers; ++layer) {
+    for (std::size_t layer = 0; layer < layers; ++layer) {
       for (tulle::Position position = 0; position < cache_.capacity(); ++position) {
         const float* row = values.data() + (position * 7 + layer) % 64 * shape.row_elements();
         cache_.append(layer, 0, position, row, row);
@@ -52,14 +53,19 @@ class AttentionOver final : public Attention {
   void run(std::size_t length, std::size_t rows) noexcept override {
     const std::size_t width = shape.row_elements(),
                       blocks = (rows + tulle::attention_block - 1) / tulle::attention_block;
-    for (std::size_t layer = 0; layer < shape.layers; ++layer) {
+    for (std::size_t layer = 0; layer < layers; ++layer) {
       pool_.run([&](std::size_t worker) noexcept {
         for (std::size_t task = worker; task < blocks * shape.kv_heads; task += pool_.size()) {
           const std::size_t first = task / shape.kv_heads * tulle::attention_block, head = task % shape.kv_heads;
           const std::size_t at = first * width + head * shape.head_dim;
-          tulle::attend_rows(cache_, layer, 0, static_cast<tulle::Position>(length - rows + first),
-                             std::min(tulle::attention_block, rows - first), head, queries_.data() + at, width, 1,
-                             out_.data() + at, width);
+          tulle::attend_rows(cache_, {.layer = layer,
+                                      .first = static_cast<tulle::Position>(length - rows + first),
+                                      .rows = std::min(tulle::attention_block, rows - first),
+                                      .kv_head = head,
+                                      .query = queries_.data() + at,
+                                      .query_stride = width,
+                                      .out = out_.data() + at,
+                                      .out_stride = width});
         }
       });
     }

@@ -38,22 +38,22 @@ class Parts {
       : model_(model.architecture()),
         weights_(model.weights()),
         pool_(pool),
-        cache_({model_.layers, model_.kv_heads, model_.head_dim}, 1, position + 1),
-        x_(random_floats(std::max(model_.qkv_rows(), model_.up_rows()))),
+        cache_(tulle::cache_shape(model_), 1, position + 1),
+        x_(random_floats(std::max(model_.qkv_rows(), model_.max_up_rows()))),
         y_(x_),
         logits_(random_floats(model_.vocabulary)),
         scratch_(logits_),
-        input_(1, std::max({model_.hidden, model_.intermediate, model_.query_rows()})) {
+        input_(1, std::max({model_.hidden, model_.max_intermediate(), model_.query_rows()})) {
     for (float& logit : logits_) logit *= 4;  // about as far apart as a model's
     cache_.extend(0, position + 1);
-    for (std::size_t layer = 0; layer < model_.layers; ++layer) {
+    for (std::size_t layer = 0; layer < model_.layers.size(); ++layer) {
       for (tulle::Position at = 0; at <= position; ++at) cache_.append(layer, 0, at, x_.data(), x_.data() + 1);
     }
   }
 
   void norms() noexcept {
     for (const auto& layer : weights_.layers) normalize(layer.attention_norm);
-    if (!model_.parallel_residual) {
+    if (!parallel_residual()) {
       for (const auto& layer : weights_.layers) normalize(layer.mlp_norm);
     }
     normalize(weights_.final_norm);
@@ -63,14 +63,15 @@ class Parts {
     for (const auto& layer : weights_.layers) {
       prepare(layer.query_key_value);
       prepare(layer.output);
-      if (!model_.parallel_residual) prepare(layer.up);
+      if (!parallel_residual()) prepare(layer.up);
       prepare(layer.down);
     }
     prepare(weights_.head);
   }
 
   void rotary_and_append() noexcept {
-    const auto& frequencies = model_.rotary.inverse_frequencies;
+    const tulle::Rotary& rotary = model_.rotary_tables[model_.layers.front().rotary];
+    const auto& frequencies = rotary.inverse_frequencies;
     const tulle::Position position = cache_.length(0) - 1;
     float cosines[512], sines[512];
     for (std::size_t j = 0; j < frequencies.size(); ++j) {
@@ -78,9 +79,9 @@ class Parts {
       cosines[j] = static_cast<float>(std::cos(angle));
       sines[j] = static_cast<float>(std::sin(angle));
     }
-    for (std::size_t layer = 0; layer < model_.layers; ++layer) {
+    for (std::size_t layer = 0; layer < model_.layers.size(); ++layer) {
       for (std::size_t head = 0; head < model_.heads + model_.kv_heads; ++head) {
-        tulle::rotate(x_.data() + head * model_.head_dim, cosines, sines, frequencies.size(), model_.rotary.pairing);
+        tulle::rotate(x_.data() + head * model_.head_dim, cosines, sines, frequencies.size(), rotary.pairing);
       }
       const float* key = x_.data() + model_.query_rows();
       cache_.append(layer, 0, position, key, key + model_.kv_rows());
@@ -88,24 +89,30 @@ class Parts {
   }
 
   void activation() noexcept {
-    for (std::size_t layer = 0; layer < model_.layers; ++layer) {
-      if (model_.mlp == tulle::MlpKind::gated_silu) {
-        tulle::silu_times(x_.data(), x_.data() + model_.intermediate, model_.intermediate, y_.data());
+    for (std::size_t layer = 0; layer < model_.layers.size(); ++layer) {
+      const std::size_t intermediate = model_.layers[layer].intermediate;
+      if (model_.layers[layer].mlp == tulle::MlpKind::gated_silu) {
+        tulle::silu_times(x_.data(), x_.data() + intermediate, intermediate, y_.data());
       } else {
-        std::memcpy(y_.data(), x_.data(), sizeof(float) * model_.intermediate);
-        tulle::gelu_new(y_.data(), model_.intermediate);
+        std::memcpy(y_.data(), x_.data(), sizeof(float) * intermediate);
+        tulle::gelu_new(y_.data(), intermediate);
       }
     }
   }
 
   void attention() noexcept {
     const std::size_t group = model_.heads / model_.kv_heads;
-    for (std::size_t layer = 0; layer < model_.layers; ++layer) {
+    for (std::size_t layer = 0; layer < model_.layers.size(); ++layer) {
       pool_.run([&](std::size_t worker) noexcept {
         for (std::size_t head = worker; head < model_.kv_heads; head += pool_.size()) {
           const std::size_t at = head * group * model_.head_dim;
-          tulle::attend_rows(cache_, layer, 0, cache_.length(0) - 1, 1, head, x_.data() + at, 0, group, y_.data() + at,
-                             0);
+          tulle::attend_rows(cache_, {.layer = layer,
+                                      .window = model_.layers[layer].window,
+                                      .first = cache_.length(0) - 1,
+                                      .kv_head = head,
+                                      .group = group,
+                                      .query = x_.data() + at,
+                                      .out = y_.data() + at});
         }
       });
     }
@@ -118,6 +125,8 @@ class Parts {
   }
 
  private:
+  bool parallel_residual() const noexcept { return model_.layers.front().residual == tulle::Residual::parallel; }
+
   void normalize(const tulle::NormWeights& norm) noexcept {
     if (model_.norm == tulle::NormKind::rms) {
       tulle::rms_norm(x_.data(), norm.weight.data(), model_.hidden, model_.norm_epsilon, y_.data());

@@ -59,7 +59,7 @@ int main(int count, char** arguments) try {
 
   // Kernel, cache and sampler are chosen when this file is compiled. Input and output are tokens; text is up to the program.
   using Generator = tulle::Generator<tulle::AnyKernel, tulle::ContiguousCache<tulle::Half>, CoolWhenSure>;
-  const tulle::CacheShape shape{architecture.layers, architecture.kv_heads, architecture.head_dim};
+  const tulle::CacheShape shape = tulle::cache_shape(architecture);
   Generator generator(architecture, model->weights(), pool, {shape, 1, 512}, 256, tokenizer->vocabulary_size());
   generator.start(tokenizer->encode(prompt, {.add_special_tokens = true}), CoolWhenSure(1),
                   {.max_new_tokens = 64, .eos = architecture.eos, .seed = 7});

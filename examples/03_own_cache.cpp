@@ -17,7 +17,7 @@ class GrowingCache {
   GrowingCache(tulle::CacheShape shape, std::size_t sequences, Position capacity)
       : shape_(shape), capacity_(capacity), tiles_(sequences), lengths_(sequences) {}
 
-  tulle::CacheShape shape() const noexcept { return shape_; }
+  const tulle::CacheShape& shape() const noexcept { return shape_; }
   std::size_t sequences() const noexcept { return tiles_.size(); }
   Position capacity() const noexcept { return capacity_; }
   Position length(SequenceId sequence) const noexcept { return lengths_[sequence]; }
@@ -39,10 +39,10 @@ class GrowingCache {
     tiles_[sequence][at / attention_tile].write(layer, at % attention_tile, key, value);
   }
   template <class Visit>
-  void for_each_span(std::size_t layer, SequenceId sequence, Position position, Visit&& visit) const noexcept {
-    for (Position begin = 0; begin <= position; begin += attention_tile) {
-      const Position count = std::min(attention_tile, position + 1 - begin);
-      visit(tiles_[sequence][begin / attention_tile].span(layer, 0, begin, count));
+  void for_each_span(std::size_t layer, SequenceId sequence, tulle::Visible visible, Visit&& visit) const noexcept {
+    for (Position begin = visible.begin, count = 0; begin < visible.end; begin += count) {
+      count = std::min(attention_tile - begin % attention_tile, visible.end - begin);
+      visit(tiles_[sequence][begin / attention_tile].span(layer, begin % attention_tile, begin, count));
     }
   }
 

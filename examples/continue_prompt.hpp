@@ -21,7 +21,7 @@ int continue_prompt(int count, char** arguments) try {
   const tulle::Architecture& architecture = model->architecture();
   tulle::ThreadPool pool;
 
-  Cache cache({architecture.layers, architecture.kv_heads, architecture.head_dim}, 1, 512);
+  Cache cache(cache_shape(architecture), 1, 512);
   tulle::Generator<Kernel, Cache, Sampling> generator(architecture, model->weights(), pool, std::move(cache), 256,
                                                       tokenizer->vocabulary_size());
   generator.start(tokenizer->encode(prompt, {.add_special_tokens = true}), Sampling(),

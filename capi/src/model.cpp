@@ -213,7 +213,7 @@ int32_t tulle_model_describe(const tulle_model* model, tulle_model_info* info, t
     facts.vocabulary = static_cast<std::uint32_t>(architecture.vocabulary);
     facts.tokens = static_cast<std::uint32_t>(loaded->tokenizer->vocabulary_size());
     facts.context_length = static_cast<std::uint32_t>(architecture.context_length);
-    facts.layers = static_cast<std::uint32_t>(architecture.layers);
+    facts.layers = static_cast<std::uint32_t>(architecture.layers.size());
     facts.hidden = static_cast<std::uint32_t>(architecture.hidden);
     facts.bos = bos.value_or(-1);
     facts.eos = architecture.eos.empty() ? loaded->tokenizer->eos_token().value_or(-1) : architecture.eos.front();

@@ -8,7 +8,7 @@ struct Forgetful {
 
   tulle::ContiguousCache<float> rows;
 
-  tulle::CacheShape shape() const noexcept { return rows.shape(); }
+  const tulle::CacheShape& shape() const noexcept { return rows.shape(); }
   std::size_t sequences() const noexcept { return rows.sequences(); }
   tulle::Position capacity() const noexcept { return rows.capacity(); }
   tulle::Position length(tulle::SequenceId sequence) const noexcept { return rows.length(sequence); }
@@ -20,9 +20,9 @@ struct Forgetful {
     rows.append(layer, sequence, position, key, value);
   }
   template <class Visit>
-  void for_each_span(std::size_t layer, tulle::SequenceId sequence, tulle::Position position,
+  void for_each_span(std::size_t layer, tulle::SequenceId sequence, const tulle::Visible& visible,
                      Visit&& visit) const noexcept {
-    rows.for_each_span(layer, sequence, position, visit);
+    rows.for_each_span(layer, sequence, visible, visit);
   }
 #ifndef TULLE_BAD
   bool truncate(tulle::SequenceId sequence, tulle::Position length) noexcept { return rows.truncate(sequence, length); }
@@ -34,10 +34,10 @@ struct Forgetful {
 };
 
 template <tulle::CacheLayout Cache>
-tulle::Position room(const Cache& cache) {
-  return cache.capacity() - cache.length(0);
+tulle::Position room_of(const Cache& cache) {
+  return cache.room(0);
 }
 
 tulle::Position ask(const Forgetful& cache) {
-  return room(cache);
+  return room_of(cache);
 }

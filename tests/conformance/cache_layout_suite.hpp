@@ -26,8 +26,8 @@
 
 namespace tulle::conformance {
 
-/// Odd on purpose: rows of a head are no multiple of anything.
-inline constexpr CacheShape small_shape = {.layers = 2, .kv_heads = 3, .head_dim = 5};
+/// Odd on purpose: rows of a head are no multiple of anything. The second layer has a window of its own.
+inline const CacheShape small_shape({{3, 5}, {2, 7, {45}}});
 
 /// One row of one layer as the model produced it.
 struct RawRow {
@@ -38,7 +38,7 @@ struct RawRow {
 /// Different for every layer, position and `salt` (which tells apart what was written when).
 inline RawRow raw_row(const CacheShape& shape, std::size_t layer, Position position, std::uint64_t salt) {
   RawRow row;
-  for (std::size_t i = 0; i < 2 * shape.row_elements(); ++i) {
+  for (std::size_t i = 0; i < 2 * shape.layers[layer].row_elements(); ++i) {
     const double draw = uniform(salt, layer, position, static_cast<std::uint32_t>(i));
     (i % 2 == 0 ? row.key : row.value).push_back(static_cast<float>(8 * draw - 4));
   }
@@ -80,10 +80,10 @@ struct Reference {
 /// Appends the positions [length, end), which must fit, and remembers them.
 template <class Cache>
 void append_rows(Cache& cache, SequenceId sequence, Reference& reference, Position end, std::uint64_t salt) {
-  const CacheShape shape = cache.shape();
+  const CacheShape& shape = cache.shape();
   for (Position position = reference.length(); position < end; ++position) {
     std::vector<RawRow>& layers = reference.rows[position];
-    for (std::size_t layer = 0; layer < shape.layers; ++layer) {
+    for (std::size_t layer = 0; layer < shape.layers.size(); ++layer) {
       const RawRow& row = layers.emplace_back(raw_row(shape, layer, position, salt));
       cache.append(layer, sequence, position, row.key.data(), row.value.data());
     }
@@ -97,47 +97,80 @@ template <class Fixture>
 std::string span_fault(const typename Fixture::Cache& cache, SequenceId sequence, const Reference& reference,
                        Position position) {
   using Element = typename Fixture::Cache::Element;
-  const CacheShape shape = cache.shape();
-  const std::vector<Position> visible = Fixture::visible(position);
-  const auto is_visible = [&](std::int64_t at) {
-    return std::binary_search(visible.begin(), visible.end(), at, std::less<std::int64_t>());
-  };
-  for (std::size_t layer = 0; layer < shape.layers; ++layer) {
+  const CacheShape& shape = cache.shape();
+  for (std::size_t layer = 0; layer < shape.layers.size(); ++layer) {
+    const auto& [kv_heads, head_dim, window] = shape.layers[layer];
+    const Position own_begin = window.begin(position);
+    std::vector<Position> visible = Fixture::visible(position);
+    std::erase_if(visible, [&](Position at) { return at < own_begin; });
+    const auto is_visible = [&](std::int64_t at) {
+      return std::binary_search(visible.begin(), visible.end(), at, std::less<std::int64_t>());
+    };
     std::vector<Position> seen;
     std::string fault;
-    cache.for_each_span(layer, sequence, position, [&](const KeyValueSpan<Element>& span) {
-      const std::int64_t begin = span.begin;
-      const std::int64_t end = begin + static_cast<std::int64_t>(span.count);
-      if (span.count == 0) fault = "an empty span";
-      if (begin % attention_tile != 0 && is_visible(begin - 1))
-        fault = "a cut inside a tile before " + std::to_string(begin);
-      if (end % attention_tile != 0 && is_visible(end)) fault = "a cut inside a tile before " + std::to_string(end);
-      for (std::size_t i = 0; i < span.count; ++i) {
-        const Position at = span.begin + static_cast<Position>(i);
-        seen.push_back(at);
-        const auto found = reference.rows.find(at);
-        if (found == reference.rows.end()) {
-          fault = "position " + std::to_string(at) + " was never stored";
-          return;
-        }
-        const RawRow& row = found->second[layer];
-        for (std::size_t head = 0; head < shape.kv_heads; ++head) {
-          const auto part = [&](const std::vector<float>& all) {
-            return std::span(all).subspan(head * shape.head_dim, shape.head_dim);
-          };
-          const std::size_t at_element = head * span.head_stride + i * shape.head_dim;
-          const auto scale = [&](const float* scales) {
-            return scales ? scales + head * span.scale_stride + i : scales;
-          };
-          if (!holds_head(part(row.key), span.keys + at_element, scale(span.key_scales)) ||
-              !holds_head(part(row.value), span.values + at_element, scale(span.value_scales))) {
-            fault = "position " + std::to_string(at) + " holds other numbers";
-          }
-        }
-      }
-    });
+    cache.for_each_span(layer, sequence, {own_begin, position + 1},
+                        [&, heads = kv_heads, size = head_dim](const KeyValueSpan<Element>& span) {
+                          const std::int64_t begin = span.begin;
+                          const std::int64_t end = begin + static_cast<std::int64_t>(span.count);
+                          if (span.count == 0) fault = "an empty span";
+                          if (begin % attention_tile != 0 && is_visible(begin - 1))
+                            fault = "a cut inside a tile before " + std::to_string(begin);
+                          if (end % attention_tile != 0 && is_visible(end))
+                            fault = "a cut inside a tile before " + std::to_string(end);
+                          for (std::size_t i = 0; i < span.count; ++i) {
+                            const Position at = span.begin + static_cast<Position>(i);
+                            seen.push_back(at);
+                            const auto found = reference.rows.find(at);
+                            if (found == reference.rows.end()) {
+                              fault = "position " + std::to_string(at) + " was never stored";
+                              return;
+                            }
+                            const RawRow& row = found->second[layer];
+                            for (std::size_t head = 0; head < heads; ++head) {
+                              const auto part = [&](const std::vector<float>& all) {
+                                return std::span(all).subspan(head * size, size);
+                              };
+                              const std::size_t at_element = head * span.head_stride + i * size;
+                              const auto scale = [&](const float* scales) {
+                                return scales ? scales + head * span.scale_stride + i : scales;
+                              };
+                              if (!holds_head(part(row.key), span.keys + at_element, scale(span.key_scales)) ||
+                                  !holds_head(part(row.value), span.values + at_element, scale(span.value_scales))) {
+                                fault = "position " + std::to_string(at) + " holds other numbers";
+                              }
+                            }
+                          }
+                        });
     if (fault.empty() && seen != visible) fault = "other positions than the visible ones";
     if (!fault.empty()) return "query at " + std::to_string(position) + ": " + fault;
+  }
+  return {};
+}
+
+/// Empty when queries that share a visit find what each of them finds alone: in every span, what its window holds.
+template <class Fixture>
+std::string shared_visit_fault(const typename Fixture::Cache& cache, SequenceId sequence, Position first,
+                               Position queries) {
+  using Element = typename Fixture::Cache::Element;
+  const CacheShape& shape = cache.shape();
+  for (std::size_t layer = 0; layer < shape.layers.size(); ++layer) {
+    const Window own = shape.layers[layer].window;
+    for (Position query = first; query < first + queries; ++query) {
+      std::vector<const Element*> alone, together;
+      const auto gather = [&](std::vector<const Element*>& rows, const KeyValueSpan<Element>& span) {
+        for (std::size_t i = 0; i < span.count; ++i) {
+          const Position at = span.begin + static_cast<Position>(i);
+          if (at > query || at < own.begin(query) || at < span.window.begin(query)) continue;
+          rows.push_back(span.keys + i * shape.layers[layer].head_dim);
+        }
+      };
+      cache.for_each_span(layer, sequence, {own.begin(query), query + 1},
+                          [&](const KeyValueSpan<Element>& span) { gather(alone, span); });
+      cache.for_each_span(layer, sequence, {own.begin(first), first + queries, queries},
+                          [&](const KeyValueSpan<Element>& span) { gather(together, span); });
+      // Sinks may be found in either of their two places.
+      if (alone.size() != together.size()) return "query at " + std::to_string(query) + " of a shared visit";
+    }
   }
   return {};
 }
@@ -166,7 +199,10 @@ void random_operations(std::uint64_t seed, std::uint32_t steps) {
     const std::uint32_t operation = draw(1, 100);
     if (operation < 55) {
       const Position end = length + 1 + draw(2, operation < 30 ? 3 : Fixture::max_extension);
-      if (cache.extend(sequence, end)) {
+      const Position room = cache.room(sequence);
+      const bool extended = cache.extend(sequence, end);
+      REQUIRE(extended == (end - length <= room));
+      if (extended) {
         append_rows(cache, sequence, reference, end, step);
         for (Position position = length; position < end; position += 1 + draw(3, 5)) {
           REQUIRE(span_fault<Fixture>(cache, sequence, reference, position) == "");
@@ -230,6 +266,7 @@ void refused_extension_changes_nothing() {
   REQUIRE_FALSE(cache.extend(0, endless ? 1 + Fixture::max_extension + 1 : cache.capacity() + 1));
   CHECK(cache.size_bytes() == size_bytes);
   require_spans<Fixture>(cache, 0, reference);
+  CHECK_FALSE(cache.extend(0, 1 + cache.room(0) + 1));
   REQUIRE(cache.extend(0, 1));  // no further than it is
   REQUIRE(cache.extend(0, 0));
   require_spans<Fixture>(cache, 0, reference);
@@ -283,6 +320,7 @@ void chunks_and_rollbacks(Position until) {
     for (Position position = length; position < end; ++position) {
       REQUIRE(span_fault<Fixture>(cache, 0, reference, position) == "");
     }
+    REQUIRE(shared_visit_fault<Fixture>(cache, 0, length, std::min(end - length, Position{16})) == "");
     REQUIRE(cache.truncate(0, kept));
     reference.rows.erase(reference.rows.lower_bound(kept), reference.rows.end());
     REQUIRE(cache.extend(0, end));
@@ -318,7 +356,7 @@ void saved_states_restore(Position length) {
   std::vector<std::byte> longer = saved;
   longer.push_back(std::byte{0});
   REQUIRE_FALSE(other.restore(1, longer));
-  for (std::size_t at = 0; at < 40; ++at) {  // the header: no changed bit may be believed
+  for (std::size_t at = 0; at < 44; ++at) {  // the header and the end of the windows: no changed bit may be believed
     for (const int bit : {0, 3, 7}) {
       std::vector<std::byte> broken = saved;
       broken[at] ^= static_cast<std::byte>(1 << bit);
@@ -356,9 +394,9 @@ void appends_run_concurrently() {
   append_rows(cache, 0, reference, half, 1);
   const Reference before = reference;
   REQUIRE(cache.extend(0, 2 * half));
-  const CacheShape shape = cache.shape();
+  const CacheShape& shape = cache.shape();
   for (Position position = half; position < 2 * half; ++position) {
-    for (std::size_t layer = 0; layer < shape.layers; ++layer) {
+    for (std::size_t layer = 0; layer < shape.layers.size(); ++layer) {
       reference.rows[position].push_back(raw_row(shape, layer, position, 2));
     }
   }
@@ -368,7 +406,7 @@ void appends_run_concurrently() {
     for (const Position parity : {0u, 1u}) {
       threads.emplace_back([&, parity] {
         for (Position position = half + parity; position < 2 * half; position += 2) {
-          for (std::size_t layer = 0; layer < shape.layers; ++layer) {
+          for (std::size_t layer = 0; layer < shape.layers.size(); ++layer) {
             const RawRow& row = reference.rows.at(position)[layer];
             cache.append(layer, 0, position, row.key.data(), row.value.data());
           }

@@ -77,7 +77,7 @@ std::size_t Contestant::step_bytes() const noexcept {
   std::size_t bytes = 0;
   model_->weights().for_each_linear(
       [&](const tulle::Linear<tulle::AnyKernel>& linear) { bytes += linear.size_bytes(); });
-  const std::size_t rows = 2 * architecture.layers * architecture.kv_heads * (plan_.kv_tokens + plan_.input_ids);
+  const std::size_t rows = 2 * architecture.layers.size() * architecture.kv_heads * (plan_.kv_tokens + plan_.input_ids);
   return bytes + plan_.batch * rows * kv_row_bytes_;
 }
 

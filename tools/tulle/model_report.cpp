@@ -68,21 +68,24 @@ std::string shape_text(const OrderedJson& shape) {
 }  // namespace
 
 OrderedJson describe(const tulle::Architecture& architecture) {
-  return {{"family", architecture.family},
-          {"vocabulary", architecture.vocabulary},
-          {"hidden", architecture.hidden},
-          {"layers", architecture.layers},
-          {"heads", architecture.heads},
-          {"kv_heads", architecture.kv_heads},
-          {"head_dim", architecture.head_dim},
-          {"intermediate", architecture.intermediate},
-          {"context_length", architecture.context_length},
-          {"norm", architecture.norm == tulle::NormKind::rms ? "rms" : "layer"},
-          {"mlp", architecture.mlp == tulle::MlpKind::gated_silu ? "gated_silu" : "gelu"},
-          {"parallel_residual", architecture.parallel_residual},
-          {"tied_head", architecture.tied_head},
-          {"rotary_dimensions", architecture.rotary.dimensions()},
-          {"eos", architecture.eos}};
+  const tulle::LayerSpec& layer = architecture.layers.front();  // families of today have one kind
+  OrderedJson report{{"family", architecture.family},
+                     {"vocabulary", architecture.vocabulary},
+                     {"hidden", architecture.hidden},
+                     {"layers", architecture.layers.size()},
+                     {"heads", architecture.heads},
+                     {"kv_heads", architecture.kv_heads},
+                     {"head_dim", architecture.head_dim},
+                     {"intermediate", layer.intermediate},
+                     {"context_length", architecture.context_length},
+                     {"norm", architecture.norm == tulle::NormKind::rms ? "rms" : "layer"},
+                     {"mlp", layer.mlp == tulle::MlpKind::gated_silu ? "gated_silu" : "gelu"},
+                     {"parallel_residual", layer.residual == tulle::Residual::parallel},
+                     {"tied_head", architecture.tied_head},
+                     {"rotary_dimensions", architecture.rotary_tables[layer.rotary].dimensions()},
+                     {"eos", architecture.eos}};
+  if (!architecture.impossible_eos.empty()) report["eos_outside_vocabulary"] = architecture.impossible_eos;
+  return report;
 }
 
 void describe_tensors(const tulle::Checkpoint& checkpoint, const tulle::Model<tulle::AnyKernel>& model,

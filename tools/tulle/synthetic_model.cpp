@@ -50,7 +50,7 @@ SyntheticTensors::SyntheticTensors(const tulle::Architecture& model, const Pruni
     add_matrix(tensor.name, tensor.rows, tensor.columns, pruning);
     if (tensor.has_bias) add_vector(tensor.name + ".bias", tensor.rows, 0);
   }
-  for (std::size_t layer = 0; layer < model.layers; ++layer) {
+  for (std::size_t layer = 0; layer < model.layers.size(); ++layer) {
     const std::string prefix = layer_prefix(model, layer);
     add_norm(prefix + model.names.attention_norm, model);
     if (!model.names.mlp_norm.empty()) add_norm(prefix + model.names.mlp_norm, model);

@@ -37,8 +37,8 @@ class AnyCache {
     requires(!std::is_same_v<Cache, AnyCache>)
   AnyCache(Cache cache) : held_(std::move(cache)) {}
 
-  CacheShape shape() const noexcept {
-    return visit([](const auto& cache) { return cache.shape(); });
+  const CacheShape& shape() const noexcept {
+    return visit([](const auto& cache) -> const CacheShape& { return cache.shape(); });
   }
   std::size_t sequences() const noexcept {
     return visit([](const auto& cache) { return cache.sequences(); });
@@ -63,8 +63,8 @@ class AnyCache {
     visit([&](auto& cache) { cache.append(layer, sequence, position, key, value); });
   }
   template <class Visit>
-  void for_each_span(std::size_t layer, SequenceId sequence, Position position, Visit&& visitor) const noexcept {
-    visit([&](const auto& cache) { cache.for_each_span(layer, sequence, position, visitor); });
+  void for_each_span(std::size_t layer, SequenceId sequence, const Visible& visible, Visit&& visitor) const noexcept {
+    visit([&](const auto& cache) { cache.for_each_span(layer, sequence, visible, visitor); });
   }
   bool truncate(SequenceId sequence, Position length) noexcept {
     return visit([&](auto& cache) { return cache.truncate(sequence, length); });

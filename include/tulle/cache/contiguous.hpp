@@ -11,33 +11,36 @@
 #include <tulle/cache/element.hpp>
 #include <tulle/cache/row_store.hpp>
 #include <tulle/cache/saved_state.hpp>
+#include <tulle/cache/slot_table.hpp>
 #include <tulle/core/types.hpp>
 
 namespace tulle {
 
-/// Row = position. The memory of a sequence, `capacity` rows, is taken when it is first extended and given back when it
-/// is released. `fork` copies.
+/// A sequence with rows of its own.
+template <CacheElement Element>
+struct RowSlot : SequenceSlot {
+  RowStore<Element> rows;
+};
+
+/// Row = position. The memory of a sequence, `capacity` rows of every layer, is taken when it is first extended and given
+/// back when it is released. Layers with a window keep all their rows, too. `fork` copies.
 template <CacheElement ElementType>
-class ContiguousCache {
+class ContiguousCache : public SlotTable<RowSlot<ElementType>> {
+  using Base = SlotTable<RowSlot<ElementType>>;
+  using Base::slot;
+
  public:
   using Element = ElementType;
 
   /// Errors: invalid_argument for sizes that are zero or too large.
   ContiguousCache(const CacheShape& shape, std::size_t sequences, Position capacity)
-      : shape_(shape), capacity_(capacity), slots_(checked_sequences(sequences)) {
+      : Base(shape, sequences), capacity_(capacity) {
     RowStore<Element>::checked_bytes(shape, capacity);
   }
 
-  CacheShape shape() const noexcept { return shape_; }
-  std::size_t sequences() const noexcept { return slots_.size(); }
   Position capacity() const noexcept { return capacity_; }
-  Position length(SequenceId sequence) const noexcept { return slot(sequence).length; }
-  Position room(SequenceId sequence) const noexcept { return capacity_ - length(sequence); }
-  std::size_t size_bytes() const noexcept {
-    std::size_t sum = 0;
-    for (const Slot& each : slots_) sum += each.rows.size_bytes();
-    return sum;
-  }
+  Position room(SequenceId sequence) const noexcept { return capacity_ - this->length(sequence); }
+  std::size_t size_bytes() const noexcept { return this->bytes_of_rows(); }
 
   bool extend(SequenceId sequence, Position end) {
     if (end > capacity_) return false;
@@ -50,20 +53,18 @@ class ContiguousCache {
 
   void append(std::size_t layer, SequenceId sequence, Position position, const float* key,
               const float* value) noexcept {
-    assert(position < length(sequence));
+    assert(position < this->length(sequence));
     slot(sequence).rows.write(layer, position, key, value);
   }
 
   template <class Visit>
-  void for_each_span(std::size_t layer, SequenceId sequence, Position position, Visit&& visit) const noexcept {
-    assert(position < length(sequence));
-    visit(slot(sequence).rows.span(layer, 0, 0, std::size_t{position} + 1));
+  void for_each_span(std::size_t layer, SequenceId sequence, const Visible& visible, Visit&& visit) const noexcept {
+    assert(visible.begin < visible.end && visible.end <= this->length(sequence));
+    visit(slot(sequence).rows.span(layer, visible.begin, visible.begin, visible.end - visible.begin));
   }
 
-  bool truncate(SequenceId sequence, Position length) noexcept {
-    if (length < slot(sequence).length) slot(sequence).length = length;
-    return true;
-  }
+  /// False only where a restored state lacks what a layer with a window would see.
+  bool truncate(SequenceId sequence, Position length) noexcept { return this->shorten(sequence, length); }
 
   bool fork(SequenceId from, SequenceId to) {
     if (from == to) return true;
@@ -74,43 +75,33 @@ class ContiguousCache {
       target.rows.copy(source.rows, 0, 0, source.length);
     }
     target.length = source.length;
+    target.restored = source.restored;
     return true;
   }
 
   void release(SequenceId sequence) noexcept { slot(sequence) = Slot(); }
 
-  void save(SequenceId sequence, std::vector<std::byte>& saved) const { save_state(*this, sequence, saved); }
+  void save(SequenceId sequence, std::vector<std::byte>& saved) const {
+    save_state(*this, sequence, saved, this->kept(sequence));
+  }
 
   bool restore(SequenceId sequence, std::span<const std::byte> bytes) {
-    if (length(sequence) != 0) return false;
-    const auto state = SavedState<Element>::parse(bytes, shape_);
+    if (this->length(sequence) != 0) return false;
+    const auto state = SavedState<Element>::parse(bytes, this->shape());
     if (!state || !state->complete() || !extend(sequence, state->length())) return false;
     if (state->length() != 0) state->load(0, state->length(), slot(sequence).rows, 0);
+    slot(sequence).restored = state->window_end();
     return true;
   }
 
  private:
-  struct Slot {
-    RowStore<Element> rows;
-    Position length = 0;
-  };
-
-  Slot& slot(SequenceId sequence) noexcept {
-    assert(sequence < slots_.size());
-    return slots_[sequence];
-  }
-  const Slot& slot(SequenceId sequence) const noexcept {
-    assert(sequence < slots_.size());
-    return slots_[sequence];
-  }
+  using Slot = RowSlot<Element>;
 
   void allocate(Slot& target) const {
-    if (target.rows.empty()) target.rows = RowStore<Element>(shape_, capacity_);
+    if (target.rows.empty()) target.rows = RowStore<Element>(this->shape(), capacity_);
   }
 
-  CacheShape shape_;
   Position capacity_;
-  std::vector<Slot> slots_;
 };
 
 static_assert(CacheLayout<ContiguousCache<float>>);

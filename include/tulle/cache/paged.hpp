@@ -15,20 +15,26 @@
 #include <tulle/cache/element.hpp>
 #include <tulle/cache/row_store.hpp>
 #include <tulle/cache/saved_state.hpp>
+#include <tulle/cache/slot_table.hpp>
 #include <tulle/core/error.hpp>
 #include <tulle/core/types.hpp>
 
 namespace tulle {
+
+/// The blocks of a sequence.
+struct BlockSlot : SequenceSlot {
+  std::vector<std::uint32_t> blocks;  ///< always just enough for `length`
+};
 
 /// A sequence is a list of blocks of `block_size` positions; row = block * block_size + position % block_size. Kwon et
 /// al., "Efficient Memory Management for Large Language Model Serving with PagedAttention", SOSP 2023.
 ///
 /// Blocks are counted references: `fork` shares them all and needs none. Rows are only ever written behind the length
 /// of a sequence, so of shared blocks at most the last, partly filled one is written to: `extend` copies it first. The
-/// pool is one allocation whose memory the system hands out as blocks are first written. Complexity: truncate returns
-/// one block for every block that was filled since.
+/// pool is one allocation whose memory the system hands out as blocks are first written. Layers with a window keep all
+/// their rows, too. Complexity: truncate returns one block for every block that was filled since.
 template <CacheElement ElementType>
-class PagedCache {
+class PagedCache : public SlotTable<BlockSlot> {
  public:
   using Element = ElementType;
 
@@ -37,13 +43,13 @@ class PagedCache {
   /// `attention_tile`; memory when the system refuses the pool.
   PagedCache(const CacheShape& shape, std::size_t sequences, std::size_t blocks, Position block_size = attention_tile,
              Position longest = std::numeric_limits<Position>::max())
-      : shape_(shape), block_size_(block_size), longest_(longest), slots_(checked_sequences(sequences)) {
+      : SlotTable(shape, sequences), block_size_(block_size), longest_(longest) {
     if (block_size == 0 || block_size % attention_tile != 0) {
       fail(ErrorCode::invalid_argument, "a block of ", block_size, " positions; use a multiple of ", attention_tile);
     }
-    constexpr std::size_t most = std::numeric_limits<Position>::max();
-    if (blocks == 0 || blocks > most / block_size) {
-      fail(ErrorCode::invalid_argument, "a paged cache holds 1 to ", most / block_size, " blocks of ", block_size,
+    const std::size_t max_blocks = std::numeric_limits<Position>::max() / block_size;
+    if (blocks == 0 || blocks > max_blocks) {
+      fail(ErrorCode::invalid_argument, "a paged cache holds 1 to ", max_blocks, " blocks of ", block_size,
            " positions, not ", blocks);
     }
     pool_ = RowStore<Element>(shape, blocks * block_size);
@@ -52,10 +58,7 @@ class PagedCache {
     for (std::size_t i = 0; i < blocks; ++i) free_[i] = static_cast<std::uint32_t>(blocks - 1 - i);
   }
 
-  CacheShape shape() const noexcept { return shape_; }
-  std::size_t sequences() const noexcept { return slots_.size(); }
   Position capacity() const noexcept { return std::min(longest_, static_cast<Position>(blocks() * block_size_)); }
-  Position length(SequenceId sequence) const noexcept { return slot(sequence).length; }
   Position room(SequenceId sequence) const noexcept {
     const Slot& held = slot(sequence);
     const Position filled = held.length % block_size_;  // of the last block; 0 when it is full
@@ -101,24 +104,24 @@ class PagedCache {
   }
 
   template <class Visit>
-  void for_each_span(std::size_t layer, SequenceId sequence, Position position, Visit&& visit) const noexcept {
-    assert(position < length(sequence));
-    const std::uint32_t* block = slot(sequence).blocks.data();
-    for (Position begin = 0; begin <= position; ++block) {
-      const Position count = std::min(position - begin + 1, block_size_);
-      visit(pool_.span(layer, row_of(*block, 0), begin, count));
+  void for_each_span(std::size_t layer, SequenceId sequence, const Visible& visible, Visit&& visit) const noexcept {
+    assert(visible.begin < visible.end && visible.end <= length(sequence));
+    const std::uint32_t* blocks = slot(sequence).blocks.data();
+    for (Position begin = visible.begin; begin < visible.end;) {
+      const Position offset = begin % block_size_, count = std::min(visible.end - begin, block_size_ - offset);
+      visit(pool_.span(layer, row_of(blocks[begin / block_size_], offset), begin, count));
       begin += count;
     }
   }
 
+  /// False only where a restored state lacks what a layer with a window would see.
   bool truncate(SequenceId sequence, Position length) noexcept {
+    if (!shorten(sequence, length)) return false;
     Slot& target = slot(sequence);
-    if (length >= target.length) return true;
     while (target.blocks.size() > blocks_for(length)) {
       drop_block(target.blocks.back());
       target.blocks.pop_back();
     }
-    target.length = length;
     return true;
   }
 
@@ -136,11 +139,13 @@ class PagedCache {
     slot(sequence) = Slot();
   }
 
-  void save(SequenceId sequence, std::vector<std::byte>& saved) const { save_state(*this, sequence, saved); }
+  void save(SequenceId sequence, std::vector<std::byte>& saved) const {
+    save_state(*this, sequence, saved, this->kept(sequence));
+  }
 
   bool restore(SequenceId sequence, std::span<const std::byte> bytes) {
     if (length(sequence) != 0) return false;
-    const auto state = SavedState<Element>::parse(bytes, shape_);
+    const auto state = SavedState<Element>::parse(bytes, shape());
     if (!state || !state->complete() || !extend(sequence, state->length())) return false;
     Position begin = 0;
     for (const std::uint32_t block : slot(sequence).blocks) {
@@ -148,23 +153,12 @@ class PagedCache {
       state->load(begin, count, pool_, row_of(block, 0));
       begin += count;
     }
+    slot(sequence).restored = state->window_end();
     return true;
   }
 
  private:
-  struct Slot {
-    std::vector<std::uint32_t> blocks;  // always just enough for `length`
-    Position length = 0;
-  };
-
-  Slot& slot(SequenceId sequence) noexcept {
-    assert(sequence < slots_.size());
-    return slots_[sequence];
-  }
-  const Slot& slot(SequenceId sequence) const noexcept {
-    assert(sequence < slots_.size());
-    return slots_[sequence];
-  }
+  using Slot = BlockSlot;
 
   std::size_t blocks_for(Position length) const noexcept {
     return length / block_size_ + (length % block_size_ == 0 ? 0 : 1);
@@ -185,13 +179,11 @@ class PagedCache {
     if (--references_[block] == 0) free_.push_back(block);
   }
 
-  CacheShape shape_;
   Position block_size_;
   Position longest_;
   RowStore<Element> pool_;                 // [blocks * block_size] rows
   std::vector<std::uint32_t> references_;  // of a block: how many sequences hold it
   std::vector<std::uint32_t> free_;
-  std::vector<Slot> slots_;
 };
 
 static_assert(CacheLayout<PagedCache<float>>);

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <cstring>
 #include <limits>
-#include <string>
+#include <vector>
 
 #include <tulle/cache/cache_layout.hpp>
 #include <tulle/cache/element.hpp>
@@ -17,41 +17,8 @@
 
 namespace tulle {
 
-/// A list of rows [dim] in one element type, with their scales beside them where the type has scales.
-template <CacheElement Element>
-class EncodedRows {
- public:
-  EncodedRows() = default;
-  EncodedRows(std::size_t rows, std::size_t dim)
-      : elements_(rows * dim, Uninitialized{}),
-        scales_(has_row_scale<Element> ? rows : 0, Uninitialized{}),
-        dim_(dim) {}
-
-  const Element* elements(std::size_t row) const noexcept { return elements_.data() + row * dim_; }
-  const float* scales(std::size_t row) const noexcept {
-    return has_row_scale<Element> ? scales_.data() + row : nullptr;
-  }
-  std::size_t size_bytes() const noexcept { return elements_.size_bytes() + scales_.size_bytes(); }
-
-  void encode(std::size_t row, const float* source) noexcept {
-    const float scale = encode_row(source, dim_, elements_.data() + row * dim_);
-    if constexpr (has_row_scale<Element>) scales_[row] = scale;
-  }
-
-  /// Takes `count` rows that are encoded already; `elements` and `scales` need not be aligned and do not overlap these.
-  void load(std::size_t row, std::size_t count, const void* elements, const void* scales) noexcept {
-    std::memcpy(elements_.data() + row * dim_, elements, count * dim_ * sizeof(Element));
-    if constexpr (has_row_scale<Element>) std::memcpy(scales_.data() + row, scales, count * sizeof(float));
-  }
-
- private:
-  AlignedBuffer<Element> elements_;
-  AlignedBuffer<float> scales_;
-  std::size_t dim_ = 0;
-};
-
-/// Keys and values [layer][kv_head][row][head_dim], apart. What position a row holds is the layout's affair.
-/// The memory is not touched before rows are written.
+/// Keys and values [layer][kv_head][row][head_dim], apart, with the scales [layer][kv_head][row] of elements that have
+/// scales. Which position a row holds is the layout's affair. The memory is not touched before rows are written.
 template <CacheElement Element>
 class RowStore {
  public:
@@ -60,97 +27,149 @@ class RowStore {
     return head_dim * sizeof(Element) + (has_row_scale<Element> ? sizeof(float) : 0);
   }
 
-  /// Bytes of keys and values of `rows` rows; a layout asks in its constructor what it will allocate later.
+  /// Bytes of keys and values of `rows` rows a layer; a layout checks in its constructor what it will allocate later.
   /// Errors: invalid_argument when a number is zero or the bytes cannot be counted.
   static std::size_t checked_bytes(const CacheShape& shape, std::size_t rows) {
-    std::size_t product = 2;
-    for (const std::size_t factor : {shape.layers, shape.kv_heads, shape.head_dim, rows}) {
-      if (factor == 0) {
-        fail(ErrorCode::invalid_argument, "a cache of ", describe(shape, rows), ": each must be at least 1");
+    return RowStore::checked_bytes(shape, std::vector<std::size_t>(shape.layers.size(), rows));
+  }
+
+  /// The same with rows[layer] rows of each layer.
+  static std::size_t checked_bytes(const CacheShape& shape, const std::vector<std::size_t>& rows) {
+    if (shape.layers.empty()) fail(ErrorCode::invalid_argument, "a cache of 0 layers: there must be at least 1");
+    std::size_t sum = 0;
+    for (std::size_t layer = 0; layer < shape.layers.size(); ++layer) {
+      const auto& [kv_heads, head_dim, window] = shape.layers[layer];
+      const auto refuse = [&, heads = kv_heads, dim = head_dim](const char* why) {
+        fail(ErrorCode::invalid_argument, "a cache of ", shape.layers.size(), " layers, ", heads, " heads, ", dim,
+             " elements a head, ", rows[layer], " rows", why);
+      };
+      std::size_t elements = 2;
+      for (const std::size_t factor : {kv_heads, head_dim, rows[layer]}) {
+        if (factor == 0) refuse(": each must be at least 1");
+        if (factor > std::numeric_limits<std::uint32_t>::max() || __builtin_mul_overflow(elements, factor, &elements)) {
+          refuse(" is too large");
+        }
       }
-      if (factor > std::numeric_limits<std::uint32_t>::max() || __builtin_mul_overflow(product, factor, &product)) {
-        fail(ErrorCode::invalid_argument, "a cache of ", describe(shape, rows), " is too large");
-      }
+      constexpr std::size_t max_bytes = std::numeric_limits<std::size_t>::max() / 2;  // half: room for alignment
+      if (elements > max_bytes / row_bytes(1)) refuse(" is too large");
+      const std::size_t bytes = elements / head_dim * row_bytes(head_dim);
+      if (bytes > max_bytes - sum) refuse(" is too large");
+      sum += bytes;
     }
-    if (product > std::numeric_limits<std::size_t>::max() / 2 / row_bytes(1)) {  // half of all: room for alignment
-      fail(ErrorCode::invalid_argument, "a cache of ", describe(shape, rows), " is too large");
-    }
-    return product / shape.head_dim * row_bytes(shape.head_dim);
+    return sum;
   }
 
   RowStore() = default;
 
   /// Errors: as `checked_bytes`; memory when the system refuses.
-  RowStore(const CacheShape& shape, std::size_t rows) : shape_(shape), rows_(rows) {
-    const std::size_t all = checked_bytes(shape, rows) / row_bytes(shape.head_dim) / 2;
-    keys_ = EncodedRows<Element>(all, shape.head_dim);
-    values_ = EncodedRows<Element>(all, shape.head_dim);
+  RowStore(const CacheShape& shape, std::size_t rows)
+      : RowStore(shape, std::vector<std::size_t>(shape.layers.size(), rows)) {}
+  RowStore(const CacheShape& shape, const std::vector<std::size_t>& rows) {
+    checked_bytes(shape, rows);
+    std::size_t elements = 0, all_rows = 0;
+    for (std::size_t layer = 0; layer < shape.layers.size(); ++layer) {
+      const auto& [kv_heads, head_dim, window] = shape.layers[layer];
+      layers_.push_back({kv_heads, head_dim, rows[layer], elements, all_rows});
+      elements += kv_heads * rows[layer] * head_dim;
+      all_rows += kv_heads * rows[layer];
+    }
+    keys_ = Part(elements, all_rows);
+    values_ = Part(elements, all_rows);
   }
 
-  bool empty() const noexcept { return keys_.size_bytes() == 0; }
+  bool empty() const noexcept { return layers_.empty(); }
   std::size_t size_bytes() const noexcept { return keys_.size_bytes() + values_.size_bytes(); }
 
   /// Shapes: key and value [kv_heads * head_dim].
   void write(std::size_t layer, std::size_t row, const float* key, const float* value) noexcept {
-    for (std::size_t head = 0; head < shape_.kv_heads; ++head) {
-      keys_.encode(index(layer, head, row), key + head * shape_.head_dim);
-      values_.encode(index(layer, head, row), value + head * shape_.head_dim);
+    const Layer& of = layers_[layer];
+    for (std::size_t head = 0; head < of.kv_heads; ++head) {
+      keys_.encode(of, head, row, key + head * of.head_dim);
+      values_.encode(of, head, row, value + head * of.head_dim);
     }
   }
 
   /// Rows [row, row + count) of all heads of a layer, which hold the positions from `begin` on.
   KeyValueSpan<Element> span(std::size_t layer, std::size_t row, Position begin, std::size_t count) const noexcept {
-    const std::size_t first = index(layer, 0, row);
+    const Layer& of = layers_[layer];
     return {.begin = begin,
             .count = count,
-            .keys = keys_.elements(first),
-            .values = values_.elements(first),
-            .key_scales = keys_.scales(first),
-            .value_scales = values_.scales(first),
-            .head_stride = rows_ * shape_.head_dim,
-            .scale_stride = rows_};
+            .keys = keys_.elements.data() + of.element(0, row),
+            .values = values_.elements.data() + of.element(0, row),
+            .key_scales = keys_.scales_at(of, 0, row),
+            .value_scales = values_.scales_at(of, 0, row),
+            .head_stride = of.rows * of.head_dim,
+            .scale_stride = of.rows,
+            .window = {}};
   }
 
-  /// Copies rows [from_row, from_row + count) of every layer and head to rows from `row` on, which are others.
-  void copy(const RowStore& from, std::size_t from_row, std::size_t row, std::size_t count) noexcept {
-    for (std::size_t layer = 0; layer < shape_.layers; ++layer) {
-      for (std::size_t head = 0; head < shape_.kv_heads; ++head) {
-        const std::size_t source = from.index(layer, head, from_row);
-        const std::size_t target = index(layer, head, row);
-        keys_.load(target, count, from.keys_.elements(source), from.keys_.scales(source));
-        values_.load(target, count, from.values_.elements(source), from.values_.scales(source));
-      }
+  /// Copies rows [from_row, from_row + count) of every head of a layer to rows from `row` on, which are others.
+  void copy_layer(std::size_t layer, const RowStore& from, std::size_t from_row, std::size_t row,
+                  std::size_t count) noexcept {
+    const Layer &source = from.layers_[layer], &target = layers_[layer];
+    for (std::size_t head = 0; head < target.kv_heads; ++head) {
+      keys_.load(target, head, row, count, from.keys_.elements.data() + source.element(head, from_row),
+                 from.keys_.scales_at(source, head, from_row));
+      values_.load(target, head, row, count, from.values_.elements.data() + source.element(head, from_row),
+                   from.values_.scales_at(source, head, from_row));
     }
   }
 
-  EncodedRows<Element>& keys() noexcept { return keys_; }
-  EncodedRows<Element>& values() noexcept { return values_; }
+  /// Copies the same rows of every layer.
+  void copy(const RowStore& from, std::size_t from_row, std::size_t row, std::size_t count) noexcept {
+    for (std::size_t layer = 0; layer < layers_.size(); ++layer) copy_layer(layer, from, from_row, row, count);
+  }
 
-  /// Of a row in `keys()` and `values()`.
-  std::size_t index(std::size_t layer, std::size_t head, std::size_t row) const noexcept {
-    assert(layer < shape_.layers && head < shape_.kv_heads && row < rows_);
-    return (layer * shape_.kv_heads + head) * rows_ + row;
+  /// Takes `count` rows of one head that are encoded already. `elements` and `scales` need not be aligned.
+  void load_keys(std::size_t layer, std::size_t head, std::size_t row, std::size_t count, const void* elements,
+                 const void* scales) noexcept {
+    keys_.load(layers_[layer], head, row, count, elements, scales);
+  }
+  void load_values(std::size_t layer, std::size_t head, std::size_t row, std::size_t count, const void* elements,
+                   const void* scales) noexcept {
+    values_.load(layers_[layer], head, row, count, elements, scales);
   }
 
  private:
-  static std::string describe(const CacheShape& shape, std::size_t rows) {
-    return std::to_string(shape.layers) + " layers, " + std::to_string(shape.kv_heads) + " heads, " +
-           std::to_string(shape.head_dim) + " elements a head, " + std::to_string(rows) + " rows";
-  }
+  struct Layer {
+    std::size_t kv_heads, head_dim, rows;
+    std::size_t first_element, first_scale;  ///< of the layer in the buffers
 
-  CacheShape shape_;
-  std::size_t rows_ = 0;
-  EncodedRows<Element> keys_;
-  EncodedRows<Element> values_;
+    std::size_t element(std::size_t head, std::size_t row) const noexcept {
+      assert(head < kv_heads && row < rows);
+      return first_element + (head * rows + row) * head_dim;
+    }
+    std::size_t scale(std::size_t head, std::size_t row) const noexcept { return first_scale + head * rows + row; }
+  };
+
+  /// The keys or the values.
+  struct Part {
+    AlignedBuffer<Element> elements;
+    AlignedBuffer<float> scales;
+
+    Part() = default;
+    Part(std::size_t all_elements, std::size_t rows)
+        : elements(all_elements, Uninitialized{}), scales(has_row_scale<Element> ? rows : 0, Uninitialized{}) {}
+
+    std::size_t size_bytes() const noexcept { return elements.size_bytes() + scales.size_bytes(); }
+    const float* scales_at(const Layer& of, std::size_t head, std::size_t row) const noexcept {
+      return has_row_scale<Element> ? scales.data() + of.scale(head, row) : nullptr;
+    }
+    void encode(const Layer& of, std::size_t head, std::size_t row, const float* from) noexcept {
+      const float scale = encode_row(from, of.head_dim, elements.data() + of.element(head, row));
+      if constexpr (has_row_scale<Element>) scales[of.scale(head, row)] = scale;
+    }
+    void load(const Layer& of, std::size_t head, std::size_t row, std::size_t count, const void* from,
+              const void* from_scales) noexcept {
+      std::memcpy(elements.data() + of.element(head, row), from, count * of.head_dim * sizeof(Element));
+      if constexpr (has_row_scale<Element>) {
+        std::memcpy(scales.data() + of.scale(head, row), from_scales, count * sizeof(float));
+      }
+    }
+  };
+
+  std::vector<Layer> layers_;
+  Part keys_, values_;
 };
-
-/// Checks how many sequences a layout is asked to hold. Errors: invalid_argument.
-inline std::size_t checked_sequences(std::size_t sequences) {
-  constexpr std::size_t most = 65536;
-  if (sequences == 0 || sequences > most) {
-    fail(ErrorCode::invalid_argument, "a cache holds 1 to ", most, " sequences, not ", sequences);
-  }
-  return sequences;
-}
 
 }  // namespace tulle

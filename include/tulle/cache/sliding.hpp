@@ -8,60 +8,75 @@
 #include <cstdint>
 #include <limits>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include <tulle/cache/cache_layout.hpp>
 #include <tulle/cache/element.hpp>
 #include <tulle/cache/row_store.hpp>
 #include <tulle/cache/saved_state.hpp>
+#include <tulle/cache/slot_table.hpp>
 #include <tulle/core/checked.hpp>
 #include <tulle/core/error.hpp>
 #include <tulle/core/types.hpp>
 
 namespace tulle {
 
-/// A query at position p sees the positions [0, sinks) and [p - window + 1, p]. Sinks: Xiao et al., "Efficient
-/// Streaming Language Models with Attention Sinks", ICLR 2024; positions are those in the text, not those in the cache.
+/// A sequence and how far its rings can be believed.
+template <CacheElement Element>
+struct RingSlot : SequenceSlot {
+  RowStore<Element> rows;
+  Position reached = 0;         ///< rings were written up to here; truncation does not bring back what that overwrote
+  Position restored_begin = 0;  ///< a restored state had nothing before this but sinks
+};
+
+/// The last `window` positions and the first `sinks`: a query at position p finds [0, sinks) and [p - window + 1, p].
+/// Xiao et al., "Efficient Streaming Language Models with Attention Sinks", ICLR 2024; positions are those in the text, not
+/// those in the cache.
 ///
-/// Rows lie in a ring, row = position % ring, and the ring is a multiple of `attention_tile`, so that no tile wraps. It
-/// has room for window + sinks + max_chunk positions: a chunk of `max_chunk` rows may be stored before its first row is
-/// attended to, and truncation by as many always succeeds. Sinks are in the ring like any position and once more after
-/// it: until a position has left the window, the spans are those of a contiguous cache.
+/// The rows of a layer lie in a ring, row = position % ring, and the ring is a multiple of `attention_tile`, so that no
+/// tile wraps. It has room for all that a query sees, which is less in a layer that has a shorter window of its own, and
+/// for `max_chunk` positions more: a chunk may be stored before its first row is attended to, and truncation by as many
+/// always succeeds. Sinks are in the ring like any position and once more after it: until a position has left the
+/// window, the spans are those of a contiguous cache.
 ///
 /// A sequence has no end (`capacity` is the largest Position), but `extend` refuses more than `max_chunk` positions at
 /// once. The memory of a sequence is taken when it is first extended and given back when it is released. `fork` copies.
 template <CacheElement ElementType>
-class SlidingCache {
+class SlidingCache : public SlotTable<RingSlot<ElementType>> {
+  using Base = SlotTable<RingSlot<ElementType>>;
+  using Base::slot;
+
  public:
   using Element = ElementType;
 
   /// Errors: invalid_argument for sizes that are zero (sinks may be) or too large.
   SlidingCache(const CacheShape& shape, std::size_t sequences, Position window, Position sinks, Position max_chunk)
-      : shape_(shape), window_(window), sinks_(sinks), max_chunk_(max_chunk), slots_(checked_sequences(sequences)) {
+      : Base(shape, sequences), window_(window), sinks_(sinks), max_chunk_(max_chunk) {
     if (window == 0) fail(ErrorCode::invalid_argument, "a sliding cache needs a window of at least 1 position");
     if (max_chunk == 0) fail(ErrorCode::invalid_argument, "a sliding cache needs chunks of at least 1 position");
-    const std::uint64_t positions = std::uint64_t{window} + sinks + max_chunk;
-    if (positions + sinks + attention_tile > std::numeric_limits<Position>::max()) {
+    if (std::uint64_t{window} + 2 * std::uint64_t{sinks} + max_chunk + attention_tile >
+        std::numeric_limits<Position>::max()) {
       fail(ErrorCode::invalid_argument, "a window of ", window, " positions, ", sinks, " sinks and chunks of ",
            max_chunk, " are too large together");
     }
-    ring_ = static_cast<Position>(round_up(static_cast<std::size_t>(positions), attention_tile));
-    RowStore<Element>::checked_bytes(shape, std::size_t{ring_} + sinks_);
+    for (const LayerShape& layer : shape.layers) {
+      const Position own = layer.window.positions;
+      const std::size_t seen = own != 0 && own <= window ? own : std::size_t{window} + sinks;
+      rings_.push_back(ring_of(seen));
+      rows_.push_back(std::size_t{rings_.back()} + sinks);
+    }
+    RowStore<Element>::checked_bytes(shape, rows_);
   }
 
-  CacheShape shape() const noexcept { return shape_; }
-  std::size_t sequences() const noexcept { return slots_.size(); }
   Position capacity() const noexcept { return std::numeric_limits<Position>::max(); }
-  Position length(SequenceId sequence) const noexcept { return slot(sequence).length; }
-  Position room(SequenceId sequence) const noexcept { return std::min(max_chunk_, capacity() - length(sequence)); }
+  Position room(SequenceId sequence) const noexcept {
+    return std::min(max_chunk_, capacity() - this->length(sequence));
+  }
   Position window() const noexcept { return window_; }
   Position sinks() const noexcept { return sinks_; }
   Position max_chunk() const noexcept { return max_chunk_; }
-  std::size_t size_bytes() const noexcept {
-    std::size_t sum = 0;
-    for (const Slot& each : slots_) sum += each.rows.size_bytes();
-    return sum;
-  }
+  std::size_t size_bytes() const noexcept { return this->bytes_of_rows(); }
 
   bool extend(SequenceId sequence, Position end) {
     Slot& target = slot(sequence);
@@ -75,22 +90,34 @@ class SlidingCache {
 
   void append(std::size_t layer, SequenceId sequence, Position position, const float* key,
               const float* value) noexcept {
-    assert(position < length(sequence));
+    assert(position < this->length(sequence));
     RowStore<Element>& rows = slot(sequence).rows;
-    rows.write(layer, position % ring_, key, value);
-    if (position < sinks_) rows.write(layer, std::size_t{ring_} + position, key, value);
+    const Position ring = rings_[layer];
+    rows.write(layer, position % ring, key, value);
+    if (position < sinks_) rows.write(layer, std::size_t{ring} + position, key, value);
   }
 
-  /// Needs: a position at most max_chunk before the furthest that was extended to. What was overwritten is not visited.
+  /// Needs: a first query at most max_chunk before the furthest position that was extended to. What was overwritten is
+  /// not visited.
   template <class Visit>
-  void for_each_span(std::size_t layer, SequenceId sequence, Position position, Visit&& visit) const noexcept {
-    assert(position < length(sequence));
+  void for_each_span(std::size_t layer, SequenceId sequence, const Visible& visible, Visit&& visit) const noexcept {
+    assert(visible.begin < visible.end && visible.end <= this->length(sequence));
     const Slot& source = slot(sequence);
-    Position begin = std::max(window_begin(position), oldest(source));
-    if (begin != 0 && sinks_ != 0) visit(source.rows.span(layer, ring_, 0, std::min({begin, sinks_, position + 1})));
-    while (begin <= position) {
-      const Position count = std::min(position - begin + 1, ring_ - begin % ring_);
-      visit(source.rows.span(layer, begin % ring_, begin, count));
+    const Position ring = rings_[layer], first = visible.end - visible.queries;
+    const bool moved = window_begin(visible.end - 1) != 0;  // for the last query the window has left the sinks
+    const Window window{moved ? window_ : 0};
+    Position begin = std::max({window_begin(first), oldest(layer, source), visible.begin});
+    const Position sinks_end = moved ? sinks_ : std::min(sinks_, begin);
+    if (visible.begin < sinks_end) {
+      const Position count = std::min(sinks_end, visible.end) - visible.begin;
+      visit(source.rows.span(layer, std::size_t{ring} + visible.begin, visible.begin, count));
+      begin = std::max(begin, sinks_end);
+    }
+    while (begin < visible.end) {
+      const Position count = std::min(visible.end - begin, ring - begin % ring);
+      auto span = source.rows.span(layer, begin % ring, begin, count);
+      span.window = window;
+      visit(std::as_const(span));
       begin += count;
     }
   }
@@ -99,9 +126,12 @@ class SlidingCache {
     Slot& target = slot(sequence);
     if (length >= target.length) return true;
     if (length == 0) {
-      target.reached = target.restored_begin = 0;
-    } else if (window_begin(length) < oldest(target)) {
-      return false;
+      target.reached = target.restored_begin = target.restored = 0;
+    } else {
+      for (std::size_t layer = 0; layer < this->shape().layers.size(); ++layer) {
+        const Position seen = std::max(window_begin(length), this->shape().layers[layer].window.begin(length));
+        if (seen < oldest(layer, target)) return false;
+      }
     }
     target.length = length;
     return true;
@@ -113,10 +143,13 @@ class SlidingCache {
     Slot& target = slot(to);
     if (source.length != 0) {
       allocate(target);
-      target.rows.copy(source.rows, 0, 0, std::min(source.reached, ring_));
-      if (sinks_ != 0) target.rows.copy(source.rows, ring_, ring_, std::min(source.length, sinks_));
+      for (std::size_t layer = 0; layer < rings_.size(); ++layer) {
+        const Position ring = rings_[layer];
+        target.rows.copy_layer(layer, source.rows, 0, 0, std::min(source.reached, ring));
+        if (sinks_ != 0) target.rows.copy_layer(layer, source.rows, ring, ring, std::min(source.length, sinks_));
+      }
     }
-    target.length = source.length;
+    static_cast<SequenceSlot&>(target) = source;
     target.reached = source.reached;
     target.restored_begin = source.restored_begin;
     return true;
@@ -124,67 +157,82 @@ class SlidingCache {
 
   void release(SequenceId sequence) noexcept { slot(sequence) = Slot(); }
 
-  void save(SequenceId sequence, std::vector<std::byte>& saved) const { save_state(*this, sequence, saved); }
+  void save(SequenceId sequence, std::vector<std::byte>& saved) const {
+    KeptPositions kept = this->kept(sequence);
+    const Slot& source = slot(sequence);
+    const Position end = source.length;
+    if (end != 0) {
+      // After a truncation the row before what the next position sees may be overwritten.
+      const Position full = ring_of(std::size_t{window_} + sinks_);
+      const Position begin = std::max({window_begin(end - 1), source.restored_begin, overwritten(source, full)});
+      if (begin > sinks_) kept.prefix = sinks_, kept.begin = begin;
+      for (std::size_t layer = 0; layer < rings_.size(); ++layer) {
+        const Window window = this->shape().layers[layer].window;
+        const Position seen = std::max(window_begin(end - 1), window.begin(end - 1));
+        if (seen < oldest(layer, source)) kept.window_end = end + 1;
+      }
+    }
+    save_state(*this, sequence, saved, kept);
+  }
 
   /// Takes every state that holds what the next position will see, also one from a wider window or without any.
   bool restore(SequenceId sequence, std::span<const std::byte> bytes) {
     Slot& target = slot(sequence);
     if (target.length != 0) return false;
-    const auto state = SavedState<Element>::parse(bytes, shape_);
+    const auto state = SavedState<Element>::parse(bytes, this->shape());
     if (!state) return false;
     const Position end = state->length();
     if (!state->complete() && (state->prefix() < sinks_ || state->begin() > window_begin(end))) return false;
     if (end == 0) return true;
     allocate(target);
     target.length = target.reached = end;
+    target.restored = state->window_end();
     target.restored_begin = state->begin();
-    for (Position begin = oldest(target); begin < end;) {
-      const Position count = std::min(end - begin, ring_ - begin % ring_);
-      state->load(begin, count, target.rows, begin % ring_);
-      begin += count;
+    for (std::size_t layer = 0; layer < rings_.size(); ++layer) {
+      const Position ring = rings_[layer];
+      for (Position begin = oldest(layer, target); begin < end;) {
+        const Position count = std::min(end - begin, ring - begin % ring);
+        state->load_layer(layer, begin, count, target.rows, begin % ring);
+        begin += count;
+      }
+      if (sinks_ != 0) state->load_layer(layer, 0, std::min(sinks_, end), target.rows, ring);
     }
-    if (sinks_ != 0) state->load(0, std::min(sinks_, end), target.rows, ring_);
     return true;
   }
 
  private:
-  struct Slot {
-    RowStore<Element> rows;
-    Position length = 0;
-    Position reached = 0;         // the ring was written up to here; truncation does not bring back what that overwrote
-    Position restored_begin = 0;  // a restored state had nothing before this but sinks
-  };
+  using Slot = RingSlot<Element>;
 
-  Slot& slot(SequenceId sequence) noexcept {
-    assert(sequence < slots_.size());
-    return slots_[sequence];
-  }
-  const Slot& slot(SequenceId sequence) const noexcept {
-    assert(sequence < slots_.size());
-    return slots_[sequence];
-  }
-
-  /// Where the visible positions that end with `position` begin; 0 while they touch the sinks.
+  /// Where the positions that the window lets a query at `position` see begin; 0 while they touch the sinks.
   Position window_begin(Position position) const noexcept {
     const std::uint64_t end = std::uint64_t{position} + 1;
     return end > std::uint64_t{window_} + sinks_ ? static_cast<Position>(end - window_) : 0;
   }
 
-  /// The first position from which on the ring holds all.
-  Position oldest(const Slot& source) const noexcept {
-    return std::max(source.restored_begin, source.reached > ring_ ? source.reached - ring_ : 0);
+  /// The first position from which on the ring of a layer holds all.
+  Position oldest(std::size_t layer, const Slot& source) const noexcept {
+    const Window window = this->shape().layers[layer].window;
+    return std::max({source.restored_begin, overwritten(source, rings_[layer]), this->restored_begin(source, window)});
+  }
+
+  static Position overwritten(const Slot& source, Position ring) noexcept {
+    return source.reached > ring ? source.reached - ring : 0;
+  }
+
+  /// Rows of a ring for queries that see `seen` positions.
+  Position ring_of(std::size_t seen) const noexcept {
+    return static_cast<Position>(round_up(seen + max_chunk_, attention_tile));
   }
 
   void allocate(Slot& target) const {
-    if (target.rows.empty()) target.rows = RowStore<Element>(shape_, std::size_t{ring_} + sinks_);
+    if (target.rows.empty()) target.rows = RowStore<Element>(this->shape(), rows_);
   }
 
-  CacheShape shape_;
   Position window_;
   Position sinks_;
   Position max_chunk_;
-  Position ring_ = 0;
-  std::vector<Slot> slots_;
+  std::vector<Position> rings_;    // [layer]
+  std::vector<std::size_t> rows_;  // [layer]: the ring and the sinks
 };
 
 static_assert(CacheLayout<SlidingCache<float>>);

@@ -84,8 +84,7 @@ inline bool runs_quantized(const Model<AnyKernel>& model) {
 template <class Element>
 std::unique_ptr<Engine> engine_with(std::shared_ptr<const Model<AnyKernel>> model, const EngineOptions& options,
                                     std::size_t vocabulary) {
-  const Architecture& architecture = model->architecture();
-  const CacheShape shape{architecture.layers, architecture.kv_heads, architecture.head_dim};
+  const CacheShape shape = cache_shape(model->architecture());
   const auto length = static_cast<Position>(options.sequence_length);
   const std::size_t chunk = std::min(options.prefill_chunk, options.sequence_length);
   const ThreadPlacement placement = options.pin_threads ? ThreadPlacement::own_cores : ThreadPlacement::anywhere;

@@ -35,8 +35,7 @@ class Model {
     Architecture architecture = describe_model(checkpoint.config(), checkpoint.path());
     // A generation config says better than the config where a text ends.
     if (checkpoint.generation_config().contains("eos_token_id")) {
-      architecture.eos = eos_tokens(checkpoint.generation_config(), checkpoint.path());
-      architecture.validate(checkpoint.path());
+      architecture.set_eos(eos_tokens(checkpoint.generation_config(), checkpoint.path()));
     }
     LoadOptions options{pack, std::move(progress), threads};
     options.pack.scale_per_input = quantizes_activations_per_token(checkpoint.config());

@@ -2,23 +2,25 @@
 /// \file The description of a decoder: what one model family and size is made of (L3).
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <tulle/core/error.hpp>
 #include <tulle/core/types.hpp>
+#include <tulle/model/layer_spec.hpp>
 #include <tulle/tensor/ops.hpp>
 #include <tulle/tensor/row_order.hpp>
 
 namespace tulle {
 
-enum class NormKind { rms, layer };       ///< layer norms have a bias
-enum class MlpKind { gated_silu, gelu };  ///< down(silu(gate(x)) * up(x)), or down(gelu_new(up(x)))
+enum class NormKind { rms, layer };  ///< layer norms have a bias
 
-/// Angle of pair j at position p: p * inverse_frequencies[j].
+/// Angle of pair j at position p: p * inverse_frequencies[j]. Without frequencies nothing is rotated.
 struct Rotary {
   RotaryPairing pairing = RotaryPairing::halves;
   std::vector<float> inverse_frequencies;
@@ -41,28 +43,51 @@ struct Architecture {
   std::string family;
   std::size_t vocabulary = 0;
   std::size_t hidden = 0;
-  std::size_t layers = 0;
   std::size_t heads = 0;
   std::size_t kv_heads = 0;
   std::size_t head_dim = 0;
-  std::size_t intermediate = 0;
   std::size_t context_length = 0;  ///< positions it was trained for
   NormKind norm = NormKind::rms;
   float norm_epsilon = 1e-5f;
-  MlpKind mlp = MlpKind::gated_silu;
-  bool parallel_residual = false;  ///< x += attention(norm(x)) + mlp(norm(x)), with one norm
-  bool tied_head = false;          ///< the output matrix is the embedding
-  bool qkv_bias = false, output_bias = false, mlp_bias = false, head_bias = false;
+  std::vector<Rotary> rotary_tables;
+  std::vector<LayerSpec> layers;
+  bool tied_head = false;  ///< the output matrix is the embedding
+  bool head_bias = false;
   RowOrder query_order, key_order, value_order;  ///< in which the rows of q, k and v lie in their tensors
-  Rotary rotary;
   WeightNames names;
   std::optional<Token> bos;
   std::vector<Token> eos;
+  std::vector<Token> impossible_eos;  ///< ids outside the vocabulary that a config names: they are never drawn
 
   std::size_t query_rows() const noexcept { return heads * head_dim; }
   std::size_t kv_rows() const noexcept { return kv_heads * head_dim; }
   std::size_t qkv_rows() const noexcept { return query_rows() + 2 * kv_rows(); }
-  std::size_t up_rows() const noexcept { return mlp == MlpKind::gated_silu ? 2 * intermediate : intermediate; }
+  std::size_t max_intermediate() const noexcept {
+    std::size_t widest = 0;
+    for (const LayerSpec& layer : layers) widest = std::max(widest, layer.intermediate);
+    return widest;
+  }
+  std::size_t max_up_rows() const noexcept {
+    std::size_t widest = 0;
+    for (const LayerSpec& layer : layers) widest = std::max(widest, layer.up_rows());
+    return widest;
+  }
+
+  /// Makes `count` layers that are all like `each`. Errors: malformed for a number that makes no decoder.
+  void set_layers(std::size_t count, const LayerSpec& each, std::string_view where) {
+    require_layers(count, where);
+    layers.assign(count, each);
+  }
+
+  /// Sorts ids into `eos` and `impossible_eos`. Needs: the vocabulary's size.
+  void set_eos(const std::vector<Token>& ids) {
+    eos.clear();
+    impossible_eos.clear();
+    for (const Token id : ids) {
+      const bool possible = id >= 0 && static_cast<std::size_t>(id) < vocabulary;
+      (possible ? eos : impossible_eos).push_back(id);
+    }
+  }
 
   /// Checks that the numbers make a decoder. `where` names the config in messages.
   /// Errors: malformed.
@@ -74,19 +99,24 @@ struct Architecture {
     constexpr std::size_t most = std::size_t{1} << 20;
     require(vocabulary > 0 && vocabulary <= (std::size_t{1} << 24), "the vocabulary size must be 1 to 16777216");
     require(hidden > 0 && hidden <= most, "the hidden size must be 1 to 1048576");
-    require(layers > 0 && layers <= 4096, "the number of layers must be 1 to 4096");
+    require_layers(layers.size(), where);
     require(heads > 0 && heads <= 65536, "the number of attention heads must be 1 to 65536");
     require(kv_heads > 0 && kv_heads <= heads && heads % kv_heads == 0,
             "the number of attention heads must be a multiple of the number of key-value heads");
     require(head_dim > 0 && head_dim <= 4096, "the head dimension must be 1 to 4096");
     require(query_rows() <= most, "heads times head dimension must be at most 1048576");
-    require(intermediate > 0 && intermediate <= most, "the intermediate size must be 1 to 1048576");
+    for (const LayerSpec& layer : layers) {
+      require(layer.intermediate > 0 && layer.intermediate <= most, "the intermediate size must be 1 to 1048576");
+      require(layer.rotary < rotary_tables.size(), "every layer needs a rotary table");
+    }
     require(context_length > 0 && context_length <= (std::size_t{1} << 30),
             "the context length must be 1 to 1073741824");
     require(std::isfinite(norm_epsilon) && norm_epsilon > 0, "the norm's epsilon must be positive");
-    require(rotary.dimensions() <= head_dim, "the rotary dimension must be at most the head dimension");
-    for (const float frequency : rotary.inverse_frequencies) {
-      require(std::isfinite(frequency), "the rotary embedding's parameters give frequencies that are not finite");
+    for (const Rotary& rotary : rotary_tables) {
+      require(rotary.dimensions() <= head_dim, "the rotary dimension must be at most the head dimension");
+      for (const float frequency : rotary.inverse_frequencies) {
+        require(std::isfinite(frequency), "the rotary embedding's parameters give frequencies that are not finite");
+      }
     }
     const bool fused = !names.query_key_value.empty();
     const auto takes = [&](const RowOrder& order, std::size_t rows) {
@@ -95,10 +125,22 @@ struct Architecture {
     };
     require(takes(query_order, query_rows()) && takes(key_order, kv_rows()) && takes(value_order, kv_rows()),
             "the order of the rows of queries, keys and values does not fit their tensors");
-    for (const Token token : eos) {
-      require(token >= 0 && static_cast<std::size_t>(token) < vocabulary, "eos_token_id must be inside the vocabulary");
-    }
+  }
+
+ private:
+  static void require_layers(std::size_t count, std::string_view where) {
+    if (count == 0 || count > 4096) fail(ErrorCode::malformed, where, ": the number of layers must be 1 to 4096");
   }
 };
+
+/// The keys and values of one layer, and of all of them.
+inline LayerShape cache_shape(const Architecture& model, std::size_t layer) {
+  return {model.kv_heads, model.head_dim, model.layers[layer].window};
+}
+inline CacheShape cache_shape(const Architecture& model) {
+  CacheShape shape;
+  for (std::size_t layer = 0; layer < model.layers.size(); ++layer) shape.layers.push_back(cache_shape(model, layer));
+  return shape;
+}
 
 }  // namespace tulle

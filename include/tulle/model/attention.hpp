@@ -112,7 +112,7 @@ struct alignas(64) PieceWeights : std::array<float, attention_tile + 8> {};
 /// Rows of a piece as floats, for those who read them many times.
 class FloatRows {
  public:
-  static constexpr std::size_t max_head_dim = 128;
+  static constexpr std::size_t max_head_dim = 256;
 
   /// `count` elements; what was asked for before is lost.
   const float* of(const float* from, std::size_t) noexcept { return from; }
@@ -133,15 +133,16 @@ struct AttentionPiece {
   std::size_t count, following;  ///< and rows that follow in memory and are visited next
   const Element *keys, *values;
   const float *key_scales, *value_scales;  ///< null unless the elements carry one per row
+  Window window;                           ///< of the layout, as in `KeyValueSpan`
 };
 
-/// Visits what a query at `position` sees, in order, in pieces that end at multiples of `attention_tile`: so the bits
-/// of attention depend on positions alone.
+/// Visits what is visible, in order, in pieces that end at multiples of `attention_tile`: so the bits of attention depend
+/// on positions alone.
 template <CacheLayout Cache, class Visit>
-void for_each_piece(const Cache& cache, std::size_t layer, SequenceId sequence, Position position, std::size_t kv_head,
-                    Visit&& visit) noexcept {
-  const std::size_t head_dim = cache.shape().head_dim;
-  cache.for_each_span(layer, sequence, position, [&](const auto& span) {
+void for_each_piece(const Cache& cache, std::size_t layer, SequenceId sequence, const Visible& visible,
+                    std::size_t kv_head, Visit&& visit) noexcept {
+  const std::size_t head_dim = cache.shape().layers[layer].head_dim;
+  cache.for_each_span(layer, sequence, visible, [&](const auto& span) {
     const auto* keys = span.keys + kv_head * span.head_stride;
     const auto* values = span.values + kv_head * span.head_stride;
     for (std::size_t first = 0; first < span.count;) {
@@ -150,80 +151,121 @@ void for_each_piece(const Cache& cache, std::size_t layer, SequenceId sequence, 
       visit(AttentionPiece<std::remove_cvref_t<decltype(*keys)>>{
           static_cast<Position>(span.begin + first), count, span.count - first - count, keys + first * head_dim,
           values + first * head_dim, span.key_scales == nullptr ? nullptr : span.key_scales + scale,
-          span.value_scales == nullptr ? nullptr : span.value_scales + scale});
+          span.value_scales == nullptr ? nullptr : span.value_scales + scale, span.window});
       first += count;
     }
   });
 }
 
-/// Whether a query at `position` sees every position up to its own; then so does every earlier one.
-template <CacheLayout Cache>
-bool sees_everything(const Cache& cache, std::size_t layer, SequenceId sequence, Position position) noexcept {
-  std::size_t seen = 0;
-  cache.for_each_span(layer, sequence, position, [&](const auto& span) { seen += span.count; });
-  return seen == std::size_t{position} + 1;
-}
-
 }  // namespace detail
 
-/// Attention of the `group` query heads that share key-value head `kv_head`, for one row at `position`.
-/// query and out [group, head_dim].
+/// Query heads that share one key-value head, of consecutive rows of one sequence.
+struct AttentionRows {
+  std::size_t layer = 0;  ///< of the cache
+  SequenceId sequence = 0;
+  Window window{};                               ///< of the layer
+  Position first = 0;                            ///< position of the first row
+  std::size_t rows = 1, kv_head = 0, group = 1;  ///< `group`: query heads of a row that share `kv_head`
+  const float* query = nullptr;                  ///< [rows, group, head_dim]; row i at query + i * query_stride
+  std::size_t query_stride = 0;
+  float* out = nullptr;  ///< as the query
+  std::size_t out_stride = 0;
+
+  /// `count` of these rows, from row `begin` on.
+  AttentionRows part(std::size_t begin, std::size_t count) const noexcept {
+    AttentionRows rest = *this;
+    rest.first += static_cast<Position>(begin);
+    rest.rows = count;
+    rest.query += begin * query_stride;
+    rest.out += begin * out_stride;
+    return rest;
+  }
+  Position last() const noexcept { return first + static_cast<Position>(rows) - 1; }
+};
+
+/// Attention of one query after the other.
 template <CacheLayout Cache>
-void attend(const Cache& cache, std::size_t layer, SequenceId sequence, Position position, std::size_t kv_head,
-            const float* query, std::size_t group, float* out) noexcept {
-  const std::size_t head_dim = cache.shape().head_dim;
+void attend(const Cache& cache, const AttentionRows& of) noexcept {
+  const std::size_t head_dim = cache.shape().layers[of.layer].head_dim;
   detail::PieceWeights weights;
-  for (std::size_t head = 0; head < group; ++head) {
-    OnlineAttention attention(query + head * head_dim, head_dim, out + head * head_dim);
-    detail::for_each_piece(cache, layer, sequence, position, kv_head, [&](const auto& piece) {
-      attention.weigh(piece.keys, piece.key_scales, piece.value_scales, piece.count, weights.data(),
-                      {piece.values, piece.count});
-      attention.add(weights.data(), piece.values, piece.count, {piece.keys + piece.count * head_dim, piece.following});
-    });
-    attention.finish();
+  for (std::size_t row = 0; row < of.rows; ++row) {
+    const Position position = of.first + static_cast<Position>(row);
+    const Visible visible{of.window.begin(position), position + 1};
+    for (std::size_t head = 0; head < of.group; ++head) {
+      OnlineAttention attention(of.query + row * of.query_stride + head * head_dim, head_dim,
+                                of.out + row * of.out_stride + head * head_dim);
+      detail::for_each_piece(cache, of.layer, of.sequence, visible, of.kv_head, [&](const auto& piece) {
+        attention.weigh(piece.keys, piece.key_scales, piece.value_scales, piece.count, weights.data(),
+                        {piece.values, piece.count});
+        attention.add(weights.data(), piece.values, piece.count,
+                      {piece.keys + piece.count * head_dim, piece.following});
+      });
+      attention.finish();
+    }
   }
 }
 
 /// At most so many queries of one key-value head are worth one visit of its rows.
 inline constexpr std::size_t attention_block = 16;
 
-/// `attend` for `rows` consecutive rows of one sequence, the first at position `first`, with the same bits. Row i reads
-/// query + i * query_stride and writes out + i * out_stride. The keys and values are read once for up to
-/// `attention_block` queries, which is what makes a prompt, and heads that share keys, cheaper than one query after the other.
+namespace detail {
+
+/// Whether the layout keeps all that the model lets a query at `position` see.
 template <CacheLayout Cache>
-void attend_rows(const Cache& cache, std::size_t layer, SequenceId sequence, Position first, std::size_t rows,
-                 std::size_t kv_head, const float* query, std::size_t query_stride, std::size_t group, float* out,
-                 std::size_t out_stride) noexcept {
-  const std::size_t head_dim = cache.shape().head_dim, queries = rows * group;
-  const Position last = first + static_cast<Position>(rows) - 1;
-  if (queries == 1 || queries > attention_block || head_dim > detail::FloatRows::max_head_dim ||
-      !detail::sees_everything(cache, layer, sequence, last)) {
-    for (std::size_t row = 0; row < rows; ++row) {
-      attend(cache, layer, sequence, first + static_cast<Position>(row), kv_head, query + row * query_stride, group,
-             out + row * out_stride);
-    }
+bool keeps_all(const Cache& cache, const AttentionRows& of, Position position) noexcept {
+  const Visible visible{of.window.begin(position), position + 1};
+  std::size_t kept = 0;
+  cache.for_each_span(of.layer, of.sequence, visible, [&](const auto& span) { kept += span.count; });
+  return kept == visible.end - visible.begin;
+}
+
+}  // namespace detail
+
+/// `attend`, with the same bits. The keys and values are read once for up to `attention_block` queries, which is what
+/// makes a prompt, and heads that share keys, cheaper than one query after the other.
+template <CacheLayout Cache>
+void attend_rows(const Cache& cache, const AttentionRows& of) noexcept {
+  const std::size_t head_dim = cache.shape().layers[of.layer].head_dim, queries = of.rows * of.group;
+  if (queries == 1 || queries > attention_block || head_dim > detail::FloatRows::max_head_dim) {
+    attend(cache, of);
+    return;
+  }
+  // Where a layout's window leaves its sinks, spans are cut in another way from one query to the next.
+  if (of.rows > 1 && detail::keeps_all(cache, of, of.first) != detail::keeps_all(cache, of, of.last())) {
+    attend_rows(cache, of.part(0, of.rows / 2));
+    attend_rows(cache, of.part(of.rows / 2, of.rows - of.rows / 2));
     return;
   }
   std::array<OnlineAttention, attention_block> attentions;
   for (std::size_t i = 0; i < queries; ++i) {
-    const std::size_t row = i / group, at = i % group * head_dim;
-    attentions[i] = OnlineAttention(query + row * query_stride + at, head_dim, out + row * out_stride + at);
+    const std::size_t row = i / of.group, at = i % of.group * head_dim;
+    attentions[i] = OnlineAttention(of.query + row * of.query_stride + at, head_dim, of.out + row * of.out_stride + at);
   }
   detail::FloatRows floats;
   std::array<detail::PieceWeights, attention_block> weights;
-  detail::for_each_piece(cache, layer, sequence, last, kv_head, [&](const auto& piece) {
-    const auto visible = [&](std::size_t i) -> std::size_t {  // rows of the piece that query i sees
-      const Position end = first + static_cast<Position>(i / group) + 1;
-      return end <= piece.begin ? 0 : std::min<std::size_t>(piece.count, end - piece.begin);
-    };
+  std::array<RowRange, attention_block> seen;  // rows of a piece that each query sees
+  const Visible visible{of.window.begin(of.first), of.last() + 1, static_cast<Position>(of.rows)};
+  detail::for_each_piece(cache, of.layer, of.sequence, visible, of.kv_head, [&](const auto& piece) {
+    for (std::size_t i = 0; i < queries; ++i) {
+      const Position position = of.first + static_cast<Position>(i / of.group);
+      const Position begin = std::max(of.window.begin(position), piece.window.begin(position));
+      seen[i].begin = begin <= piece.begin ? 0 : std::min<std::size_t>(piece.count, begin - piece.begin);
+      seen[i].end = position < piece.begin ? 0 : std::min<std::size_t>(piece.count, position + 1 - piece.begin);
+    }
     // First the keys for all queries, then the values: so that one of them at a time has to stay in the nearest cache.
     const float* keys = floats.of(piece.keys, piece.count * head_dim);
     for (std::size_t i = 0; i < queries; ++i) {
-      if (visible(i) == 0) continue;
-      attentions[i].weigh(keys, piece.key_scales, piece.value_scales, visible(i), weights[i].data());
+      const auto [begin, end] = seen[i];
+      if (begin >= end) continue;
+      attentions[i].weigh(keys + begin * head_dim, piece.key_scales == nullptr ? nullptr : piece.key_scales + begin,
+                          piece.value_scales == nullptr ? nullptr : piece.value_scales + begin, end - begin,
+                          weights[i].data());
     }
     const float* values = floats.of(piece.values, piece.count * head_dim);
-    for (std::size_t i = 0; i < queries; ++i) attentions[i].add(weights[i].data(), values, visible(i));
+    for (std::size_t i = 0; i < queries; ++i) {
+      const auto [begin, end] = seen[i];
+      if (begin < end) attentions[i].add(weights[i].data(), values + begin * head_dim, end - begin);
+    }
   });
   for (std::size_t i = 0; i < queries; ++i) attentions[i].finish();
 }

@@ -19,13 +19,11 @@ inline Architecture codegen_architecture(const Json& config, std::string_view wh
   model.family = "codegen";
   model.vocabulary = size("vocab_size", 50400);
   model.hidden = size("n_embd", 4096);
-  model.layers = size("n_layer", 28);
   model.heads = model.kv_heads = size("n_head", 16);
   if (model.heads == 0 || model.hidden % model.heads != 0) {
     fail(ErrorCode::malformed, where, ": n_embd ", model.hidden, " is no multiple of n_head ", model.heads);
   }
   model.head_dim = model.hidden / model.heads;
-  model.intermediate = size("n_inner", 4 * model.hidden);
   model.context_length = size("n_positions", 2048);
   model.norm = NormKind::layer;
   model.norm_epsilon = json_value(config, "layer_norm_epsilon", 1e-5f, where);
@@ -34,10 +32,14 @@ inline Architecture codegen_architecture(const Json& config, std::string_view wh
     fail(ErrorCode::unsupported, where, ": activation_function \"", activation,
          "\" is not known for codegen; known is gelu_new");
   }
-  model.mlp = MlpKind::gelu;
-  model.parallel_residual = true;
+  model.set_layers(size("n_layer", 28),
+                   {.intermediate = size("n_inner", 4 * model.hidden),
+                    .mlp = MlpKind::gelu,
+                    .residual = Residual::parallel,
+                    .mlp_bias = true},
+                   where);
   model.tied_head = json_value(config, "tie_word_embeddings", false, where);
-  model.mlp_bias = model.head_bias = true;
+  model.head_bias = true;
   // The rows of qkv_proj are mp_num blocks, each of the query, value and key rows of heads / mp_num heads.
   const std::size_t blocks = size("mp_num", 4);
   if (blocks == 0 || model.heads % blocks != 0) {
@@ -47,12 +49,11 @@ inline Architecture codegen_architecture(const Json& config, std::string_view wh
   model.query_order = RowOrder::of_blocks(blocks, 3 * rows, 0, rows);
   model.value_order = RowOrder::of_blocks(blocks, 3 * rows, rows, rows);
   model.key_order = RowOrder::of_blocks(blocks, 3 * rows, 2 * rows, rows);
-  model.rotary.pairing = RotaryPairing::interleaved;
   const std::size_t rotary_dim = size("rotary_dim", config.contains("rotary_dim") ? 0 : 64);
   if (rotary_dim == 0 || rotary_dim % 2 != 0 || rotary_dim > model.head_dim) {
     fail(ErrorCode::malformed, where, ": rotary_dim must be even and at most the head dimension ", model.head_dim);
   }
-  model.rotary.inverse_frequencies = plain_frequencies(10000.0, rotary_dim);
+  model.rotary_tables = {{RotaryPairing::interleaved, plain_frequencies(10000.0, rotary_dim)}};
   model.names = {.embedding = "transformer.wte",
                  .final_norm = "transformer.ln_f",
                  .head = "lm_head",

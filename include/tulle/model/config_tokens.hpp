@@ -19,7 +19,7 @@ inline std::vector<Token> eos_tokens(const Json& config, std::string_view where)
   return {json_value(config, "eos_token_id", Token{}, where)};
 }
 
-/// Fills bos and eos from a config, with the family's defaults where the keys are absent.
+/// Fills bos and eos from a config, with the family's defaults where the keys are absent. Needs: the vocabulary's size.
 inline void read_special_tokens(const Json& config, Token default_bos, Token default_eos, std::string_view where,
                                 Architecture& model) {
   const auto bos = config.find("bos_token_id");
@@ -28,7 +28,7 @@ inline void read_special_tokens(const Json& config, Token default_bos, Token def
   } else if (!bos->is_null()) {
     model.bos = json_value(config, "bos_token_id", Token{}, where);
   }
-  model.eos = config.contains("eos_token_id") ? eos_tokens(config, where) : std::vector<Token>{default_eos};
+  model.set_eos(config.contains("eos_token_id") ? eos_tokens(config, where) : std::vector<Token>{default_eos});
 }
 
 }  // namespace tulle

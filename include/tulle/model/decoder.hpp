@@ -18,6 +18,7 @@
 #include <tulle/kernel/schedule/work_partition.hpp>
 #include <tulle/model/architecture.hpp>
 #include <tulle/model/attention.hpp>
+#include <tulle/model/decoder_observer.hpp>
 #include <tulle/model/weights.hpp>
 #include <tulle/tensor/matrix_view.hpp>
 #include <tulle/tensor/ops.hpp>
@@ -29,70 +30,192 @@ namespace tulle {
 /// The logits of a row depend on its sequence's tokens alone: not on the other rows, the chunks they came in, or the number
 /// of threads. (Integer products are exact, float kernels keep one order of addition, everything else works on one row.)
 ///
-/// Threads: one `forward` at a time. The model's description and weights are only read and may be shared.
+/// `forward` is `embed`, `run_layer` for every layer, `head`. `run_layer` is `queries_keys_values`, `attend`, `output`,
+/// `up`, `down`. All may be called one by one, over a cache that holds one layer, too. Weights are read when a step runs,
+/// so their owner may replace a matrix by one of the same shape between two steps.
+///
+/// Threads: one call at a time. The model's description and weights are only read and may be shared.
 template <LinearKernel Kernel, CacheLayout Cache>
 class Decoder {
  public:
+  using Rows = std::span<const Row>;
+
   /// Room for `max_rows` rows a call. `architecture`, `weights` and `pool` must outlive the decoder. Errors: memory.
   Decoder(const Architecture& architecture, const ModelWeights<Kernel>& weights, ThreadPool& pool, std::size_t max_rows)
       : model_(architecture),
         weights_(weights),
         pool_(pool),
         max_rows_(max_rows),
-        widest_(std::max({model_.hidden, model_.intermediate, model_.query_rows()})),
         hidden_(max_rows * model_.hidden),
         normed_(max_rows * model_.hidden),
         query_key_value_(max_rows * model_.qkv_rows()),
         attended_(max_rows * model_.query_rows()),
-        up_(max_rows * model_.up_rows()),
+        up_(max_rows * model_.max_up_rows()),
         projected_(max_rows * model_.hidden),
-        cosines_(max_rows * model_.rotary.inverse_frequencies.size()),
-        sines_(cosines_.size()),
-        input_(max_rows, widest_),
-        second_input_(model_.parallel_residual ? max_rows : 1, model_.parallel_residual ? widest_ : 1) {
+        input_(max_rows, std::max({model_.hidden, model_.max_intermediate(), model_.query_rows()})) {
+    for (const Rotary& rotary : model_.rotary_tables) {
+      first_pair_.push_back(pairs_);
+      pairs_ += rotary.inverse_frequencies.size();
+    }
+    cosines_ = AlignedBuffer<float>(max_rows * pairs_);
+    sines_ = AlignedBuffer<float>(max_rows * pairs_);
     blocks_.reserve(max_rows);
   }
 
   const Architecture& architecture() const noexcept { return model_; }
   std::size_t max_rows() const noexcept { return max_rows_; }
 
-  /// Bytes of the buffers between the layers.
+  /// Bytes of the buffers between the layers and of the prepared activations.
   std::size_t workspace_bytes() const noexcept {
     return sizeof(float) * (hidden_.size() + normed_.size() + query_key_value_.size() + attended_.size() + up_.size() +
-                            projected_.size() + 2 * cosines_.size());
+                            projected_.size() + cosines_.size() + sines_.size()) +
+           input_.size_bytes();
   }
+
+  /// Sees from now on what every linear layer reads; null: nobody does. Must outlive its use.
+  void set_observer(DecoderObserver* observer) noexcept { observer_ = observer; }
 
   /// Runs `rows` (at most `max_rows`) through the model and writes logits [rows that want them, vocabulary], in order.
   /// Requires: tokens inside the vocabulary; per sequence the rows are in order of position and continue what `cache`
   /// holds; `cache.extend` was called for them. Returns false when `cancel` was set meanwhile: the cache then holds rows
   /// that must be truncated, and the logits are not written.
   /// Never inlined, so that a program may compile it once (`extern template class Decoder<...>`).
-  [[gnu::noinline]] bool forward(std::span<const Row> rows, Cache& cache, MatrixView<float> logits,
+  [[gnu::noinline]] bool forward(Rows rows, Cache& cache, MatrixView<float> logits,
                                  const std::atomic<bool>* cancel = nullptr) noexcept {
-    assert(rows.size() <= max_rows_);
-    const std::size_t count = rows.size();
-    find_blocks(rows);
     embed(rows);
-    for (std::size_t layer = 0; layer < model_.layers; ++layer) {
+    for (std::size_t layer = 0; layer < model_.layers.size(); ++layer) {
       if (cancel != nullptr && cancel->load(std::memory_order_relaxed)) return false;
       run_layer(layer, rows, cache);
     }
     if (cancel != nullptr && cancel->load(std::memory_order_relaxed)) return false;
-    // Only the rows whose logits are wanted go through the head.
-    std::size_t wanted = 0;
-    for (std::size_t row = 0; row < count; ++row) {
-      if (rows[row].wants_logits)
-        normalize(weights_.final_norm, hidden_row(row), normed_.data() + wanted++ * model_.hidden);
-    }
-    if (wanted == 0) return true;
-    prepare(weights_.head, view(normed_, wanted, model_.hidden), input_);
-    multiply(weights_.head, input_, {logits.data, wanted, model_.vocabulary, logits.stride});
+    head(rows, logits);
     return true;
   }
 
- private:
-  using Input = typename Kernel::Input;
+  /// Fills the residual stream with the embeddings of `rows`, and `place`s them.
+  [[gnu::noinline]] void embed(Rows rows) noexcept {
+    find_blocks(rows);
+    for_rows(rows.size(), [&](std::size_t begin, std::size_t end) noexcept {
+      for (std::size_t row = begin; row < end; ++row) {
+        weights_.embed(rows[row].token, hidden_row(row));
+        find_angles(row, rows[row].position);
+      }
+    });
+  }
 
+  /// Makes `rows` those of the next steps, where the residual stream is filled by the caller in place of `embed`.
+  [[gnu::noinline]] void place(Rows rows) noexcept {
+    find_blocks(rows);
+    for (std::size_t row = 0; row < rows.size(); ++row) find_angles(row, rows[row].position);
+  }
+
+  /// The residual stream [rows, hidden] between two steps.
+  MatrixView<float> residual(std::size_t rows) noexcept { return view(hidden_, rows, model_.hidden); }
+
+  /// One layer over all rows. `cache_layer`: where the cache has its keys and values.
+  [[gnu::noinline]] void run_layer(std::size_t layer, Rows rows, Cache& cache, std::size_t cache_layer) noexcept {
+    queries_keys_values(layer, rows);
+    const bool parallel = model_.layers[layer].residual == Residual::parallel;
+    if (parallel) up_of_prepared(layer, rows);
+    attend(layer, rows, cache, cache_layer);
+    output(layer, rows);
+    if (!parallel) up(layer, rows);
+    down(layer, rows);
+  }
+  void run_layer(std::size_t layer, Rows rows, Cache& cache) noexcept { run_layer(layer, rows, cache, layer); }
+
+  /// The norm before attention, and the product with the stacked query, key and value matrix.
+  void queries_keys_values(std::size_t layer, Rows rows) noexcept {
+    const Linear<Kernel>& linear = weights_.layers[layer].query_key_value;
+    normalize_rows(weights_.layers[layer].attention_norm, rows.size());
+    const MatrixView<float> normed = view(normed_, rows.size(), model_.hidden);
+    observe(layer, LinearRole::query_key_value, rows, normed);
+    prepare(linear, normed);
+    multiply(linear, view(query_key_value_, rows.size(), model_.qkv_rows()));
+  }
+
+  /// Rotates queries and keys, stores keys and values, then attends: every key-value head of a block of rows is a task.
+  /// Changes the queries and keys in place: once for every `queries_keys_values`.
+  void attend(std::size_t layer, Rows rows, Cache& cache, std::size_t cache_layer) noexcept {
+    const std::size_t head_dim = model_.head_dim, table = model_.layers[layer].rotary;
+    const Rotary& rotary = model_.rotary_tables[table];
+    for_rows(rows.size(), [&](std::size_t begin, std::size_t end) noexcept {
+      for (std::size_t row = begin; row < end; ++row) {
+        float* query = query_key_value_.data() + row * model_.qkv_rows();
+        const std::size_t at = row * pairs_ + first_pair_[table];
+        for (std::size_t head = 0; head < model_.heads + model_.kv_heads; ++head) {
+          rotate(query + head * head_dim, cosines_.data() + at, sines_.data() + at, rotary.inverse_frequencies.size(),
+                 rotary.pairing);
+        }
+        const float* key = query + model_.query_rows();
+        cache.append(cache_layer, rows[row].sequence, rows[row].position, key, key + model_.kv_rows());
+      }
+    });
+    const std::size_t group = model_.heads / model_.kv_heads, tasks = blocks_.size() * model_.kv_heads;
+    pool_.run([&](std::size_t worker) noexcept {
+      // Tasks of later rows are longer: dealing them out round-robin keeps the workers equal.
+      for (std::size_t task = worker; task < tasks; task += pool_.size()) {
+        const RowBlock& block = blocks_[task / model_.kv_heads];
+        const std::size_t kv_head = task % model_.kv_heads, at = kv_head * group * head_dim;
+        attend_rows(cache, {.layer = cache_layer,
+                            .sequence = rows[block.first].sequence,
+                            .window = model_.layers[layer].window,
+                            .first = rows[block.first].position,
+                            .rows = block.count,
+                            .kv_head = kv_head,
+                            .group = group,
+                            .query = query_key_value_.data() + block.first * model_.qkv_rows() + at,
+                            .query_stride = model_.qkv_rows(),
+                            .out = attended_.data() + block.first * model_.query_rows() + at,
+                            .out_stride = model_.query_rows()});
+      }
+    });
+  }
+
+  /// The residual stream += the output matrix times what attention gave.
+  void output(std::size_t layer, Rows rows) noexcept {
+    const MatrixView<float> x = view(attended_, rows.size(), model_.query_rows());
+    observe(layer, LinearRole::output, rows, x);
+    prepare(weights_.layers[layer].output, x);
+    multiply_residual(weights_.layers[layer].output, rows.size());
+  }
+
+  /// The norm before the MLP (a parallel residual has the one of `queries_keys_values`), the product with gate and up,
+  /// and the activation.
+  void up(std::size_t layer, Rows rows) noexcept {
+    if (model_.layers[layer].residual == Residual::sequential) {
+      normalize_rows(weights_.layers[layer].mlp_norm, rows.size());
+    }
+    const MatrixView<float> normed = view(normed_, rows.size(), model_.hidden);
+    observe(layer, LinearRole::up, rows, normed);
+    prepare(weights_.layers[layer].up, normed);
+    multiply_up(layer, rows.size());
+  }
+
+  /// The residual stream += the down matrix times what `up` gave.
+  void down(std::size_t layer, Rows rows) noexcept {
+    const LayerSpec& spec = model_.layers[layer];
+    const MatrixView<float> x{up_.data(), rows.size(), spec.intermediate, spec.up_rows()};
+    observe(layer, LinearRole::down, rows, x);
+    prepare(weights_.layers[layer].down, x);
+    multiply_residual(weights_.layers[layer].down, rows.size());
+  }
+
+  /// The last norm and the head, for the rows that want logits: logits [rows that want them, vocabulary].
+  [[gnu::noinline]] void head(Rows rows, MatrixView<float> logits) noexcept {
+    std::size_t wanted = 0;
+    for (std::size_t row = 0; row < rows.size(); ++row) {
+      if (!rows[row].wants_logits) continue;
+      normalize(weights_.final_norm, hidden_row(row), normed_.data() + wanted++ * model_.hidden);
+    }
+    if (wanted == 0) return;
+    const MatrixView<float> x = view(normed_, wanted, model_.hidden);
+    observe(model_.layers.size(), LinearRole::head, rows, x);
+    prepare(weights_.head, x);
+    multiply(weights_.head, {logits.data, wanted, model_.vocabulary, logits.stride});
+  }
+
+ private:
   static MatrixView<float> view(AlignedBuffer<float>& buffer, std::size_t rows, std::size_t columns) noexcept {
     return {buffer.data(), rows, columns};
   }
@@ -111,18 +234,20 @@ class Decoder {
     });
   }
 
-  void embed(std::span<const Row> rows) noexcept {
-    const auto& frequencies = model_.rotary.inverse_frequencies;
-    for_rows(rows.size(), [&](std::size_t begin, std::size_t end) noexcept {
-      for (std::size_t row = begin; row < end; ++row) {
-        weights_.embedding.row(rows[row].token, weights_.head, hidden_row(row));
-        for (std::size_t j = 0; j < frequencies.size(); ++j) {
-          const auto angle = static_cast<double>(static_cast<float>(rows[row].position) * frequencies[j]);
-          cosines_[row * frequencies.size() + j] = static_cast<float>(std::cos(angle));
-          sines_[row * frequencies.size() + j] = static_cast<float>(std::sin(angle));
-        }
+  void observe(std::size_t layer, LinearRole role, Rows rows, MatrixView<float> x) noexcept {
+    if (observer_ != nullptr) observer_->observe(layer, role, rows, {x.data, x.rows, x.columns, x.stride});
+  }
+
+  /// Cosines and sines of one row, of all rotary tables.
+  void find_angles(std::size_t row, Position position) noexcept {
+    std::size_t at = row * pairs_;
+    for (const Rotary& rotary : model_.rotary_tables) {
+      for (const float frequency : rotary.inverse_frequencies) {
+        const auto angle = static_cast<double>(static_cast<float>(position) * frequency);
+        cosines_[at] = static_cast<float>(std::cos(angle));
+        sines_[at++] = static_cast<float>(std::sin(angle));
       }
-    });
+    }
   }
 
   void normalize(const NormWeights& norm, const float* x, float* y) const noexcept {
@@ -133,27 +258,27 @@ class Decoder {
     }
   }
 
-  /// Makes the activations x ready for a linear layer: in every form that one of its parts reads.
-  void prepare(const Linear<Kernel>& linear, MatrixView<float> x, Input& input) noexcept {
+  /// Prepares the activations x for a linear layer: in every form that one of its parts reads.
+  void prepare(const Linear<Kernel>& linear, MatrixView<float> x) noexcept {
     const auto& first = linear.parts.front().weights;
     for (const auto& part : linear.parts) {
       if (&part.weights != &first && Kernel::shares_input(first, part.weights)) continue;
-      Kernel::start(part.weights, x.rows, input);
+      Kernel::start(part.weights, x.rows, input_);
       for_rows(x.rows, [&](std::size_t begin, std::size_t end) noexcept {
-        Kernel::prepare(part.weights, x, input, {begin, end});
+        Kernel::prepare(part.weights, x, input_, {begin, end});
       });
     }
   }
 
   /// y = x W^T + bias; every worker computes a share of the output rows. `then(begin, end)` runs on that share.
   template <class Then>
-  void multiply(const Linear<Kernel>& linear, const Input& input, MatrixView<float> y, Then&& then) noexcept {
+  void multiply(const Linear<Kernel>& linear, MatrixView<float> y, Then&& then) noexcept {
     pool_.run([&](std::size_t worker) noexcept {
       for (const auto& part : linear.parts) {
         const RowRange share = row_share(part.weights, y.rows, worker, pool_.size());
         if (share.begin == share.end) continue;
         const std::size_t first = part.first_row + share.begin, last = part.first_row + share.end;
-        Kernel::multiply(part.weights, input, {y.data + part.first_row, y.rows, y.columns, y.stride}, share);
+        Kernel::multiply(part.weights, input_, {y.data + part.first_row, y.rows, y.columns, y.stride}, share);
         if (!linear.bias.empty()) {
           for (std::size_t row = 0; row < y.rows; ++row) add(linear.bias.data() + first, last - first, y[row] + first);
         }
@@ -161,60 +286,47 @@ class Decoder {
       }
     });
   }
-  void multiply(const Linear<Kernel>& linear, const Input& input, MatrixView<float> y) noexcept {
-    multiply(linear, input, y, [](std::size_t, std::size_t) noexcept {});
+  void multiply(const Linear<Kernel>& linear, MatrixView<float> y) noexcept {
+    multiply(linear, y, [](std::size_t, std::size_t) noexcept {});
   }
 
   /// The residual stream += x W^T + bias.
-  void multiply_residual(const Linear<Kernel>& linear, const Input& input, std::size_t count) noexcept {
+  void multiply_residual(const Linear<Kernel>& linear, std::size_t count) noexcept {
     const MatrixView<float> y = view(projected_, count, model_.hidden);
-    multiply(linear, input, y, [&](std::size_t first, std::size_t last) noexcept {
+    multiply(linear, y, [&](std::size_t first, std::size_t last) noexcept {
       for (std::size_t row = 0; row < count; ++row) add(y[row] + first, last - first, hidden_row(row) + first);
     });
   }
 
-  /// The input of `down`, in the first `intermediate` columns of `up_`: the product, and the MLP's activation in place.
-  void multiply_up(const Linear<Kernel>& linear, const Input& input, std::size_t count) noexcept {
-    const MatrixView<float> y = view(up_, count, model_.up_rows());
-    if (model_.mlp == MlpKind::gelu) {
-      multiply(linear, input, y, [&](std::size_t first, std::size_t last) noexcept {
+  /// `up` of a parallel residual right after `queries_keys_values`: both branches read one norm, so one preparation
+  /// serves both matrices where their kernels agree.
+  void up_of_prepared(std::size_t layer, Rows rows) noexcept {
+    const LayerWeights<Kernel>& weights = weights_.layers[layer];
+    const MatrixView<float> normed = view(normed_, rows.size(), model_.hidden);
+    const auto& read = weights.query_key_value.parts.front().weights;
+    const bool shared = std::all_of(weights.up.parts.begin(), weights.up.parts.end(),
+                                    [&](const auto& part) { return Kernel::shares_input(read, part.weights); });
+    observe(layer, LinearRole::up, rows, normed);
+    if (!shared) prepare(weights.up, normed);
+    multiply_up(layer, rows.size());
+  }
+
+  /// What `down` reads, in the first `intermediate` columns of `up_`: the product, and the MLP's activation in place.
+  void multiply_up(std::size_t layer, std::size_t count) noexcept {
+    const LayerSpec& spec = model_.layers[layer];
+    const MatrixView<float> y = view(up_, count, spec.up_rows());
+    if (spec.mlp == MlpKind::gelu) {
+      multiply(weights_.layers[layer].up, y, [&](std::size_t first, std::size_t last) noexcept {
         for (std::size_t row = 0; row < count; ++row) gelu_new(y[row] + first, last - first);
       });
       return;
     }
-    multiply(linear, input, y);  // the gate and what it multiplies are of different shares
+    multiply(weights_.layers[layer].up, y);  // gate and up rows of one column may be computed by two workers
     for_rows(count, [&](std::size_t begin, std::size_t end) noexcept {
       for (std::size_t row = begin; row < end; ++row) {
-        silu_times(y[row], y[row] + model_.intermediate, model_.intermediate, y[row]);
+        silu_times(y[row], y[row] + spec.intermediate, spec.intermediate, y[row]);
       }
     });
-  }
-
-  void run_layer(std::size_t index, std::span<const Row> rows, Cache& cache) noexcept {
-    const LayerWeights<Kernel>& layer = weights_.layers[index];
-    const std::size_t count = rows.size();
-    const MatrixView<float> normed = view(normed_, count, model_.hidden);
-    normalize_rows(layer.attention_norm, count);
-    prepare(layer.query_key_value, normed, input_);
-    multiply(layer.query_key_value, input_, view(query_key_value_, count, model_.qkv_rows()));
-    if (model_.parallel_residual) {
-      // Both branches read one norm: one input serves both matrices where their kernels agree.
-      const auto& read = layer.query_key_value.parts.front().weights;
-      const bool shared = std::all_of(layer.up.parts.begin(), layer.up.parts.end(),
-                                      [&](const auto& part) { return Kernel::shares_input(read, part.weights); });
-      if (!shared) prepare(layer.up, normed, second_input_);
-      multiply_up(layer.up, shared ? input_ : second_input_, count);
-    }
-    attention(index, rows, cache);
-    prepare(layer.output, view(attended_, count, model_.query_rows()), input_);
-    multiply_residual(layer.output, input_, count);
-    if (!model_.parallel_residual) {
-      normalize_rows(layer.mlp_norm, count);
-      prepare(layer.up, normed, input_);
-      multiply_up(layer.up, input_, count);
-    }
-    prepare(layer.down, {up_.data(), count, model_.intermediate, model_.up_rows()}, input_);
-    multiply_residual(layer.down, input_, count);
   }
 
   void normalize_rows(const NormWeights& norm, std::size_t count) noexcept {
@@ -224,39 +336,13 @@ class Decoder {
     });
   }
 
-  /// Rotates queries and keys, stores keys and values, then attends: every key-value head of a block of rows is a task.
-  void attention(std::size_t layer, std::span<const Row> rows, Cache& cache) noexcept {
-    const std::size_t head_dim = model_.head_dim, pairs = model_.rotary.inverse_frequencies.size();
-    for_rows(rows.size(), [&](std::size_t begin, std::size_t end) noexcept {
-      for (std::size_t row = begin; row < end; ++row) {
-        float* query = query_key_value_.data() + row * model_.qkv_rows();
-        const float *cosines = cosines_.data() + row * pairs, *sines = sines_.data() + row * pairs;
-        for (std::size_t head = 0; head < model_.heads + model_.kv_heads; ++head) {
-          rotate(query + head * head_dim, cosines, sines, pairs, model_.rotary.pairing);
-        }
-        const float* key = query + model_.query_rows();
-        cache.append(layer, rows[row].sequence, rows[row].position, key, key + model_.kv_rows());
-      }
-    });
-    const std::size_t group = model_.heads / model_.kv_heads, tasks = blocks_.size() * model_.kv_heads;
-    pool_.run([&](std::size_t worker) noexcept {
-      // Tasks of later rows are longer: dealing them out in turn keeps the workers equal.
-      for (std::size_t task = worker; task < tasks; task += pool_.size()) {
-        const RowBlock& block = blocks_[task / model_.kv_heads];
-        const std::size_t kv_head = task % model_.kv_heads, at = kv_head * group * head_dim;
-        attend_rows(cache, layer, rows[block.first].sequence, rows[block.first].position, block.count, kv_head,
-                    query_key_value_.data() + block.first * model_.qkv_rows() + at, model_.qkv_rows(), group,
-                    attended_.data() + block.first * model_.query_rows() + at, model_.query_rows());
-      }
-    });
-  }
-
   /// Rows of one sequence that follow each other, as many as attention takes at once.
   struct RowBlock {
     std::size_t first, count;
   };
 
-  void find_blocks(std::span<const Row> rows) noexcept {
+  void find_blocks(Rows rows) noexcept {
+    assert(rows.size() <= max_rows_);
     const std::size_t most = std::max<std::size_t>(1, attention_block / (model_.heads / model_.kv_heads));
     blocks_.clear();
     for (std::size_t row = 0; row < rows.size(); ++row) {
@@ -274,10 +360,14 @@ class Decoder {
   const Architecture& model_;
   const ModelWeights<Kernel>& weights_;
   ThreadPool& pool_;
-  std::size_t max_rows_, widest_;
-  AlignedBuffer<float> hidden_, normed_, query_key_value_, attended_, up_, projected_, cosines_, sines_;
-  std::vector<RowBlock> blocks_;  // of the rows that are being run
-  Input input_, second_input_;
+  DecoderObserver* observer_ = nullptr;
+  std::size_t max_rows_;
+  AlignedBuffer<float> hidden_, normed_, query_key_value_, attended_, up_, projected_;
+  AlignedBuffer<float> cosines_, sines_;  // [max_rows, pairs of all rotary tables]
+  std::size_t pairs_ = 0;
+  std::vector<std::size_t> first_pair_;  // of each rotary table
+  std::vector<RowBlock> blocks_;         // of the rows that are being run
+  typename Kernel::Input input_;
 };
 
 }  // namespace tulle

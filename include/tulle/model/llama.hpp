@@ -18,11 +18,9 @@ inline Architecture llama_architecture(const Json& config, std::string_view wher
   model.family = "llama";
   model.vocabulary = size("vocab_size", 32000);
   model.hidden = size("hidden_size", 4096);
-  model.layers = size("num_hidden_layers", 32);
   model.heads = size("num_attention_heads", 32);
   model.kv_heads = size("num_key_value_heads", model.heads);
   model.head_dim = size("head_dim", model.heads == 0 ? 0 : model.hidden / model.heads);
-  model.intermediate = size("intermediate_size", 11008);
   model.context_length = size("max_position_embeddings", 2048);
   model.norm = NormKind::rms;
   model.norm_epsilon = json_value(config, "rms_norm_eps", 1e-6f, where);
@@ -30,15 +28,20 @@ inline Architecture llama_architecture(const Json& config, std::string_view wher
   if (activation != "silu" && activation != "swish") {
     fail(ErrorCode::unsupported, where, ": hidden_act \"", activation, "\" is not known for llama; known is silu");
   }
-  model.mlp = MlpKind::gated_silu;
   model.tied_head = json_value(config, "tie_word_embeddings", false, where);
-  model.qkv_bias = model.output_bias = json_value(config, "attention_bias", false, where);
-  model.mlp_bias = json_value(config, "mlp_bias", false, where);
-  model.rotary.pairing = RotaryPairing::halves;
+  const bool attention_bias = json_value(config, "attention_bias", false, where);
+  model.set_layers(size("num_hidden_layers", 32),
+                   {.intermediate = size("intermediate_size", 11008),
+                    .mlp = MlpKind::gated_silu,
+                    .residual = Residual::sequential,
+                    .qkv_bias = attention_bias,
+                    .output_bias = attention_bias,
+                    .mlp_bias = json_value(config, "mlp_bias", false, where)},
+                   where);
   if (model.head_dim % 2 != 0 || model.head_dim > 4096) {
     fail(ErrorCode::malformed, where, ": the head dimension ", model.head_dim, " must be even and at most 4096");
   }
-  model.rotary.inverse_frequencies = rotary_frequencies(config, model.head_dim, where);
+  model.rotary_tables = {{RotaryPairing::halves, rotary_frequencies(config, model.head_dim, where)}};
   model.names = {.embedding = "model.embed_tokens",
                  .final_norm = "model.norm",
                  .head = "lm_head",

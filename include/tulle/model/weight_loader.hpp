@@ -53,23 +53,24 @@ class WeightLoader {
     const WeightNames& names = model_.names;
     load_head(weights);
     weights.final_norm = norm(names.final_norm);
-    weights.layers.resize(model_.layers);
-    for (std::size_t index = 0; index < model_.layers; ++index) {
+    weights.layers.resize(model_.layers.size());
+    for (std::size_t index = 0; index < model_.layers.size(); ++index) {
       const std::string prefix = layer_prefix(index);
+      const LayerSpec& spec = model_.layers[index];
       LayerWeights<Kernel>& layer = weights.layers[index];
       layer.attention_norm = norm(prefix + names.attention_norm);
       if (!names.mlp_norm.empty()) layer.mlp_norm = norm(prefix + names.mlp_norm);
-      layer.query_key_value = query_key_value(prefix);
-      layer.output = linear({{prefix + names.output, model_.hidden, {}}}, model_.query_rows(), model_.output_bias);
-      const Rows up{prefix + names.up, model_.intermediate, {}};
-      if (model_.mlp == MlpKind::gated_silu) {
-        layer.up = linear({{prefix + names.gate, model_.intermediate, {}}, up}, model_.hidden, model_.mlp_bias);
+      layer.query_key_value = query_key_value(prefix, spec.qkv_bias);
+      layer.output = linear({{prefix + names.output, model_.hidden, {}}}, model_.query_rows(), spec.output_bias);
+      const Rows up{prefix + names.up, spec.intermediate, {}};
+      if (spec.mlp == MlpKind::gated_silu) {
+        layer.up = linear({{prefix + names.gate, spec.intermediate, {}}, up}, model_.hidden, spec.mlp_bias);
       } else {
-        layer.up = linear({up}, model_.hidden, model_.mlp_bias);
+        layer.up = linear({up}, model_.hidden, spec.mlp_bias);
       }
-      layer.down = linear({{prefix + names.down, model_.hidden, {}}}, model_.intermediate, model_.mlp_bias);
+      layer.down = linear({{prefix + names.down, model_.hidden, {}}}, spec.intermediate, spec.mlp_bias);
       if (options_.progress) {
-        options_.progress("loading", static_cast<double>(index + 1) / static_cast<double>(model_.layers));
+        options_.progress("loading", static_cast<double>(index + 1) / static_cast<double>(model_.layers.size()));
       }
     }
     return weights;
@@ -182,7 +183,7 @@ class WeightLoader {
     return result;
   }
 
-  Linear<Kernel> query_key_value(const std::string& prefix) const {
+  Linear<Kernel> query_key_value(const std::string& prefix, bool with_bias) const {
     const WeightNames& names = model_.names;
     const bool fused = !names.query_key_value.empty();
     const auto rows = [&](const std::string& own_name, std::size_t own_rows, const RowOrder& order) {
@@ -191,7 +192,7 @@ class WeightLoader {
     return linear(
         {rows(names.query, model_.query_rows(), model_.query_order),
          rows(names.key, model_.kv_rows(), model_.key_order), rows(names.value, model_.kv_rows(), model_.value_order)},
-        model_.hidden, model_.qkv_bias);
+        model_.hidden, with_bias);
   }
 
   void load_head(ModelWeights<Kernel>& weights) const {
@@ -199,7 +200,7 @@ class WeightLoader {
     const bool tied = model_.tied_head;
     Source rows = matrix(names.embedding, model_.vocabulary, model_.hidden);
     if (!tied || !Kernel::keeps_values(rows->code_format(), options_.pack))
-      weights.embedding = Embedding<Kernel>(*rows);
+      weights.embedding.emplace(*rows);
     if (!tied) {
       rows.reset();  // before more is read
       rows = matrix(names.head, model_.vocabulary, model_.hidden);

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -37,32 +38,21 @@ struct Linear {
 };
 
 struct NormWeights {
-  std::vector<float> weight;
-  std::vector<float> bias;  ///< empty for RMS norms
+  std::vector<float> weight;  ///< [hidden]
+  std::vector<float> bias;    ///< [hidden]; empty for RMS norms
 };
 
-/// One row per token. The rows of the tied head where its kernel keeps every value, else a copy in the file's encoding.
-template <LinearKernel Kernel>
+/// One row per token, copied in the encoding of the file.
 class Embedding {
  public:
-  Embedding() = default;
-
-  /// Rows that live in the head's packed matrix, which must outlive this object's use.
-  static Embedding of_head() { return Embedding(); }
-
   /// A copy of `rows`. Errors: memory.
   explicit Embedding(const WeightSource& rows) : rows_(rows.copied()) {}
 
-  std::size_t size_bytes() const noexcept { return rows_ == nullptr ? 0 : rows_->size_bytes(); }
+  std::size_t size_bytes() const noexcept { return rows_->size_bytes(); }
 
   /// out [hidden]. `token` is inside the vocabulary.
-  void row(Token token, const Linear<Kernel>& head, float* out) const noexcept {
-    const auto index = static_cast<std::size_t>(token);
-    if (rows_ == nullptr) {
-      Kernel::unpack_row(head.parts.front().weights, index, out);
-    } else {
-      rows_->decode_row(index, out);
-    }
+  void row(Token token, float* out) const noexcept {
+    rows_->decode_row(static_cast<std::size_t>(token), out);
   }
 
  private:
@@ -71,19 +61,29 @@ class Embedding {
 
 template <LinearKernel Kernel>
 struct LayerWeights {
-  NormWeights attention_norm, mlp_norm;  ///< mlp_norm is empty in a parallel residual block
-  Linear<Kernel> query_key_value;        ///< rows: query heads, key heads, value heads
-  Linear<Kernel> output;
-  Linear<Kernel> up;  ///< rows: gate then up, or up alone
-  Linear<Kernel> down;
+  NormWeights attention_norm;      ///< [hidden]
+  NormWeights mlp_norm;            ///< [hidden]; empty where the residual is parallel
+  Linear<Kernel> query_key_value;  ///< [(heads + 2 kv_heads) * head_dim, hidden]: query, key, value heads
+  Linear<Kernel> output;           ///< [hidden, heads * head_dim]
+  Linear<Kernel> up;               ///< [2 intermediate, hidden]: gate, up; or [intermediate, hidden]: up alone
+  Linear<Kernel> down;             ///< [hidden, intermediate]
 };
 
 template <LinearKernel Kernel>
 struct ModelWeights {
-  Embedding<Kernel> embedding;
+  std::optional<Embedding> embedding;  ///< [vocabulary, hidden]; nothing where the head's rows serve
   std::vector<LayerWeights<Kernel>> layers;
-  NormWeights final_norm;
-  Linear<Kernel> head;
+  NormWeights final_norm;  ///< [hidden]
+  Linear<Kernel> head;     ///< [vocabulary, hidden]
+
+  /// The embedding of a token that is inside the vocabulary. out [hidden].
+  void embed(Token token, float* out) const noexcept {
+    if (embedding) {
+      embedding->row(token, out);
+    } else {
+      Kernel::unpack_row(head.parts.front().weights, static_cast<std::size_t>(token), out);
+    }
+  }
 
   /// Calls visit(linear) for every linear layer, in the order of the forward pass.
   template <class Visit>
@@ -98,7 +98,7 @@ struct ModelWeights {
   }
 
   std::size_t size_bytes() const noexcept {
-    std::size_t sum = embedding.size_bytes();
+    std::size_t sum = embedding ? embedding->size_bytes() : 0;
     for_each_linear([&](const Linear<Kernel>& linear) { sum += linear.size_bytes(); });
     return sum;
   }

@@ -10,14 +10,14 @@ using namespace tulle;
 
 namespace {
 
-constexpr CacheShape shape{2, 2, 4};
+const CacheShape shape(2, {2, 4});
 
 /// Stores `positions` rows of recognisable numbers in sequence 0.
 template <class Cache>
 void fill(Cache& cache, Position positions) {
   REQUIRE(cache.extend(0, positions));
-  std::vector<float> row(shape.row_elements());
-  for (std::size_t layer = 0; layer < shape.layers; ++layer) {
+  std::vector<float> row(shape.layers.front().row_elements());
+  for (std::size_t layer = 0; layer < shape.layers.size(); ++layer) {
     for (Position position = 0; position < positions; ++position) {
       for (std::size_t i = 0; i < row.size(); ++i) row[i] = static_cast<float>(1000 * layer + 10 * position + i);
       cache.append(layer, 0, position, row.data(), row.data());
@@ -29,9 +29,9 @@ void fill(Cache& cache, Position positions) {
 template <class Cache>
 std::vector<std::byte> visible_keys(const Cache& cache, std::size_t layer, Position position) {
   std::vector<std::byte> bytes;
-  cache.for_each_span(layer, 0, position, [&]<class Element>(const KeyValueSpan<Element>& span) {
+  cache.for_each_span(layer, 0, {0, position + 1}, [&]<class Element>(const KeyValueSpan<Element>& span) {
     const auto* first = reinterpret_cast<const std::byte*>(span.keys + span.head_stride);
-    bytes.insert(bytes.end(), first, first + span.count * shape.head_dim * sizeof(Element));
+    bytes.insert(bytes.end(), first, first + span.count * shape.layers.front().head_dim * sizeof(Element));
   });
   return bytes;
 }
@@ -45,7 +45,7 @@ void compare(Cache plain, Cache inside) {
   CHECK(any.capacity() == plain.capacity());
   CHECK(any.sequences() == plain.sequences());
   CHECK(any.size_bytes() == plain.size_bytes());
-  CHECK(any.shape().row_elements() == shape.row_elements());
+  CHECK(any.shape().layers == shape.layers);
   for (const Position position : {0u, 5u, 63u, 64u, 69u}) {
     const auto expected = visible_keys(plain, 1, position);
     CHECK_FALSE(expected.empty());

@@ -9,7 +9,7 @@ using namespace tulle;
 
 namespace {
 
-constexpr CacheShape shape = {.layers = 2, .kv_heads = 1, .head_dim = 4};
+const CacheShape shape(2, {1, 4});
 
 }  // namespace
 
@@ -34,7 +34,9 @@ TEST_CASE("a contiguous cache is full at its capacity", "[cache][contiguous]") {
   CHECK_FALSE(cache.extend(0, 51));
   CHECK(cache.length(0) == 0);
   CHECK(cache.size_bytes() == 0);
+  CHECK(cache.room(0) == 50);
   CHECK(cache.extend(0, 50));
+  CHECK(cache.room(0) == 0);
   CHECK_FALSE(cache.extend(0, 51));
 }
 
@@ -42,7 +44,7 @@ TEST_CASE("a contiguous cache shows one span from the beginning", "[cache][conti
   ContiguousCache<Half> cache(shape, 1, 200);
   REQUIRE(cache.extend(0, 200));
   int spans = 0;
-  cache.for_each_span(1, 0, 149, [&](const KeyValueSpan<Half>& span) {
+  cache.for_each_span(1, 0, {0, 150}, [&](const KeyValueSpan<Half>& span) {
     ++spans;
     CHECK(span.begin == 0);
     CHECK(span.count == 150);
@@ -74,7 +76,7 @@ TEST_CASE("a contiguous cache of impossible size is refused", "[cache][contiguou
   CHECK_THROWS_AS(ContiguousCache<float>(shape, 0, 50), Error);
   CHECK_THROWS_AS(ContiguousCache<float>(shape, 1, 0), Error);
   CHECK_THROWS_AS(ContiguousCache<float>(shape, std::size_t{1} << 40, 50), Error);
-  CHECK_THROWS_AS(ContiguousCache<float>({0, 1, 1}, 1, 50), Error);
-  CHECK_THROWS_WITH(ContiguousCache<float>({1u << 31, 1u << 31, 64}, 1, 50),
+  CHECK_THROWS_AS(ContiguousCache<float>(CacheShape(0, {1, 1}), 1, 50), Error);
+  CHECK_THROWS_WITH(ContiguousCache<float>(CacheShape(64, {1u << 31, 1u << 31}), 1, 50),
                     Catch::Matchers::ContainsSubstring("too large"));
 }

@@ -9,7 +9,7 @@ using namespace tulle;
 
 namespace {
 
-constexpr CacheShape shape = {.layers = 1, .kv_heads = 1, .head_dim = 1};
+const CacheShape shape(1, {1, 1});
 
 void append_until(PagedCache<float>& cache, SequenceId sequence, Position end, float mark) {
   const Position begin = cache.length(sequence);
@@ -19,7 +19,7 @@ void append_until(PagedCache<float>& cache, SequenceId sequence, Position end, f
 
 std::vector<const float*> blocks_of(const PagedCache<float>& cache, SequenceId sequence) {
   std::vector<const float*> blocks;
-  cache.for_each_span(0, sequence, cache.length(sequence) - 1,
+  cache.for_each_span(0, sequence, {0, cache.length(sequence)},
                       [&](const KeyValueSpan<float>& span) { blocks.push_back(span.keys); });
   return blocks;
 }
@@ -46,6 +46,21 @@ TEST_CASE("blocks are taken as positions need them and come back", "[cache][page
   cache.release(1);
   CHECK(cache.free_blocks() == 10);
   CHECK(cache.extend(2, 640));
+}
+
+TEST_CASE("the room of a paged sequence is its last block and the free ones", "[cache][paged]") {
+  PagedCache<float> cache(shape, 3, 4, 64, 200);
+  CHECK(cache.room(0) == 200);  // the longest sequence, though there are blocks for 256
+  append_until(cache, 0, 100, 1);
+  CHECK(cache.room(0) == 100);
+  CHECK(cache.room(1) == 128);
+  REQUIRE(cache.fork(0, 1));
+  CHECK(cache.room(0) == 28 + 64);  // one free block takes the copy of the shared one
+  append_until(cache, 2, 128, 2);
+  CHECK(cache.room(0) == 0);
+  CHECK_FALSE(cache.extend(0, 101));
+  cache.release(1);
+  CHECK(cache.room(0) == 28);
 }
 
 TEST_CASE("a sequence that finds too few blocks stays as it was", "[cache][paged]") {
@@ -111,7 +126,7 @@ TEST_CASE("rolling back into shared blocks does not write into them", "[cache][p
   REQUIRE(cache.truncate(1, 70));
   append_until(cache, 1, 80, 2);
   bool untouched = true;
-  cache.for_each_span(0, 0, 199, [&](const KeyValueSpan<float>& span) {
+  cache.for_each_span(0, 0, {0, 200}, [&](const KeyValueSpan<float>& span) {
     for (std::size_t i = 0; i < span.count; ++i) untouched = untouched && span.keys[i] == 1;
   });
   CHECK(untouched);
@@ -153,7 +168,7 @@ TEST_CASE("a paged cache of impossible size is refused", "[cache][paged]") {
     CHECK_THROWS_WITH(PagedCache<float>(shape, 1, std::size_t{1} << 40), Catch::Matchers::ContainsSubstring("blocks"));
   }
   CHECK_THROWS_AS(PagedCache<float>(shape, 0, 4), Error);
-  CHECK_THROWS_AS(PagedCache<float>({1000, 1000, 1u << 31}, 1, 1u << 25), Error);
+  CHECK_THROWS_AS(PagedCache<float>(CacheShape(1000, {1000, 1u << 31}), 1, 1u << 25), Error);
 }
 
 TEST_CASE("no sequence grows beyond the longest, even where there are blocks", "[cache][paged]") {

@@ -9,7 +9,7 @@ using namespace tulle;
 
 namespace {
 
-constexpr CacheShape shape = {.layers = 2, .kv_heads = 2, .head_dim = 3};
+const CacheShape shape(2, {2, 3});
 
 }  // namespace
 
@@ -72,6 +72,26 @@ TEST_CASE("copied rows are equal in every layer and head", "[cache][row_store]")
   }
 }
 
+TEST_CASE("layers of a store have heads, sizes and rows of their own", "[cache][row_store]") {
+  const CacheShape mixed({{1, 2}, {3, 5}, {2, 1}});
+  RowStore<std::int8_t> store(mixed, std::vector<std::size_t>{4, 2, 3});
+  CHECK(store.size_bytes() == 2 * (4 * (2 + 4) + 3 * 2 * (5 + 4) + 2 * 3 * (1 + 4)));
+  for (std::size_t layer = 0; layer < 3; ++layer) {
+    const std::vector<float> row(mixed.layers[layer].row_elements(), static_cast<float>(layer + 1));
+    for (std::size_t at = 0; at < std::vector<std::size_t>{4, 2, 3}[layer]; ++at) {
+      store.write(layer, at, row.data(), row.data());
+    }
+  }
+  for (std::size_t layer = 0; layer < 3; ++layer) {
+    const auto& [kv_heads, head_dim, window] = mixed.layers[layer];
+    const KeyValueSpan<std::int8_t> span = store.span(layer, 1, 1, 1);
+    for (std::size_t head = 0; head < kv_heads; ++head) {
+      CHECK(span.key_scales[head * span.scale_stride] == static_cast<float>(layer + 1) / 127.0f);
+      CHECK(span.values[head * span.head_stride + head_dim - 1] == 127);
+    }
+  }
+}
+
 TEST_CASE("the bytes of a store are known before it is made", "[cache][row_store]") {
   CHECK(RowStore<float>::checked_bytes(shape, 10) == 2 * 2 * 2 * 3 * 10 * 4);
   CHECK(RowStore<Half>::checked_bytes(shape, 10) == 2 * 2 * 2 * 3 * 10 * 2);
@@ -91,14 +111,16 @@ TEST_CASE("a store of nothing or of more than can be counted is refused", "[cach
     }
     return false;
   };
-  CHECK(refused({0, 2, 3}, 4));
-  CHECK(refused({2, 0, 3}, 4));
-  CHECK(refused({2, 2, 0}, 4));
-  CHECK(refused({2, 2, 3}, 0));
-  CHECK(refused({large, large, 1}, 1));
-  CHECK(refused({large, large, large}, large));
-  CHECK(refused({large / 2, large, 1}, 1));
-  CHECK(refused({large + 1, 1, 1}, 1));
-  CHECK(refused({1, 1, 1}, large) == (sizeof(std::size_t) == 4));      // 4 bytes each
-  CHECK(refused({std::size_t{1} << 30, std::size_t{1} << 30, 1}, 1));  // counted in elements, but not in bytes
+  CHECK(refused(CacheShape(0, {2, 3}), 4));
+  CHECK(refused(CacheShape(2, {0, 3}), 4));
+  CHECK(refused(CacheShape(2, {2, 0}), 4));
+  CHECK(refused(CacheShape(2, {2, 3}), 0));
+  CHECK(refused(CacheShape(1, {large, large}), 1));
+  CHECK(refused(CacheShape(3, {large, large}), large));
+  CHECK(refused(CacheShape(1, {large + 1, 1}), 1));
+  CHECK(refused(CacheShape(1, {1, 1}), large) == (sizeof(std::size_t) == 4));      // 4 bytes each
+  CHECK(refused(CacheShape(1, {std::size_t{1} << 30, std::size_t{1} << 30}), 1));  // more bytes than can be counted
+  constexpr std::size_t third = std::size_t{1} << (sizeof(std::size_t) == 8 ? 29 : 13);  // a layer fits, many do not
+  CHECK_FALSE(refused(CacheShape(1, {third, third}), 1));
+  CHECK(refused(CacheShape(8, {third, third}), 1));
 }

@@ -12,7 +12,7 @@ using namespace tulle;
 
 namespace {
 
-constexpr CacheShape shape = {.layers = 1, .kv_heads = 1, .head_dim = 1};
+const CacheShape shape(1, {1, 1});
 
 /// Each row is its own position.
 template <class Cache>
@@ -34,7 +34,7 @@ template <class Cache>
 Spans spans_at(const Cache& cache, Position position) {
   Spans spans;
   bool right = true;
-  cache.for_each_span(0, 0, position, [&](const KeyValueSpan<float>& span) {
+  cache.for_each_span(0, 0, {0, position + 1}, [&](const KeyValueSpan<float>& span) {
     spans.emplace_back(span.begin, span.count);
     for (std::size_t i = 0; i < span.count; ++i) right = right && span.keys[i] == static_cast<float>(span.begin + i);
   });
@@ -72,7 +72,9 @@ TEST_CASE("a sliding cache refuses more than a chunk at once", "[cache][sliding]
   SlidingCache<float> cache(shape, 1, 100, 4, 20);
   CHECK_FALSE(cache.extend(0, 21));
   CHECK(cache.length(0) == 0);
+  CHECK(cache.room(0) == 20);
   CHECK(cache.extend(0, 20));
+  CHECK(cache.room(0) == 20);
   CHECK_FALSE(cache.extend(0, 41));
   CHECK(cache.extend(0, 40));
 }
@@ -118,8 +120,9 @@ TEST_CASE("positions of a sliding cache go on to the largest that there is", "[c
   const float row = 1;
   for (Position position = end; position < 0xFFFFFFFF; ++position) cache.append(0, 0, position, &row, &row);
   std::size_t visible = 0;
-  cache.for_each_span(0, 0, 0xFFFFFFFE, [&](const KeyValueSpan<float>& span) { visible += span.count; });
+  cache.for_each_span(0, 0, {0, 0xFFFFFFFF}, [&](const KeyValueSpan<float>& span) { visible += span.count; });
   CHECK(visible == 12);
+  CHECK(cache.room(0) == 0);
   CHECK(cache.extend(0, 0xFFFFFFFF));
 }
 

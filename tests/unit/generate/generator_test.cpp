@@ -55,7 +55,7 @@ using Sliding = Generator<DenseF32, SlidingCache<float>, SamplerChain>;
 struct Parts {
   Architecture architecture = describe_model(testing::llama_config(), "config.json");
   ModelWeights<DenseF32> weights = load_weights<DenseF32>(testing::random_tensors(architecture), architecture);
-  CacheShape shape{architecture.layers, architecture.kv_heads, architecture.head_dim};
+  CacheShape shape = cache_shape(architecture);
 };
 
 const Parts& parts() {

@@ -25,7 +25,7 @@ constexpr std::size_t kv_heads = 2;
 /// Puts the same `length` random rows into sequence 0 of any layout, at most 16 at once.
 template <class Cache>
 void fill(Cache& cache, Position length) {
-  const std::size_t width = cache.shape().row_elements();
+  const std::size_t width = cache.shape().layers[0].row_elements();
   const auto keys = random_floats(length * width, 31), values = random_floats(length * width, 32);
   for (Position begin = 0; begin < length; begin += 16) {
     const Position end = std::min<Position>(begin + 16, length);
@@ -38,10 +38,10 @@ void fill(Cache& cache, Position length) {
 /// softmax(q k / sqrt(d)) v in double, over what the cache says it holds.
 template <class Cache>
 std::vector<double> reference(const Cache& cache, Position position, std::size_t kv_head, const float* query) {
-  const std::size_t size = cache.shape().head_dim;
+  const std::size_t size = cache.shape().layers[0].head_dim;
   std::vector<double> scores;
   std::vector<std::vector<double>> values;
-  cache.for_each_span(0, 0, position, [&](const auto& span) {
+  cache.for_each_span(0, 0, {0, position + 1}, [&](const auto& span) {
     for (std::size_t i = 0; i < span.count; ++i) {
       const auto* key = span.keys + kv_head * span.head_stride + i * size;
       const auto* value = span.values + kv_head * span.head_stride + i * size;
@@ -73,16 +73,20 @@ template <class Cache>
 std::vector<float> attend_all(const Cache& cache, Position position, const std::vector<float>& query,
                               std::size_t group) {
   std::vector<float> out(query.size());
-  const std::size_t width = group * cache.shape().head_dim;
+  const std::size_t width = group * cache.shape().layers[0].head_dim;
   for (std::size_t head = 0; head < kv_heads; ++head) {
-    attend(cache, 0, 0, position, head, query.data() + head * width, group, out.data() + head * width);
+    attend(cache, {.first = position,
+                   .kv_head = head,
+                   .group = group,
+                   .query = query.data() + head * width,
+                   .out = out.data() + head * width});
   }
   return out;
 }
 
 template <class Cache>
 void check_against_doubles(const Cache& cache, Position position, std::size_t group) {
-  const std::size_t size = cache.shape().head_dim;
+  const std::size_t size = cache.shape().layers[0].head_dim;
   const auto query = random_floats(kv_heads * group * size, 33);
   const auto out = attend_all(cache, position, query, group);
   for (std::size_t head = 0; head < kv_heads * group; ++head) {
@@ -103,7 +107,7 @@ TEMPLATE_TEST_CASE("attention is that of doubles on every instruction set", "[mo
     const testing::ActiveSet active(set);
     CAPTURE(instruction_set_name(set));
     for (const std::size_t size : {8, 12, 16, 64, 80, 128, 256}) {
-      ContiguousCache<TestType> cache({1, kv_heads, size}, 1, 140);
+      ContiguousCache<TestType> cache({1, {kv_heads, size}}, 1, 140);
       fill(cache, 140);
       for (const Position position : {0u, 1u, 63u, 64u, 65u, 139u})
         check_against_doubles(cache, position, position == 65 ? 3 : 1);
@@ -113,9 +117,9 @@ TEMPLATE_TEST_CASE("attention is that of doubles on every instruction set", "[mo
 
 TEMPLATE_TEST_CASE("attention over blocks has the bits of attention over one piece of memory", "[model][attention]",
                    float, Half, std::int8_t) {
-  ContiguousCache<TestType> contiguous({1, kv_heads, 24}, 1, 200);
-  PagedCache<TestType> blocks({1, kv_heads, 24}, 1, 4), wide_blocks({1, kv_heads, 24}, 1, 2, 128);
-  SlidingCache<TestType> window({1, kv_heads, 24}, 1, 200, 4, 16);
+  ContiguousCache<TestType> contiguous({1, {kv_heads, 24}}, 1, 200);
+  PagedCache<TestType> blocks({1, {kv_heads, 24}}, 1, 4), wide_blocks({1, {kv_heads, 24}}, 1, 2, 128);
+  SlidingCache<TestType> window({1, {kv_heads, 24}}, 1, 200, 4, 16);
   fill(contiguous, 200);
   fill(blocks, 200);
   fill(wide_blocks, 200);
@@ -134,20 +138,26 @@ namespace {
 
 /// Rows first .. first + rows - 1 at once, and one after the other, with gaps between the rows of the queries.
 template <class Cache>
-void check_rows_at_once(const Cache& cache, Position first, std::size_t rows, std::size_t group) {
-  const std::size_t width = group * cache.shape().head_dim, query_stride = kv_heads * width + 3,
+void check_rows_at_once(const Cache& cache, Position first, std::size_t rows, std::size_t group, Window own = {}) {
+  const std::size_t width = group * cache.shape().layers[0].head_dim, query_stride = kv_heads * width + 3,
                     out_stride = kv_heads * width + 5;
   const auto query = random_floats(rows * query_stride, 35);
   std::vector<float> together(rows * out_stride, 7.0f), apart(together);
   for (std::size_t head = 0; head < kv_heads; ++head) {
-    attend_rows(cache, 0, 0, first, rows, head, query.data() + head * width, query_stride, group,
-                together.data() + head * width, out_stride);
-    for (std::size_t row = 0; row < rows; ++row) {
-      attend(cache, 0, 0, first + static_cast<Position>(row), head, query.data() + row * query_stride + head * width,
-             group, apart.data() + row * out_stride + head * width);
-    }
+    AttentionRows of{.window = own,
+                     .first = first,
+                     .rows = rows,
+                     .kv_head = head,
+                     .group = group,
+                     .query = query.data() + head * width,
+                     .query_stride = query_stride,
+                     .out = together.data() + head * width,
+                     .out_stride = out_stride};
+    attend_rows(cache, of);
+    of.out = apart.data() + head * width;
+    attend(cache, of);
   }
-  CAPTURE(first, rows, group, cache.shape().head_dim);
+  CAPTURE(first, rows, group, own.positions, cache.shape().layers[0].head_dim);
   CHECK(std::memcmp(together.data(), apart.data(), sizeof(float) * together.size()) == 0);
 }
 
@@ -159,8 +169,8 @@ TEMPLATE_TEST_CASE("rows attended to at once have the bits of one after the othe
     if (!machine_has(set)) continue;
     const testing::ActiveSet active(set);
     CAPTURE(instruction_set_name(set));
-    for (const std::size_t size : {12, 64, 96, 128, 136}) {
-      ContiguousCache<TestType> cache({1, kv_heads, size}, 1, 200);
+    for (const std::size_t size : {12, 64, 128, 136, 256, 264}) {
+      ContiguousCache<TestType> cache({1, {kv_heads, size}}, 1, 200);
       fill(cache, 200);
       for (const auto& [first, rows] :
            std::vector<std::pair<Position, std::size_t>>{{0, 1}, {0, 16}, {60, 9}, {120, 16}, {128, 2}}) {
@@ -169,29 +179,43 @@ TEMPLATE_TEST_CASE("rows attended to at once have the bits of one after the othe
       }
     }
   }
-  PagedCache<TestType> blocks({1, kv_heads, 24}, 1, 4);
-  SlidingCache<TestType> window({1, kv_heads, 24}, 1, 50, 3, 16);
+  PagedCache<TestType> blocks({1, {kv_heads, 24}}, 1, 4);
+  SlidingCache<TestType> window({1, {kv_heads, 24}}, 1, 50, 3, 16);
   fill(blocks, 200);
   fill(window, 200);
   check_rows_at_once(blocks, 57, 16, 1);
   check_rows_at_once(blocks, 190, 5, 2);
   check_rows_at_once(window, 190, 10, 1);  // every row sees another window
+  check_rows_at_once(blocks, 100, 16, 1, {40});
+  check_rows_at_once(blocks, 150, 5, 3, {3});
+  check_rows_at_once(window, 186, 14, 1, {20});
+  check_rows_at_once(window, 190, 7, 2, {51});
   check_rows_at_once(window, 199, 1, 2);
 }
 
+TEMPLATE_TEST_CASE("rows have the bits of one after the other while a window leaves its sinks", "[model][attention]",
+                   float, std::int8_t) {
+  for (const Position length : {52u, 53u, 56u, 60u, 69u, 75u, 134u}) {
+    SlidingCache<TestType> window({1, {kv_heads, 24}}, 1, 50, 3, 16);
+    fill(window, length);
+    check_rows_at_once(window, length - 16, 16, 1);
+    check_rows_at_once(window, length - 8, 8, 2, {52});
+  }
+}
+
 TEST_CASE("attention over a window sees the sinks and the window alone", "[model][attention]") {
-  SlidingCache<float> cache({1, kv_heads, 16}, 1, 50, 3, 16);
+  SlidingCache<float> cache({1, {kv_heads, 16}}, 1, 50, 3, 16);
   fill(cache, 230);
   for (const Position position : {214u, 228u, 229u}) {
     std::size_t seen = 0;
-    cache.for_each_span(0, 0, position, [&](const auto& span) { seen += span.count; });
+    cache.for_each_span(0, 0, {0, position + 1}, [&](const auto& span) { seen += span.count; });
     CHECK(seen == 53);
     check_against_doubles(cache, position, 2);
   }
 }
 
 TEST_CASE("scores far apart, or all alike, neither overflow nor vanish", "[model][attention]") {
-  ContiguousCache<float> cache({1, 1, 8}, 1, 130);
+  ContiguousCache<float> cache({1, {1, 8}}, 1, 130);
   REQUIRE(cache.extend(0, 130));
   for (Position at = 0; at < 130; ++at) {
     const std::vector<float> key(8, at == 100 ? 300.0f : -300.0f), value(8, static_cast<float>(at));
@@ -199,9 +223,9 @@ TEST_CASE("scores far apart, or all alike, neither overflow nor vanish", "[model
   }
   const std::vector<float> query(8, 100.0f), zero(8, 0.0f);
   std::vector<float> out(8);
-  attend(cache, 0, 0, 129, 0, query.data(), 1, out.data());
+  attend(cache, {.first = 129, .query = query.data(), .out = out.data()});
   for (const float value : out) CHECK(value == 100.0f);
-  attend(cache, 0, 0, 129, 0, zero.data(), 1, out.data());
+  attend(cache, {.first = 129, .query = zero.data(), .out = out.data()});
   for (const float value : out) CHECK(std::fabs(value - 64.5f) < 1e-4f);
 }
 
@@ -209,7 +233,7 @@ TEMPLATE_TEST_CASE("a key that is not finite shows in the result", "[model][atte
   for (const InstructionSet set : instruction_sets) {
     if (!machine_has(set)) continue;
     const testing::ActiveSet active(set);
-    ContiguousCache<TestType> cache({1, 1, 8}, 1, 10);
+    ContiguousCache<TestType> cache({1, {1, 8}}, 1, 10);
     REQUIRE(cache.extend(0, 10));
     for (Position at = 0; at < 10; ++at) {
       std::vector<float> key(8, 1.0f);
@@ -218,9 +242,9 @@ TEMPLATE_TEST_CASE("a key that is not finite shows in the result", "[model][atte
     }
     const std::vector<float> query(8, 1.0f);
     std::vector<float> out(8);
-    attend(cache, 0, 0, 3, 0, query.data(), 1, out.data());
+    attend(cache, {.first = 3, .query = query.data(), .out = out.data()});
     for (const float value : out) CHECK(std::fabs(value - 1.0f) < 1e-6f);
-    attend(cache, 0, 0, 9, 0, query.data(), 1, out.data());
+    attend(cache, {.first = 9, .query = query.data(), .out = out.data()});
     for (const float value : out) CHECK(std::isnan(value));
   }
 }

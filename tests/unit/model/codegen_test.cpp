@@ -18,34 +18,34 @@ TEST_CASE("a CodeGen config becomes its architecture", "[model][codegen]") {
   CHECK(model.heads == 4);
   CHECK(model.kv_heads == 4);
   CHECK(model.head_dim == 16);
-  CHECK(model.intermediate == 96);
+  CHECK(model.layers[0].intermediate == 96);
   CHECK(model.context_length == 256);
   CHECK(model.norm == NormKind::layer);
-  CHECK(model.mlp == MlpKind::gelu);
-  CHECK(model.parallel_residual);
-  CHECK(model.mlp_bias);
+  CHECK(model.layers[0].mlp == MlpKind::gelu);
+  CHECK(model.layers[0].residual == Residual::parallel);
+  CHECK(model.layers[0].mlp_bias);
   CHECK(model.head_bias);
-  CHECK_FALSE((model.qkv_bias || model.output_bias));
+  CHECK_FALSE((model.layers[0].qkv_bias || model.layers[0].output_bias));
   CHECK(model.query_order == RowOrder::of_blocks(2, 96, 0, 32));
   CHECK(model.value_order == RowOrder::of_blocks(2, 96, 32, 32));
   CHECK(model.key_order == RowOrder::of_blocks(2, 96, 64, 32));
-  CHECK(model.rotary.pairing == RotaryPairing::interleaved);
-  CHECK(model.rotary.dimensions() == 8);
+  CHECK(model.rotary_tables[0].pairing == RotaryPairing::interleaved);
+  CHECK(model.rotary_tables[0].dimensions() == 8);
 }
 
 TEST_CASE("what a CodeGen config leaves out is what transformers takes", "[model][codegen]") {
   const Architecture model = codegen_architecture(Json{{"model_type", "codegen"}}, "config.json");
   CHECK(model.vocabulary == 50400);
   CHECK(model.hidden == 4096);
-  CHECK(model.layers == 28);
+  CHECK(model.layers.size() == 28);
   CHECK(model.heads == 16);
-  CHECK(model.intermediate == 16384);
-  CHECK(model.rotary.dimensions() == 64);
+  CHECK(model.layers[0].intermediate == 16384);
+  CHECK(model.rotary_tables[0].dimensions() == 64);
   CHECK(model.query_order.axes[0].count == 4);
   CHECK(model.eos == std::vector<Token>{50256});
   Json config = testing::codegen_config();
   config["n_inner"] = nullptr;
-  CHECK(codegen_architecture(config, "x").intermediate == 256);
+  CHECK(codegen_architecture(config, "x").layers[0].intermediate == 256);
 }
 
 TEST_CASE("CodeGen configs with wrong values are refused", "[model][codegen]") {

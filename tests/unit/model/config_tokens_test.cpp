@@ -25,10 +25,12 @@ TEST_CASE("eos_token_id of another kind is malformed", "[model][config_tokens]")
 
 TEST_CASE("absent special tokens take the family's ids, null ones do not exist", "[model][config_tokens]") {
   Architecture model;
+  model.vocabulary = 100;
   read_special_tokens(Json::object(), 1, 2, "x", model);
   CHECK(model.bos == 1);
   CHECK(model.eos == std::vector<Token>{2});
   Architecture without;
+  without.vocabulary = 100;
   read_special_tokens({{"bos_token_id", nullptr}, {"eos_token_id", nullptr}}, 1, 2, "x", without);
   CHECK(without.bos == std::nullopt);
   CHECK(without.eos.empty());

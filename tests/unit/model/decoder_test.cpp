@@ -78,7 +78,7 @@ using Combinations =
 
 template <class Cache>
 Cache make_cache(const Architecture& model) {
-  const CacheShape shape{model.layers, model.kv_heads, model.head_dim};
+  const CacheShape shape = cache_shape(model);
   if constexpr (requires(Cache c) { c.blocks(); }) {
     return Cache(shape, 3, 12);
   } else {
@@ -195,7 +195,7 @@ TEST_CASE("after truncating or forking, the same tokens give the same bits", "[m
   const Architecture model = architecture_of(false);
   const MemorySource source = testing::random_tensors(model);
   const auto tokens = testing::random_tokens(75, model.vocabulary, 9);
-  Machine<DenseI8, PagedCache<Half>> machine(model, source, PagedCache<Half>({2, 2, 16}, 3, 12), 1);
+  Machine<DenseI8, PagedCache<Half>> machine(model, source, PagedCache<Half>({2, {2, 16}}, 3, 12), 1);
   const auto plain = run_chunks(machine, 0, tokens, 75);
   const std::vector<float> tail(plain.begin() + static_cast<std::ptrdiff_t>(40 * model.vocabulary), plain.end());
   (void)machine.forward(rows_of(0, tokens, 0, 40));
@@ -217,7 +217,7 @@ TEST_CASE("separate query, key and value matrices give the logits of the fused o
   separate.names.key = "k";
   separate.names.value = "v";
   const auto cut = [&](std::array<const char*, 3> order) {
-    for (std::size_t layer = 0; layer < fused.layers; ++layer) {
+    for (std::size_t layer = 0; layer < fused.layers.size(); ++layer) {
       const std::string prefix = "transformer.h." + std::to_string(layer) + ".";
       for (std::size_t third = 0; third < 3; ++third) {
         std::vector<float> values;
@@ -274,5 +274,5 @@ TEST_CASE("the buffers between the layers are counted", "[model][decoder]") {
   const Plain machine = plain_machine(model, source);
   CHECK(machine.decoder.max_rows() == max_rows);
   CHECK(machine.decoder.workspace_bytes() >=
-        max_rows * (3 * model.hidden + model.qkv_rows() + model.up_rows()) * sizeof(float));
+        max_rows * (3 * model.hidden + model.qkv_rows() + model.max_up_rows()) * sizeof(float));
 }

@@ -46,6 +46,6 @@ TEST_CASE("the two spellings of a config describe one model", "[model][families]
   now["rope_parameters"] = {{"rope_theta", 500000.0}, {"rope_type", "linear"}, {"factor", 2.0}};
   now["dtype"] = "bfloat16";
   const Architecture a = describe_model(old, "x"), b = describe_model(now, "x");
-  CHECK(a.rotary.inverse_frequencies == b.rotary.inverse_frequencies);
-  CHECK(a.rotary.inverse_frequencies[0] == 0.5f);
+  CHECK(a.rotary_tables[0].inverse_frequencies == b.rotary_tables[0].inverse_frequencies);
+  CHECK(a.rotary_tables[0].inverse_frequencies[0] == 0.5f);
 }

@@ -15,19 +15,19 @@ TEST_CASE("a llama config becomes its architecture", "[model][llama]") {
   CHECK(model.family == "llama");
   CHECK(model.vocabulary == 100);
   CHECK(model.hidden == 64);
-  CHECK(model.layers == 2);
+  CHECK(model.layers.size() == 2);
   CHECK(model.heads == 4);
   CHECK(model.kv_heads == 2);
   CHECK(model.head_dim == 16);
-  CHECK(model.intermediate == 96);
+  CHECK(model.layers[0].intermediate == 96);
   CHECK(model.context_length == 256);
   CHECK(model.norm == NormKind::rms);
   CHECK(model.norm_epsilon == 1e-5f);
-  CHECK(model.mlp == MlpKind::gated_silu);
-  CHECK_FALSE(model.parallel_residual);
+  CHECK(model.layers[0].mlp == MlpKind::gated_silu);
+  CHECK(model.layers[0].residual == Residual::sequential);
   CHECK_FALSE(model.tied_head);
-  CHECK_FALSE((model.qkv_bias || model.output_bias || model.mlp_bias || model.head_bias));
-  CHECK(model.rotary.pairing == RotaryPairing::halves);
+  CHECK_FALSE((model.layers[0].qkv_bias || model.layers[0].output_bias || model.layers[0].mlp_bias || model.head_bias));
+  CHECK(model.rotary_tables[0].pairing == RotaryPairing::halves);
   CHECK(model.bos == 1);
   CHECK(model.eos == std::vector<Token>{2});
 }
@@ -36,11 +36,11 @@ TEST_CASE("what a llama config leaves out is what transformers takes", "[model][
   const Architecture model = llama_architecture(Json{{"model_type", "llama"}}, "config.json");
   CHECK(model.vocabulary == 32000);
   CHECK(model.hidden == 4096);
-  CHECK(model.layers == 32);
+  CHECK(model.layers.size() == 32);
   CHECK(model.heads == 32);
   CHECK(model.kv_heads == 32);
   CHECK(model.head_dim == 128);
-  CHECK(model.intermediate == 11008);
+  CHECK(model.layers[0].intermediate == 11008);
   CHECK(model.context_length == 2048);
   CHECK(model.norm_epsilon == 1e-6f);
   // Null is the same as absent.
@@ -54,11 +54,11 @@ TEST_CASE("what a llama config leaves out is what transformers takes", "[model][
 TEST_CASE("the biases of a llama follow its config", "[model][llama]") {
   Json config = testing::llama_config();
   config["attention_bias"] = true;
-  CHECK(llama_architecture(config, "x").qkv_bias);
-  CHECK(llama_architecture(config, "x").output_bias);
-  CHECK_FALSE(llama_architecture(config, "x").mlp_bias);
+  CHECK(llama_architecture(config, "x").layers[0].qkv_bias);
+  CHECK(llama_architecture(config, "x").layers[0].output_bias);
+  CHECK_FALSE(llama_architecture(config, "x").layers[0].mlp_bias);
   config["mlp_bias"] = true;
-  CHECK(llama_architecture(config, "x").mlp_bias);
+  CHECK(llama_architecture(config, "x").layers[0].mlp_bias);
 }
 
 TEST_CASE("llama configs with wrong values are refused", "[model][llama]") {

@@ -169,22 +169,23 @@ inline MemorySource random_tensors(const Architecture& model, const std::functio
     }
   };
   matrix(names.embedding, model.vocabulary, model.hidden, false);
-  for (std::size_t layer = 0; layer < model.layers; ++layer) {
+  for (std::size_t layer = 0; layer < model.layers.size(); ++layer) {
+    const LayerSpec& spec = model.layers[layer];
     std::string prefix = names.layer;
     prefix.replace(prefix.find("{}"), 2, std::to_string(layer));
     norm(prefix + names.attention_norm);
     if (!names.mlp_norm.empty()) norm(prefix + names.mlp_norm);
     if (names.query_key_value.empty()) {
-      matrix(prefix + names.query, model.query_rows(), model.hidden, model.qkv_bias);
-      matrix(prefix + names.key, model.kv_rows(), model.hidden, model.qkv_bias);
-      matrix(prefix + names.value, model.kv_rows(), model.hidden, model.qkv_bias);
+      matrix(prefix + names.query, model.query_rows(), model.hidden, spec.qkv_bias);
+      matrix(prefix + names.key, model.kv_rows(), model.hidden, spec.qkv_bias);
+      matrix(prefix + names.value, model.kv_rows(), model.hidden, spec.qkv_bias);
     } else {
       matrix(prefix + names.query_key_value, model.qkv_rows(), model.hidden, false);
     }
-    matrix(prefix + names.output, model.hidden, model.query_rows(), model.output_bias);
-    if (!names.gate.empty()) matrix(prefix + names.gate, model.intermediate, model.hidden, model.mlp_bias);
-    matrix(prefix + names.up, model.intermediate, model.hidden, model.mlp_bias);
-    matrix(prefix + names.down, model.hidden, model.intermediate, model.mlp_bias);
+    matrix(prefix + names.output, model.hidden, model.query_rows(), spec.output_bias);
+    if (!names.gate.empty()) matrix(prefix + names.gate, spec.intermediate, model.hidden, spec.mlp_bias);
+    matrix(prefix + names.up, spec.intermediate, model.hidden, spec.mlp_bias);
+    matrix(prefix + names.down, model.hidden, spec.intermediate, spec.mlp_bias);
   }
   norm(names.final_norm);
   if (!model.tied_head) {

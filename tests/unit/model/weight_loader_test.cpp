@@ -90,8 +90,8 @@ TEST_CASE("a source that reads piece by piece gives the same weights, and no mor
         CHECK(row == expected_row);
         CHECK(lent.still_held() == 0);
         // Gate and up together, or the embedding where the layers are a fourth of its type.
-        CHECK(lent.max_held ==
-              (dtype == DType::f32 ? 2 * model.intermediate : model.vocabulary) * model.hidden * sizeof(float));
+        CHECK(lent.max_held == (dtype == DType::f32 ? 2 * model.layers[0].intermediate : model.vocabulary) *
+                                   model.hidden * sizeof(float));
       }
     }
   }

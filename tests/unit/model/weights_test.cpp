@@ -3,6 +3,7 @@
 
 #include <catch2/catch_all.hpp>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <tulle/kernel/dense/dense_float.hpp>
@@ -27,26 +28,33 @@ TEST_CASE("a linear layer is as tall as its parts together", "[model][weights]")
 TEST_CASE("an embedding keeps the rows of its file in their own encoding", "[model][weights]") {
   for (const DType dtype : {DType::f32, DType::f16, DType::bf16, DType::q8_0, DType::q4_1}) {
     const auto matrix = testing::random_matrix(dtype, 20, 64, 3);
-    const Embedding<DenseF32> embedding(matrix.rows);
+    const Embedding embedding(matrix.rows);
     CHECK(embedding.size_bytes() == 20 * dtype_bytes(dtype, 64, "x"));
     for (const Token token : {0, 7, 19}) {
       std::vector<float> wanted(64), found(64);
       matrix.rows.decode_row(static_cast<std::size_t>(token), wanted.data());
-      embedding.row(token, {}, found.data());
+      embedding.row(token, found.data());
       CHECK(found == wanted);
     }
   }
 }
 
-TEST_CASE("an embedding of the head reads the head's rows and takes no memory", "[model][weights]") {
-  const auto matrix = testing::random_matrix(DType::f32, 20, 64, 4);
-  Linear<DenseF32> head;
-  head.parts.push_back({"head", 0, DenseF32::pack(matrix.rows)});
-  const auto embedding = Embedding<DenseF32>::of_head();
-  CHECK(embedding.size_bytes() == 0);
+TEST_CASE("a model without rows of its own embeds by the head's and takes no memory for it", "[model][weights]") {
+  const auto matrix = testing::random_matrix(DType::f32, 20, 64, 4),
+             other = testing::random_matrix(DType::f32, 20, 64, 5);
+  ModelWeights<DenseF32> weights;
+  weights.head.parts.push_back({"head", 0, DenseF32::pack(matrix.rows)});
+  CHECK(weights.size_bytes() == weights.head.size_bytes());
   std::vector<float> wanted(64), found(64);
   matrix.rows.decode_row(19, wanted.data());
-  embedding.row(19, head, found.data());
+  const ModelWeights<DenseF32> moved = std::move(weights);
+  moved.embed(19, found.data());
+  CHECK(found == wanted);
+
+  ModelWeights<DenseF32> untied;
+  untied.embedding.emplace(other.rows);
+  other.rows.decode_row(19, wanted.data());
+  untied.embed(19, found.data());
   CHECK(found == wanted);
 }
 
