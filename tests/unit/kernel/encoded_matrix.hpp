@@ -106,7 +106,7 @@ class RowList final : public WeightSource {
     if (row.dtype == DType::i8) {
       return std::make_shared<const I8Rows>(std::move(bytes), 1, columns_, std::vector<float>{row.scale});
     }
-    return std::make_shared<const EncodedRows>(encoding_of(row.dtype), std::move(bytes), 1, columns_);
+    return std::make_shared<const FileRows>(encoding_of(row.dtype), std::move(bytes), 1, columns_);
   }
 
   std::size_t columns_;

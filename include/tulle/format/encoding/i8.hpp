@@ -14,7 +14,7 @@
 #include <vector>
 
 #include <tulle/core/error.hpp>
-#include <tulle/format/encoding/encoded_rows.hpp>
+#include <tulle/format/encoding/file_rows.hpp>
 
 namespace tulle {
 

@@ -4,7 +4,7 @@
 
 #include <cstddef>
 
-#include <tulle/format/encoding/encoded_rows.hpp>
+#include <tulle/format/encoding/file_rows.hpp>
 
 namespace tulle {
 

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include <tulle/format/encoding/encoded_rows.hpp>
+#include <tulle/format/encoding/file_rows.hpp>
 
 namespace tulle {
 

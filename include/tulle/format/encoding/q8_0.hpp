@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include <tulle/format/encoding/encoded_rows.hpp>
+#include <tulle/format/encoding/file_rows.hpp>
 
 namespace tulle {
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include <tulle/format/encoding/encoded_rows.hpp>
+#include <tulle/format/encoding/file_rows.hpp>
 
 namespace tulle::testing {
 

@@ -59,12 +59,11 @@ class MatrixBytes {
 };
 
 /// A matrix of such rows.
-class EncodedRows final : public WeightSource {
+class FileRows final : public WeightSource {
  public:
   /// `bytes` hold `rows` rows of `columns` elements. Lifetime: that of the encoding, which is a constant.
   /// Errors: malformed when a row is no whole number of blocks.
-  EncodedRows(const RowEncoding& encoding, std::unique_ptr<const MatrixBytes> bytes, std::size_t rows,
-              std::size_t columns)
+  FileRows(const RowEncoding& encoding, std::unique_ptr<const MatrixBytes> bytes, std::size_t rows, std::size_t columns)
       : encoding_(encoding),
         bytes_(std::move(bytes)),
         data_(bytes_->span().data()),
@@ -77,7 +76,7 @@ class EncodedRows final : public WeightSource {
   CodeFormat code_format() const noexcept override { return encoding_.format; }
   std::size_t size_bytes() const noexcept override { return rows_ * row_bytes_; }
   std::shared_ptr<const WeightSource> copied() const override {
-    return std::make_shared<const EncodedRows>(encoding_, bytes_->copied(), rows_, columns_);
+    return std::make_shared<const FileRows>(encoding_, bytes_->copied(), rows_, columns_);
   }
 
   void decode(std::span<const std::uint32_t> rows, MatrixView<float> out) const noexcept override {
@@ -102,8 +101,8 @@ class EncodedRows final : public WeightSource {
 /// Opens the matrix that a tensor [rows, columns] holds.
 template <const RowEncoding& Encoding>
 std::shared_ptr<const WeightSource> open_rows(const TensorSource& source, const EncodedTensor& tensor) {
-  return std::make_shared<const EncodedRows>(Encoding, std::make_unique<const MatrixBytes>(source, tensor),
-                                             tensor.shape[0], tensor.shape[1]);
+  return std::make_shared<const FileRows>(Encoding, std::make_unique<const MatrixBytes>(source, tensor),
+                                          tensor.shape[0], tensor.shape[1]);
 }
 
 }  // namespace tulle

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <tulle/format/encoding/encoded_rows.hpp>
+#include <tulle/format/encoding/file_rows.hpp>
 
 #include <catch2/catch_all.hpp>
 #include <memory>
@@ -16,7 +16,7 @@ using namespace tulle;
 
 TEST_CASE("rows are found by their numbers, in any order", "[format][encoding]") {
   const std::vector<float> values{0, 1, 10, 11, 20, 21};
-  const EncodedRows rows(f32_rows, std::make_unique<const MatrixBytes>(std::as_bytes(std::span(values))), 3, 2);
+  const FileRows rows(f32_rows, std::make_unique<const MatrixBytes>(std::as_bytes(std::span(values))), 3, 2);
   CHECK(rows.rows() == 3);
   CHECK(rows.columns() == 2);
   CHECK(rows.size_bytes() == 24);
@@ -32,7 +32,7 @@ TEST_CASE("a copy has the same rows and needs no file", "[format][encoding]") {
   std::shared_ptr<const WeightSource> copy;
   {
     const std::vector<std::byte> bytes(matrix.bytes.begin() + 1, matrix.bytes.end());
-    copy = EncodedRows(q4_1_rows, std::make_unique<const MatrixBytes>(bytes), 3, 64).copied();
+    copy = FileRows(q4_1_rows, std::make_unique<const MatrixBytes>(bytes), 3, 64).copied();
   }
   const std::vector<std::uint32_t> all{0, 1, 2};
   std::vector<float> expected(3 * 64), found(3 * 64), scales(6), minimums(6);
@@ -48,7 +48,7 @@ TEST_CASE("a copy has the same rows and needs no file", "[format][encoding]") {
 
 TEST_CASE("a row that is no whole number of blocks is malformed", "[format][encoding]") {
   try {
-    (void)EncodedRows(q4_1_rows, std::make_unique<const MatrixBytes>(std::span<const std::byte>()), 0, 33);
+    (void)FileRows(q4_1_rows, std::make_unique<const MatrixBytes>(std::span<const std::byte>()), 0, 33);
     FAIL("no error");
   } catch (const Error& error) {
     CHECK(error.code() == ErrorCode::malformed);
