@@ -121,18 +121,9 @@ class Generator {
     emissions_.clear();
     end_cancelled();
     extend(plan);
-    const std::size_t rows = rows_.size();
-    if (rows == 0) return {0, emissions_};
-    AlignedBuffer<float>& buffer = prompt_logits_.size() > logits_.size() ? prompt_logits_ : logits_;
-    const MatrixView<float> logits(buffer.data(), buffer.size() / architecture().vocabulary, architecture().vocabulary);
-    if (decoder_.forward(rows_, sequences_.cache(), logits, common_flag())) {
-      accept(logits, observe);
-    } else {
-      roll_back_rows();  // that did not get through every layer
-      end_cancelled();
-    }
+    if (!rows_.empty()) run_rows(observe);
     if (wanted_logits() <= sequences_.size()) prompt_logits_ = {};
-    return {rows, emissions_};
+    return {rows_.size(), emissions_};
   }
 
  private:
@@ -142,6 +133,17 @@ class Generator {
     SequenceOptions options;
     std::size_t prompt_length = 0, generated = 0;
   };
+
+  void run_rows(const LogitsObserver& observe) {
+    AlignedBuffer<float>& buffer = prompt_logits_.size() > logits_.size() ? prompt_logits_ : logits_;
+    const MatrixView<float> logits(buffer.data(), buffer.size() / architecture().vocabulary, architecture().vocabulary);
+    if (decoder_.forward(rows_, sequences_.cache(), logits, common_flag())) {
+      accept(logits, observe);
+    } else {
+      roll_back_rows();  // that did not get through every layer
+      end_cancelled();
+    }
+  }
 
   /// Rows of logits that the next step may need.
   std::size_t wanted_logits() const {

@@ -749,7 +749,7 @@ TEST_CASE("a sequence whose cache was given to another goes on from its history"
 
 TEST_CASE("the logits of a prompt are observed once, also where it is preempted", "[generate][generator]") {
   Paged generator = paged(3);
-  (void)generator.start(prompt(62), SamplerChain(), at_most(40));
+  (void)generator.start(prompt(30), SamplerChain(), at_most(60));
   SequenceOptions options = at_most(10);
   options.prompt_logits = true;
   const SequenceId id = generator.start(prompt(120, 51), SamplerChain(), options);
@@ -790,11 +790,11 @@ TEST_CASE("room for the logits of a prompt is given back", "[generate][generator
 TEST_CASE("rows of a plan that has become old are left out", "[generate][generator]") {
   Contiguous generator = contiguous();
   const SequenceId one = generator.start(prompt(), SamplerChain(), at_most(5));
-  const SequenceId two = generator.start(prompt(5), SamplerChain(), at_most(5));
+  const SequenceId two = generator.start(prompt(3), SamplerChain(), at_most(5));
   const StepPlan plan = generator.plan();
   generator.sequences().release(one);
   const StepReport report = generator.step(plan);
-  CHECK(report.rows == 5);
+  CHECK(report.rows == 3);
   REQUIRE(report.emissions.size() == 1);
   CHECK(report.emissions.front().sequence == two);
 }
