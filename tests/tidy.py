@@ -25,7 +25,8 @@ def main():
     everything = "--all" in arguments
     if everything:
         arguments.remove("--all")
-    build, flags = arguments[0], arguments[1:]
+    build = arguments[0]
+    flags = [flag for flag in arguments[1:] if flag != f"-isystem{ROOT / 'include'}"]  # ours are no system headers
     program = tool("clang-tidy")
     if program is None:
         return 0
