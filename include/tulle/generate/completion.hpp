@@ -137,9 +137,9 @@ class Completion {
   }
 
  private:
-  static FloatMatrix matrix_of(std::span<const std::vector<float>> rows) {
-    FloatMatrix matrix = float_matrix(rows.size(), rows.empty() ? 0 : rows.front().size());
-    for (std::size_t row = 0; row < rows.size(); ++row) set_row(matrix, row, rows[row]);
+  static Matrix matrix_of(std::span<const std::vector<float>> rows) {
+    Matrix matrix(rows.size(), rows.empty() ? 0 : rows.front().size());
+    for (std::size_t row = 0; row < rows.size(); ++row) std::copy(rows[row].begin(), rows[row].end(), matrix[row]);
     return matrix;
   }
 

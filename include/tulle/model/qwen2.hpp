@@ -32,12 +32,12 @@ inline Architecture qwen2_architecture(const Json& config, std::string_view wher
   full["mlp_bias"] = false;
   Architecture model = llama_architecture(full, where);
   model.family = "qwen2";
-  model.output_bias = false;
+  for (LayerSpec& layer : model.layers) layer.output_bias = false;
   model.bos.reset();
   if (const auto bos = config.find("bos_token_id"); bos != config.end() && !bos->is_null()) {
     model.bos = json_value(config, "bos_token_id", Token{}, where);
   }
-  model.eos = eos_tokens(config, where);
+  model.set_eos(eos_tokens(config, where));
   return model;
 }
 

@@ -15,8 +15,11 @@ TEST_CASE("Qwen2 is Llama with biases of queries, keys and values alone", "[mode
   CHECK(model.hidden == 64);
   CHECK(model.kv_heads == 2);
   CHECK(model.head_dim == 16);
-  CHECK(model.qkv_bias);
-  CHECK_FALSE((model.output_bias || model.mlp_bias || model.head_bias || model.tied_head));
+  for (const LayerSpec& layer : model.layers) {
+    CHECK(layer.qkv_bias);
+    CHECK_FALSE((layer.output_bias || layer.mlp_bias));
+  }
+  CHECK_FALSE((model.head_bias || model.tied_head));
   CHECK(model.names.query == "self_attn.q_proj");
   CHECK(model.bos == 1);
   CHECK(model.eos == std::vector<Token>{2});
@@ -26,11 +29,11 @@ TEST_CASE("absent keys have the defaults of transformers' Qwen2Config", "[model]
   const Architecture model = qwen2_architecture(Json::object(), "config.json");
   CHECK(model.vocabulary == 151936);
   CHECK(model.hidden == 4096);
-  CHECK(model.layers == 32);
+  CHECK(model.layers.size() == 32);
   CHECK(model.heads == 32);
   CHECK(model.kv_heads == 32);
   CHECK(model.head_dim == 128);
-  CHECK(model.intermediate == 22016);
+  CHECK(model.layers[0].intermediate == 22016);
   CHECK(model.context_length == 32768);
   CHECK(model.norm_epsilon == 1e-6f);
   CHECK_FALSE(model.bos.has_value());
