@@ -273,6 +273,8 @@ TEST_CASE("the buffers between the layers are counted", "[model][decoder]") {
   const MemorySource source = testing::random_tensors(model);
   const Plain machine = plain_machine(model, source);
   CHECK(machine.decoder.max_rows() == max_rows);
+  const std::size_t activations = AnyKernel::Input(max_rows, 96).size_bytes();
+  CHECK(activations >= max_rows * 96);
   CHECK(machine.decoder.workspace_bytes() >=
-        max_rows * (3 * model.hidden + model.qkv_rows() + model.max_up_rows()) * sizeof(float));
+        max_rows * (3 * model.hidden + model.qkv_rows() + model.max_up_rows()) * sizeof(float) + activations);
 }

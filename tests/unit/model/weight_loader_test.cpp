@@ -85,8 +85,8 @@ TEST_CASE("a source that reads piece by piece gives the same weights, and no mor
         const auto expected = load(source, model, kernel), weights = load(lent, model, kernel);
         CHECK(all_rows(weights) == all_rows(expected));
         std::vector<float> row(model.hidden), expected_row(model.hidden);
-        weights.embedding.row(7, weights.head, row.data());
-        expected.embedding.row(7, expected.head, expected_row.data());
+        weights.embed(7, row.data());
+        expected.embed(7, expected_row.data());
         CHECK(row == expected_row);
         CHECK(lent.still_held() == 0);
         // Gate and up together, or the embedding where the layers are a fourth of its type.
@@ -130,12 +130,12 @@ TEST_CASE("a tied head is the embedding; both exist once where the kernel keeps 
   const MemorySource source = testing::random_tensors(model);
   std::vector<float> row(64);
   const auto shared = load(source, model);
-  CHECK(shared.embedding.size_bytes() == 0);
-  shared.embedding.row(99, shared.head, row.data());
+  CHECK_FALSE(shared.embedding.has_value());
+  shared.embed(99, row.data());
   CHECK(row == source.row("model.embed_tokens.weight", 99));
   const auto quantized = load(source, model, "dense_i8");
-  CHECK(quantized.embedding.size_bytes() == 100 * 64 * sizeof(float));
-  quantized.embedding.row(99, quantized.head, row.data());
+  CHECK(quantized.embedding->size_bytes() == 100 * 64 * sizeof(float));
+  quantized.embed(99, row.data());
   CHECK(row == source.row("model.embed_tokens.weight", 99));
   CHECK(quantized.head.parts.front().weights.kernel_name() == "dense_i8");
 }
@@ -145,7 +145,7 @@ TEST_CASE("an untied head is a tensor of its own", "[model][weight_loader]") {
   const MemorySource source = testing::random_tensors(model);
   const auto weights = load(source, model);
   std::vector<float> row(64);
-  weights.embedding.row(3, weights.head, row.data());
+  weights.embed(3, row.data());
   CHECK(row == source.row("model.embed_tokens.weight", 3));
   CHECK(row_of(weights.head, 3) == source.row("lm_head.weight", 3));
   CHECK(row != source.row("lm_head.weight", 3));
