@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file Speed of the kernels on the matrices of a model: decode (1 row) from main memory, prefill (a batch of rows).
 ///
-/// Synthetic weights and sparsity patterns: for speed only. All kernels run interleaved in one process, on the same sizes.
+/// Synthetic weights and sparsity patterns: for speed only. All kernels run interleaved in one process, on the same
+/// sizes.
 #include <array>
 #include <bit>
 #include <cstdio>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// \file Where the time of a token goes: everything except the matrix products, each part as in the decoder, and a whole
-/// token.
+/// \file Where the time of a token goes: everything except the matrix products, each part as in the decoder, and a
+/// whole token.
 #include <cmath>
 #include <cstdio>
 #include <cstring>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lesson 2: your own sampler. This one uses a low temperature where the model is certain and a high one where it is not.
-//   usage: 02_own_sampler MODEL [PROMPT]
+// Lesson 2: your own sampler. This one uses a low temperature where the model is certain and a high one where it is
+// not.   usage: 02_own_sampler MODEL [PROMPT]
 #include <algorithm>
 #include <cmath>
 #include <iostream>
@@ -57,7 +57,8 @@ int main(int count, char** arguments) try {
   const tulle::Architecture& architecture = model->architecture();
   tulle::ThreadPool pool;
 
-  // Kernel, cache and sampler are chosen when this file is compiled. Input and output are tokens; text is up to the program.
+  // Kernel, cache and sampler are chosen when this file is compiled. Input and output are tokens; text is up to the
+  // program.
   using Generator = tulle::Generator<tulle::AnyKernel, tulle::ContiguousCache<tulle::Half>, CoolWhenSure>;
   const tulle::CacheShape shape = tulle::cache_shape(architecture);
   Generator generator(architecture, model->weights(), pool, {shape, 1, 512}, 256, tokenizer->vocabulary_size());

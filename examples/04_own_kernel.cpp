@@ -13,8 +13,8 @@
 
 using tulle::BFloat16, tulle::MatrixView, tulle::RowRange;
 
-// A kernel defines how a weight matrix W [rows, columns] is stored, how the activations X [inputs, columns] are prepared,
-// and how Y = X W^T is computed. X has one row per token: one row in decode, a batch when a prompt is read.
+// A kernel defines how a weight matrix W [rows, columns] is stored, how the activations X [inputs, columns] are
+// prepared, and how Y = X W^T is computed. X has one row per token: one row in decode, a batch when a prompt is read.
 struct RowMajorBf16 {
   static constexpr std::string_view name = "row_major_bf16";
 

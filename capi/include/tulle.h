@@ -14,8 +14,8 @@
  *
  * Calls.   Every function that can fail returns a status and takes a tulle_error last, which may be NULL. A call never
  *          throws and never aborts; an invalid argument gives a status.
- * Text.    UTF-8 as pointer and length in bytes, not terminated by 0; data may be NULL where size is 0. Text that is not
- *          UTF-8 is TULLE_INVALID_ARGUMENT.
+ * Text.    UTF-8 as pointer and length in bytes, not terminated by 0; data may be NULL where size is 0. Text that is
+ * not          UTF-8 is TULLE_INVALID_ARGUMENT.
  * Results. Outputs come last before the error. Handles are set to NULL when the call fails. A result of variable size
  *          is written to the caller's buffer, and its size (in elements) always to *size; capacity 0 only gives the
  *          size. A buffer that is too small is not written: TULLE_BUFFER_TOO_SMALL.
@@ -130,8 +130,8 @@ typedef struct tulle_load_options {
 TULLE_API int32_t tulle_load_options_init(tulle_load_options* options, uint32_t struct_size);
 
 /* From a Hugging Face directory (safetensors) or a GGUF file; of a model in parts (gguf-split) the first part, with the
- * others in the same folder. `options` may be NULL. Without a tokenizer in the folder the model takes and gives token ids
- * only. Every load function packs the weights on all cores that the process may use, and calls `progress` on the
+ * others in the same folder. `options` may be NULL. Without a tokenizer in the folder the model takes and gives token
+ * ids only. Every load function packs the weights on all cores that the process may use, and calls `progress` on the
  * caller's thread. */
 TULLE_API int32_t tulle_model_load(const char* path, size_t path_size, const tulle_load_options* options,
                                    tulle_model** model, tulle_error* error);
@@ -247,8 +247,8 @@ typedef struct tulle_generate_options {
 
 TULLE_API int32_t tulle_generate_options_init(tulle_generate_options* options, uint32_t struct_size);
 
-/* Appends a text, or tokens, to the history; tulle_session_next then generates. With nothing appended it continues after
- * the last token. An unfinished generation is ended first. The options are copied. */
+/* Appends a text, or tokens, to the history; tulle_session_next then generates. With nothing appended it continues
+ * after the last token. An unfinished generation is ended first. The options are copied. */
 TULLE_API int32_t tulle_session_generate(tulle_session* session, const char* text, size_t text_size,
                                          const tulle_generate_options* options, tulle_error* error);
 TULLE_API int32_t tulle_session_generate_tokens(tulle_session* session, const int32_t* tokens, size_t count,

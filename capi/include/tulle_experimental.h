@@ -33,8 +33,8 @@ typedef struct tulle_file {
 } tulle_file;
 
 /* From one GGUF file, all parts of a model in parts (gguf-split) under their own names, or the files of a Hugging Face
- * directory (config.json, *.safetensors, tokenizer.json, tokenizer.model ...). Only the tensors that are being packed are
- * held in memory. */
+ * directory (config.json, *.safetensors, tokenizer.json, tokenizer.model ...). Only the tensors that are being packed
+ * are held in memory. */
 TULLE_API int32_t tulle_model_load_files(const tulle_file* files, size_t count, const tulle_load_options* options,
                                          tulle_model** model, tulle_error* error);
 

@@ -193,8 +193,8 @@ static int read_one(tulle_session* session, transcript* read) {
   return 1;
 }
 
-/* Sessions that are read token by token beside each other, one cancelled in the middle: each gives the bits that it gives
- * alone. */
+/* Sessions that are read token by token beside each other, one cancelled in the middle: each gives the bits that it
+ * gives alone. */
 static void interleaved(const tulle_model* model) {
   static const char* const prompts[] = {"the answer", "once upon a time"};
   transcript *alone = calloc(2, sizeof *alone), *beside = calloc(2, sizeof *beside);

@@ -148,8 +148,7 @@ TEMPLATE_LIST_TEST_CASE(
   Quantizing(DType::f32, {}, {1, 4}).check_all();
 }
 
-TEMPLATE_LIST_TEST_CASE("ELL keeps the laws of linear kernels", "[conformance][linear_kernel]",
-                        InstructionSets) {
+TEMPLATE_LIST_TEST_CASE("ELL keeps the laws of linear kernels", "[conformance][linear_kernel]", InstructionSets) {
   require_native_machine<TestType>();
   using Suite8 = LinearKernelSuite<BasicEllI8<TestType>, BasicEllI8<ReferenceSet<TestType>>>;
   for (const std::size_t kept : {1, 4, 10}) Suite8(DType::i8, {}, {kept, 16}).check_all();

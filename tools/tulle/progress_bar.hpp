@@ -6,7 +6,8 @@
 #include <string_view>
 #include <tulle/core/progress.hpp>
 
-/// Appears after two seconds, on a terminal only, and disappears with the object. Must outlive the result of `progress`.
+/// Appears after two seconds, on a terminal only, and disappears with the object. Must outlive the result of
+/// `progress`.
 class ProgressBar {
  public:
   ~ProgressBar();

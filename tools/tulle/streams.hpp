@@ -35,8 +35,8 @@ class Output {
 /// Lines of standard input, without their '\n'; a '\r' is part of its line. The last line may lack its '\n'.
 class LineReader {
  public:
-  /// The next line, or nothing at the end of input and when `stop` becomes true meanwhile. Before it waits for more input
-  /// it flushes `output`, so that another program can use this one interactively. Errors: io.
+  /// The next line, or nothing at the end of input and when `stop` becomes true meanwhile. Before it waits for more
+  /// input it flushes `output`, so that another program can use this one interactively. Errors: io.
   std::optional<std::string> next(Output& output, const std::atomic<bool>* stop = nullptr);
 
   std::size_t lines() const noexcept { return lines_; }  ///< read so far

@@ -221,7 +221,8 @@ std::string_view BasicAnyKernel<KernelList<Kernels...>>::choice(std::string_view
 }
 
 template <LinearKernel... Kernels>
-bool BasicAnyKernel<KernelList<Kernels...>>::keeps_values(const CodeFormat& format, const PackOptions& options) noexcept {
+bool BasicAnyKernel<KernelList<Kernels...>>::keeps_values(const CodeFormat& format,
+                                                          const PackOptions& options) noexcept {
   const std::string_view wanted = options.kernel == detail::fastest_of_i8   ? DenseI8::name
                                   : options.kernel == detail::fastest_of_i4 ? TwoOfFourI4::name
                                                                             : options.kernel;

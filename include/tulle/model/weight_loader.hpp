@@ -199,8 +199,7 @@ class WeightLoader {
     const WeightNames& names = model_.names;
     const bool tied = model_.tied_head;
     Source rows = matrix(names.embedding, model_.vocabulary, model_.hidden);
-    if (!tied || !Kernel::keeps_values(rows->code_format(), options_.pack))
-      weights.embedding.emplace(*rows);
+    if (!tied || !Kernel::keeps_values(rows->code_format(), options_.pack)) weights.embedding.emplace(*rows);
     if (!tied) {
       rows.reset();  // before more is read
       rows = matrix(names.head, model_.vocabulary, model_.hidden);

@@ -51,9 +51,7 @@ class Embedding {
   std::size_t size_bytes() const noexcept { return rows_->size_bytes(); }
 
   /// out [hidden]. `token` is inside the vocabulary.
-  void row(Token token, float* out) const noexcept {
-    rows_->decode_row(static_cast<std::size_t>(token), out);
-  }
+  void row(Token token, float* out) const noexcept { rows_->decode_row(static_cast<std::size_t>(token), out); }
 
  private:
   std::shared_ptr<const WeightSource> rows_;

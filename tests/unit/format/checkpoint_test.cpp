@@ -96,8 +96,8 @@ TEST_CASE("every golden GGUF tensor decodes to the reference's values", "[format
       const TensorFiles files;  // none: the bytes are here
       // A vector is a matrix of one row.
       const std::size_t columns = tensor.shape.back(), rows = tensor.elements() / columns;
-      const auto source = find_encoding(tensor.dtype)
-                              ->open(files, {tensor.name, tensor.dtype, {rows, columns}, tensor.bytes});
+      const auto source =
+          find_encoding(tensor.dtype)->open(files, {tensor.name, tensor.dtype, {rows, columns}, tensor.bytes});
       std::vector<float> values(tensor.elements());
       for (std::size_t row = 0; row < rows; ++row) source->decode_row(row, values.data() + row * columns);
       const auto first = expected["first"].get<std::vector<float>>();

@@ -380,8 +380,7 @@ TEST_CASE("options and prompts that make no sense are errors", "[generate][text_
   check_all_free(*engine);
 }
 
-TEST_CASE("interleaved streams, one cancelled in the middle, give what each gives alone",
-          "[generate][text_stream]") {
+TEST_CASE("interleaved streams, one cancelled in the middle, give what each gives alone", "[generate][text_stream]") {
   EngineOptions threaded = small_engine();
   threaded.cache_dtype = "f16";
   const auto engine = tiny_engine(name, threaded);

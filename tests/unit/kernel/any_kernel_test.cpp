@@ -82,8 +82,9 @@ TEST_CASE("an unknown kernel name is an error that lists the known ones", "[kern
 
 TEST_CASE("each type of rows gets the form that keeps its values", "[kernel][any_kernel]") {
   const std::pair<DType, std::string_view> expected[] = {
-      {DType::f32, "dense_f32"}, {DType::f16, "dense_f16"}, {DType::bf16, "dense_f16"}, {DType::i8, "dense_i8"},
-      {DType::q8_0, "dense_i8"}, {DType::q6_k, "dense_i8"}, {DType::q4_0, "dense_i4"},  {DType::q4_1, "dense_i4"}, {DType::q5_k, "dense_f32"}};
+      {DType::f32, "dense_f32"}, {DType::f16, "dense_f16"}, {DType::bf16, "dense_f16"},
+      {DType::i8, "dense_i8"},   {DType::q8_0, "dense_i8"}, {DType::q6_k, "dense_i8"},
+      {DType::q4_0, "dense_i4"}, {DType::q4_1, "dense_i4"}, {DType::q5_k, "dense_f32"}};
   for (const auto& [dtype, name] : expected) {
     CAPTURE(dtype_name(dtype));
     const auto matrix = testing::random_matrix(dtype, 18, 256, 9);

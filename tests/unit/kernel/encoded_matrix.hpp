@@ -16,8 +16,8 @@
 
 #include <tulle/core/half.hpp>
 #include <tulle/core/rng.hpp>
-#include <tulle/tensor/matrix_view.hpp>
 #include <tulle/format/encoding/encodings.hpp>
+#include <tulle/tensor/matrix_view.hpp>
 #include <tulle/tensor/weight_source.hpp>
 
 namespace tulle::testing {
@@ -62,9 +62,8 @@ class RowList final : public WeightSource {
   std::size_t rows() const noexcept override { return rows_.size(); }
   std::size_t columns() const noexcept override { return columns_; }
   CodeFormat code_format() const noexcept override {
-    const bool same = !rows_.empty() && std::all_of(rows_.begin(), rows_.end(), [&](const Row& row) {
-      return row.dtype == rows_.front().dtype;
-    });
+    const bool same = !rows_.empty() && std::all_of(rows_.begin(), rows_.end(),
+                                                    [&](const Row& row) { return row.dtype == rows_.front().dtype; });
     return same ? format_of(rows_.front().dtype) : CodeFormat{};
   }
   std::size_t size_bytes() const noexcept override {

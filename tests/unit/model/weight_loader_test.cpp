@@ -26,8 +26,7 @@ Architecture llama(const Json& changes = Json::object()) {
   return describe_model(config, "config.json");
 }
 
-ModelWeights<AnyKernel> load(const TensorSource& source, const Architecture& model,
-                             std::string_view kernel = "auto") {
+ModelWeights<AnyKernel> load(const TensorSource& source, const Architecture& model, std::string_view kernel = "auto") {
   LoadOptions options;
   options.pack.kernel = kernel;
   return load_weights<AnyKernel>(source, model, options);

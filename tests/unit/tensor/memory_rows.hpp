@@ -12,7 +12,8 @@
 
 namespace tulle::testing {
 
-/// Rows of floats, or of codes with a scale per row that is 1 for the first row, 2 for the second, ... and a minimum of minus that.
+/// Rows of floats, or of codes with a scale per row that is 1 for the first row, 2 for the second, ... and a minimum of
+/// minus that.
 class MemoryRows final : public WeightSource {
  public:
   MemoryRows(std::size_t columns, std::vector<float> values, CodeFormat format = {})

@@ -125,8 +125,8 @@ TEMPLATE_LIST_TEST_CASE("a panel times ones gives the sums of its rows", "[kerne
 }
 
 #if defined(TULLE_X86)
-TEMPLATE_TEST_CASE("two interleaved panels give the bits of each by itself", "[kernel][ell_loop]", isa::Avx2, isa::AvxVnni,
-                   isa::Avx512) {
+TEMPLATE_TEST_CASE("two interleaved panels give the bits of each by itself", "[kernel][ell_loop]", isa::Avx2,
+                   isa::AvxVnni, isa::Avx512) {
   testing::require_machine<TestType>();
   for (const std::size_t columns : {1, 200, 2048}) {
     check_interleaved<TestType, EllNarrow>(columns);

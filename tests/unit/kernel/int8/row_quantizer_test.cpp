@@ -50,7 +50,8 @@ TEST_CASE("int8, Q4_0 and Q6_K files keep every value", "[kernel][i8_rows]") {
 }
 
 TEST_CASE("other rows are quantized within a step, per row or in their file's groups", "[kernel][i8_rows]") {
-  const std::pair<DType, std::size_t> groups[] = {{DType::f32, 0}, {DType::bf16, 0}, {DType::q4_1, 32}, {DType::q5_k, 32}};
+  const std::pair<DType, std::size_t> groups[] = {
+      {DType::f32, 0}, {DType::bf16, 0}, {DType::q4_1, 32}, {DType::q5_k, 32}};
   for (const auto& [dtype, group] : groups) {
     const auto matrix = testing::random_matrix(dtype, 3, 256, 9);
     RowQuantizer rows(matrix.rows);
