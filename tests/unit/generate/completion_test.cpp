@@ -85,7 +85,7 @@ TEST_CASE("a completion that is finished early holds what was read", "[generate]
   const GeneratedText result = completion.take_result();
   CHECK(result.tokens == std::vector<Token>{5, 6});
   CHECK(result.finish_reason == FinishReason::callback);
-  CHECK(result.logits.shape(0) == 3);
+  CHECK(result.logits.rows == 3);
 }
 
 TEST_CASE("what goes wrong while a completion is filled is thrown when it is read", "[generate][completion]") {

@@ -15,7 +15,7 @@ using Paged = Sequences<PagedCache<float>>;
 constexpr Position block = 64;
 
 Paged sequences_of(std::size_t blocks, std::vector<std::size_t> prompts) {
-  Paged sequences(PagedCache<float>({1, 1, 2}, prompts.size(), blocks, block), 100);
+  Paged sequences(PagedCache<float>(CacheShape(1, LayerShape{1, 2}), prompts.size(), blocks, block), 100);
   for (const std::size_t size : prompts) sequences.append(sequences.open(), std::vector<Token>(size, 7));
   for (SequenceId id = 0; id < prompts.size(); ++id) {
     sequences.run(id, 100);

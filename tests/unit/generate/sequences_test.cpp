@@ -17,7 +17,7 @@ namespace {
 using Tokens = std::vector<Token>;
 
 Sequences<ContiguousCache<float>> three_sequences() {
-  return {ContiguousCache<float>({1, 1, 2}, 3, 16), 100};
+  return {ContiguousCache<float>(CacheShape(1, LayerShape{1, 2}), 3, 16), 100};
 }
 
 Tokens tokens(std::span<const Token> span) {

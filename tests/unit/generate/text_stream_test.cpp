@@ -88,7 +88,7 @@ TEST_CASE("the pieces of a generation concatenate to its text, which is that of 
     CHECK(text_of(outcome, i) == result.text);
     CHECK(result.text == tiny_tokenizer()->decode(result.tokens, true));
     CHECK(result.log_probabilities.empty());
-    CHECK(result.logits.size() == 0);
+    CHECK(result.logits.values.empty());
   }
   CHECK(outcome.results[0].prompt_tokens == 10);
   CHECK(outcome.results[1].prompt_tokens == 20);
@@ -201,7 +201,7 @@ TEST_CASE("log probabilities come with every token", "[generate][text_stream]") 
   const GeneratedText& result = outcome.results[0];
   REQUIRE(result.log_probabilities.size() == 9);
   for (std::size_t i = 0; i < 9; ++i) {
-    const std::span<const float> row(result.logits.data() + (9 + i) * 288, 288);
+    const std::span<const float> row(result.logits[9 + i], 288);
     CHECK(result.log_probabilities[i] == log_probability(row, result.tokens[i]));
     CHECK(outcome.pieces[i].log_probability == result.log_probabilities[i]);
   }
@@ -395,7 +395,7 @@ TEST_CASE("interleaved streams, one cancelled in the middle, give what each give
     CHECK(found.text == wanted.text);
     CHECK(found.tokens == wanted.tokens);
     CHECK(testing::same_bits(found.log_probabilities, wanted.log_probabilities));
-    CHECK(testing::same_bits({found.logits.data(), found.logits.size()}, {wanted.logits.data(), wanted.logits.size()}));
+    CHECK(testing::same_bits(found.logits.values, wanted.logits.values));
   };
 
   std::atomic<bool> cancel = false;
@@ -492,6 +492,6 @@ TEST_CASE("a callback that comes late ends the text where it says so", "[generat
   const auto found = late.results().front();
   CHECK(found.tokens == std::vector<Token>(wanted.tokens.begin(), wanted.tokens.begin() + 4));
   CHECK(found.finish_reason == FinishReason::callback);
-  CHECK(found.logits.shape(0) == 13);
+  CHECK(found.logits.rows == 13);
   CHECK(session.history().size() == 14);
 }
