@@ -283,7 +283,7 @@ TEST_CASE("a matrix is replaced between two steps, over a cache of one layer", "
   const auto rows = rows_of(tokens, 0, 10);
   // What a model that has the other matrix from the start gives after its second layer.
   Toy other(model, ContiguousCache<float>(cache_shape(model), 1, 10));
-  other.weights.layers[1].output = load_weights<DenseF32>(other.source, model).layers[0].output;
+  other.weights.layers[1].output = std::move(load_weights<DenseF32>(other.source, model).layers[0].output);
   REQUIRE(other.cache.extend(0, 10));
   other.decoder.embed(rows);
   other.decoder.run_layer(0, rows, other.cache);
@@ -302,7 +302,7 @@ TEST_CASE("a matrix is replaced between two steps, over a cache of one layer", "
   toy.decoder.place(rows);
   toy.decoder.queries_keys_values(1, rows);
   toy.decoder.attend(1, rows, toy.cache, 0);
-  toy.weights.layers[1].output = load_weights<DenseF32>(toy.source, model).layers[0].output;
+  toy.weights.layers[1].output = std::move(load_weights<DenseF32>(toy.source, model).layers[0].output);
   toy.decoder.output(1, rows);
   toy.decoder.up(1, rows);
   toy.decoder.down(1, rows);
