@@ -43,7 +43,7 @@ std::vector<Element> elements(std::size_t count, std::uint32_t seed) {
 template <class Sets>
 struct EveryElement;
 template <class... Isa>
-struct EveryElement<std::tuple<Isa...>> {
+struct EveryElement<isa::List<Isa...>> {
   using type = std::tuple<std::pair<Isa, float>..., std::pair<Isa, Half>..., std::pair<Isa, std::int8_t>...>;
 };
 using Cases = EveryElement<testing::InstructionSets>::type;

@@ -32,7 +32,7 @@ struct Machine {
   Machine(const Architecture& model, const TensorSource& source, Cache space, std::size_t threads,
           const PackOptions& pack = {})
       : architecture(model),
-        weights(load_weights<Kernel>(source, architecture, {pack, false, {}})),
+        weights(load_weights<Kernel>(source, architecture, {.pack = pack})),
         pool(threads),
         cache(std::move(space)),
         decoder(architecture, weights, pool, max_rows),

@@ -305,7 +305,7 @@ TEST_CASE("an embedding of int8 codes has its rows' scales", "[model][weight_loa
   const float scale = source.floats("model.embed_tokens.weight_scale")[7];
   const auto weights = load(source, model);
   std::vector<float> row(64);
-  weights.embedding.row(7, weights.head, row.data());
+  weights.embed(7, row.data());
   for (std::size_t column = 0; column < 64; ++column) CHECK(row[column] == codes[column] * scale);
 }
 

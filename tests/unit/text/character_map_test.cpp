@@ -7,8 +7,8 @@
 #include <random>
 #include <string>
 
-#include "golden_texts.hpp"
-#include "sentencepiece_models.hpp"
+#include "unit/text/golden_texts.hpp"
+#include "unit/text/sentencepiece_models.hpp"
 
 using namespace tulle;
 using namespace tulle::test;

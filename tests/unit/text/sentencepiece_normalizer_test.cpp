@@ -4,8 +4,8 @@
 #include <catch2/catch_all.hpp>
 #include <string>
 
-#include "golden_texts.hpp"
-#include "sentencepiece_models.hpp"
+#include "unit/text/golden_texts.hpp"
+#include "unit/text/sentencepiece_models.hpp"
 
 using namespace tulle;
 

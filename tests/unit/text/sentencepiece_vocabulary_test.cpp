@@ -13,8 +13,8 @@
 #include <tulle/text/sentencepiece.hpp>
 #endif
 
-#include "golden_texts.hpp"
-#include "sentencepiece_models.hpp"
+#include "unit/text/golden_texts.hpp"
+#include "unit/text/sentencepiece_models.hpp"
 
 using namespace tulle;
 using test::SentencePieceModel;

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "golden_texts.hpp"
+#include "unit/text/golden_texts.hpp"
 
 using namespace tulle;
 using Catch::Matchers::ContainsSubstring;
