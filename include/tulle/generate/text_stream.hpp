@@ -113,7 +113,7 @@ class TextStream {
   bool step() {
     if (first_unfinished() == completions_.size() || !engine_->requests().running()) return false;
     if (!started_) started_ = Completion::Clock::now();
-    engine_->step();
+    engine_->requests().step();
     return true;
   }
   bool has_piece() const noexcept { return const_cast<TextStream*>(this)->with_piece() != nullptr; }
