@@ -66,7 +66,7 @@ TULLE_INLINE std::optional<TextPiece> TextStream::next() {
 TULLE_INLINE bool TextStream::step() {
   if (first_unfinished() == completions_.size() || !engine_->requests().running()) return false;
   if (!started_) started_ = Completion::Clock::now();
-  engine_->step();
+  engine_->requests().step();
   return true;
 }
 

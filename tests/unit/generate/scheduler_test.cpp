@@ -39,15 +39,14 @@ std::vector<Part> parts_of(const StepPlan& plan) {
   return parts;
 }
 
-/// Plans, and lets the cache hold what was planned.
+/// Plans, and lets the cache hold the rows that it has room for, which are returned.
 std::vector<Part> step(const Scheduler& scheduler, Paged& sequences) {
   StepPlan plan;
   scheduler.plan(sequences, plan);
   const float row[2] = {};
-  for (const Row& each : plan.rows) {
-    if (!sequences.cache().extend(each.sequence, each.position + 1)) continue;
-    sequences.cache().append(0, each.sequence, each.position, row, row);
-  }
+  std::erase_if(plan.rows,
+                [&](const Row& each) { return !sequences.cache().extend(each.sequence, each.position + 1); });
+  for (const Row& each : plan.rows) sequences.cache().append(0, each.sequence, each.position, row, row);
   return parts_of(plan);
 }
 

@@ -213,6 +213,7 @@ TEST_CASE("separate query, key and value matrices give the logits of the fused o
   MemorySource source = testing::random_tensors(fused);
   Architecture separate = fused;
   separate.names.query_key_value.clear();
+  separate.query_order = separate.key_order = separate.value_order = {};
   separate.names.query = "q";
   separate.names.key = "k";
   separate.names.value = "v";
