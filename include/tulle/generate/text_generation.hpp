@@ -34,7 +34,8 @@ struct TextGenerationOptions {
 /// Threads: one call at a time; models may be shared between several pipelines.
 class TextGeneration {
  public:
-  /// Loads a Hugging Face directory or a GGUF file. Errors: those of loading, with what is wrong, where, and what to do.
+  /// Loads a Hugging Face directory or a GGUF file. Errors: those of loading, with what is wrong, where, and what to
+  /// do.
   explicit TextGeneration(const std::string& path, const TextGenerationOptions& options = {});
 
   /// Puts loaded parts together. `chat_template` may be empty.

@@ -161,7 +161,7 @@ TULLE_TARGET_SIMD128 inline void QuantizedRow::quantize(isa::Simd128, const floa
       I32x4 whole[4], sum_of_codes{};
       TULLE_UNROLL
       for (std::size_t i = 0; i < 4; ++i) {
-        // Zeros, or a group that is not finite: no product with x may decide a code.
+        // Zeros, or a group that is not finite: the codes are 0, whatever x is.
         whole[i] = inverse == 0.0f ? I32x4{} : simd128::round(load4(group + (part - begin) + 4 * i) * splat(inverse));
         sum_of_codes += whole[i];
       }
@@ -202,7 +202,7 @@ TULLE_TARGET_AVX2 inline void QuantizedRow::quantize(isa::Avx2, const float* x) 
     __m256i whole[4];
 #pragma GCC unroll 4
     for (int i = 0; i < 4; ++i) {
-      // Zeros, or a group that is not finite: no product with x may decide a code.
+      // Zeros, or a group that is not finite: the codes are 0, whatever x is.
       whole[i] = inverse == 0.0f ? _mm256_setzero_si256() : _mm256_cvtps_epi32(_mm256_mul_ps(values[i], factor));
     }
     const __m256i packed = _mm256_permutevar8x32_epi32(
