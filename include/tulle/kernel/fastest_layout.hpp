@@ -148,8 +148,8 @@ constexpr std::string_view fastest_i8(Isa, const I8Structure& structure, const M
       if (structure.two_of_four) return TwoOfFourI8::name;
       if (structure.eight_of_sixteen_gap4) return EightOfSixteenGap4I8::name;
     }
-    // From 80 % sparsity on ELL is faster in prefill, from 90 % on in decode too, where it may be a fifth behind at 80
-    // % (Intel).
+    // ELL is faster in prefill from 80 % sparsity on, and in decode from 90 % on. At 80 % its decode may be a fifth
+    // slower (Intel).
     if (ell_up_to(machine.ell_avx512)) return EllI8::name;
     return structure.nonzero_share <= 0.55 ? BitmaskI8::name : DenseI8::name;
   } else {
