@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// \file What a cache stores a number as, and how a row of floats becomes that (L2).
+/// \file The element types of a cache, and the conversion of a row of floats to them (L2).
 #pragma once
 
 #include <algorithm>

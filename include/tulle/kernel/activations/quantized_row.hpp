@@ -81,7 +81,7 @@ struct QuantizedRow {
   }
 
   /// The scale and its inverse for a group whose largest magnitude is `maximum`. A group of zeros has code 0;
-  /// one with an infinity or a NaN has scale NaN, so that it shows in the result.
+  /// one with an infinity or a NaN has scale NaN, so that the result is NaN.
   static void scale_of(float maximum, float& scale, float& inverse) noexcept {
     const bool finite = maximum <= std::numeric_limits<float>::max();
     scale = finite ? maximum / 127.0f : std::numeric_limits<float>::quiet_NaN();
