@@ -17,19 +17,19 @@ namespace tulle {
 /// bits of a result depend on positions and not on where a layout keeps its rows.
 inline constexpr Position attention_tile = 64;
 
-/// How far back a query sees: every position up to its own, or the last `positions` of them.
+/// The positions that a query attends to: every position up to its own, or the last `positions` of them.
 struct Window {
   Position positions = 0;  ///< 0: no limit
 
-  /// Where the positions that a query at `position` sees begin.
+  /// The first position that a query at `position` attends to.
   Position begin(Position position) const noexcept {
     return positions == 0 || position < positions ? 0 : position - positions + 1;
   }
   bool operator==(const Window&) const = default;
 };
 
-/// What queries of one layer see: the positions [begin, end). The last query is at end - 1. Queries at the `queries`
-/// positions before `end` share the visit; `begin` is then that of the first of them.
+/// What queries of one layer attend to: the positions [begin, end). The last query is at end - 1. Queries at the
+/// `queries` positions before `end` share the visit; `begin` is then that of the first of them.
 struct Visible {
   Position begin = 0;
   Position end = 0;
@@ -74,12 +74,12 @@ struct KeyValueSpan {
   const float* value_scales = nullptr;
   std::size_t head_stride = 0;
   std::size_t scale_stride = 0;
-  Window window{};  ///< of the layout, for queries that share a visit: each sees of this span what its window holds
+  Window window{};  ///< of the layout; queries that share a visit attend to the part of this span in it
 };
 
 namespace detail {
 
-/// What a layout is asked to call in the concept: it takes spans of any element.
+/// The visitor in the concept of a layout: it takes spans of any element.
 struct SpanVisitor {
   template <class Element>
   void operator()(const KeyValueSpan<Element>&) const noexcept {}
@@ -87,22 +87,22 @@ struct SpanVisitor {
 
 }  // namespace detail
 
-/// A layout holds the rows of a `CacheShape`, which may differ from layer to layer, for a fixed number of sequence slots. It never assumes that rows of neighbouring positions
-/// are neighbours in memory, and neither does anybody who reads it.
+/// A layout holds the rows of a `CacheShape`, which may differ from layer to layer, for a fixed number of sequence
+/// slots. It never assumes that rows of neighbouring positions are neighbours in memory, and neither may its readers.
 ///
 /// - `room(sequence)` is the number of positions that one `extend` can add now: 0 when the sequence cannot grow.
 /// - `extend(sequence, end)` makes positions [length, end) writable, so that length is `end`, and may allocate. It is
-///   false when they do not fit, which changes nothing. Call it once per forward pass: a layout may limit how far it goes
-///   at once. `append` then stores one row [kv_heads * head_dim] of keys and of values, converted to the element type
-///   (float, Half, int8); it never fails.
+///   false when they do not fit, which changes nothing. Call it once per forward pass: a layout may limit how far it
+///   goes at once. `append` then stores one row [kv_heads * head_dim] of keys and of values, converted to the element
+///   type (float, Half, int8); it never fails.
 /// - `for_each_span(layer, sequence, visible, visit)` visits, in order of position, the rows of `visible` (its end at
-///   most the length, appended) that the layout keeps for the queries. `visible` is what the model lets them see; the
-///   layout takes its own window off that. With several queries it visits what any of them sees.
+///   most the length, appended) that the layout keeps for the queries. `visible` is what the model lets them attend to;
+///   the layout takes its own window off that. With several queries it visits what any of them attends to.
 /// - `truncate(sequence, length)` forgets the positions from `length` on in O(1). It is false when rows before it were
 ///   overwritten meanwhile (a window that moved on), which leaves the sequence as it was.
 /// - `fork(from, to)` makes slot `to`, whatever it held, an independent continuation of `from`: shared where the layout
 ///   can, copied elsewhere. It is false when there is no room. `release` empties a slot.
-/// - `save` appends to bytes what the last position sees. `restore` takes it into an empty slot (length 0). It is
+/// - `save` appends to bytes what the last position attends to. `restore` takes it into an empty slot (length 0). It is
 ///   false when the state does not fit this layout (shape, element type, sizes: nothing in it is trusted), which leaves
 ///   the slot empty. The bytes depend on what was visible and not on the layout.
 ///

@@ -22,8 +22,8 @@ struct RowSlot : SequenceSlot {
   RowStore<Element> rows;
 };
 
-/// Row = position. The memory of a sequence, `capacity` rows of every layer, is taken when it is first extended and given
-/// back when it is released. Layers with a window keep all their rows, too. `fork` copies.
+/// Row = position. The memory of a sequence, `capacity` rows of every layer, is taken when it is first extended and
+/// given back when it is released. Layers with a window keep all their rows, too. `fork` copies.
 template <CacheElement ElementType>
 class ContiguousCache : public SlotTable<RowSlot<ElementType>> {
   using Base = SlotTable<RowSlot<ElementType>>;
@@ -63,7 +63,7 @@ class ContiguousCache : public SlotTable<RowSlot<ElementType>> {
     visit(slot(sequence).rows.span(layer, visible.begin, visible.begin, visible.end - visible.begin));
   }
 
-  /// False only where a restored state lacks what a layer with a window would see.
+  /// False only where a restored state lacks positions that a layer with a window attends to.
   bool truncate(SequenceId sequence, Position length) noexcept { return this->shorten(sequence, length); }
 
   bool fork(SequenceId from, SequenceId to) {

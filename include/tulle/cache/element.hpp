@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// \file What a cache stores a number as, and how a row of floats becomes that (L2).
+/// \file The element types of a cache, and the conversion of a row of floats to them (L2).
 #pragma once
 
 #include <algorithm>
@@ -36,7 +36,7 @@ inline float encode_row(const float* row, std::size_t count, Half* encoded) noex
 }
 
 /// Symmetric: scale = max|x| / 127, element = x / scale rounded to nearest, ties to even. A row of zeros has scale 0.
-/// A row with an infinity or a NaN has scale NaN and elements 0: attention then sees NaN, as it would have from floats.
+/// A row with an infinity or a NaN has scale NaN and elements 0: attention then gives NaN, as it does with floats.
 inline float encode_row(const float* row, std::size_t count, std::int8_t* encoded) noexcept {
   // Without their sign bit, floats order as their bits do, and everything that is not finite comes last.
   std::int32_t largest = 0;

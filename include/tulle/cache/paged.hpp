@@ -114,7 +114,7 @@ class PagedCache : public SlotTable<BlockSlot> {
     }
   }
 
-  /// False only where a restored state lacks what a layer with a window would see.
+  /// False only where a restored state lacks positions that a layer with a window attends to.
   bool truncate(SequenceId sequence, Position length) noexcept {
     if (!shorten(sequence, length)) return false;
     Slot& target = slot(sequence);

@@ -18,7 +18,7 @@
 namespace tulle {
 
 /// Keys and values [layer][kv_head][row][head_dim], apart, with the scales [layer][kv_head][row] of elements that have
-/// scales. Which position a row holds is the layout's affair. The memory is not touched before rows are written.
+/// scales. The layout decides which position a row holds. The memory is not touched before rows are written.
 template <CacheElement Element>
 class RowStore {
  public:

@@ -22,9 +22,9 @@
 namespace tulle {
 
 /// All numbers are little-endian. For a model that has layers with a window, `window_end` follows as 4 bytes. Then the
-/// rows: for each layer, keys then values, for each of them and each head, the elements [row][head_dim], then, for int8,
-/// the scales [row] as float. Rows are those of the positions [0, prefix), then [begin, length); where nothing was
-/// dropped, prefix and begin are equal. A layer with a window has of them what a query at window_end - 1 sees.
+/// rows: for each layer, keys then values, for each of them and each head, the elements [row][head_dim], then, for
+/// int8, the scales [row] as float. Rows are those of the positions [0, prefix), then [begin, length); where nothing
+/// was dropped, prefix and begin are equal. A layer with a window has those that a query at window_end - 1 attends to.
 /// `kv_heads` and `head_dim` are those of the first layer.
 struct SavedStateHeader {
   static constexpr std::array<char, 8> expected_magic = {'t', 'u', 'l', 'l', 'e', '.', 'k', 'v'};
@@ -63,10 +63,10 @@ static_assert(std::endian::native == std::endian::little, "saved states are litt
 struct KeptPositions {
   Position prefix = 0;
   Position begin = 0;
-  Position window_end = 0;  ///< layers with a window have what a query at window_end - 1 sees; length or one more
+  Position window_end = 0;  ///< layers with a window have what a query at window_end - 1 attends to; length or one more
 };
 
-/// Appends what a query at the last position of a sequence sees, as far as it is there.
+/// Appends the rows that a query at the last position of a sequence attends to, as far as they are there.
 /// Errors: those of the vector, which then is as it was.
 template <class Cache>
 void save_state(const Cache& cache, SequenceId sequence, std::vector<std::byte>& saved,

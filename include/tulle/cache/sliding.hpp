@@ -22,7 +22,7 @@
 
 namespace tulle {
 
-/// A sequence and how far its rings can be believed.
+/// A sequence and how far its rings are valid.
 template <CacheElement Element>
 struct RingSlot : SequenceSlot {
   RowStore<Element> rows;
@@ -31,14 +31,14 @@ struct RingSlot : SequenceSlot {
 };
 
 /// The last `window` positions and the first `sinks`: a query at position p finds [0, sinks) and [p - window + 1, p].
-/// Xiao et al., "Efficient Streaming Language Models with Attention Sinks", ICLR 2024; positions are those in the text, not
-/// those in the cache.
+/// Xiao et al., "Efficient Streaming Language Models with Attention Sinks", ICLR 2024; positions are those in the text,
+/// not those in the cache.
 ///
 /// The rows of a layer lie in a ring, row = position % ring, and the ring is a multiple of `attention_tile`, so that no
-/// tile wraps. It has room for all that a query sees, which is less in a layer that has a shorter window of its own, and
-/// for `max_chunk` positions more: a chunk may be stored before its first row is attended to, and truncation by as many
-/// always succeeds. Sinks are in the ring like any position and once more after it: until a position has left the
-/// window, the spans are those of a contiguous cache.
+/// tile wraps. It has room for all that a query attends to, which is less in a layer that has a shorter window of its
+/// own, and for `max_chunk` positions more: a chunk may be stored before its first row is attended to, and truncation
+/// by as many always succeeds. Sinks are in the ring like any position and once more after it: until a position has
+/// left the window, the spans are those of a contiguous cache.
 ///
 /// A sequence has no end (`capacity` is the largest Position), but `extend` refuses more than `max_chunk` positions at
 /// once. The memory of a sequence is taken when it is first extended and given back when it is released. `fork` copies.
@@ -162,7 +162,7 @@ class SlidingCache : public SlotTable<RingSlot<ElementType>> {
     const Slot& source = slot(sequence);
     const Position end = source.length;
     if (end != 0) {
-      // After a truncation the row before what the next position sees may be overwritten.
+      // After a truncation the row before those that the next position attends to may be overwritten.
       const Position full = ring_of(std::size_t{window_} + sinks_);
       const Position begin = std::max({window_begin(end - 1), source.restored_begin, overwritten(source, full)});
       if (begin > sinks_) kept.prefix = sinks_, kept.begin = begin;
@@ -175,7 +175,7 @@ class SlidingCache : public SlotTable<RingSlot<ElementType>> {
     save_state(*this, sequence, saved, kept);
   }
 
-  /// Takes every state that holds what the next position will see, also one from a wider window or without any.
+  /// Takes every state that holds what the next position will attend to, also one from a wider window or without any.
   bool restore(SequenceId sequence, std::span<const std::byte> bytes) {
     Slot& target = slot(sequence);
     if (target.length != 0) return false;
@@ -203,7 +203,7 @@ class SlidingCache : public SlotTable<RingSlot<ElementType>> {
  private:
   using Slot = RingSlot<Element>;
 
-  /// Where the positions that the window lets a query at `position` see begin; 0 while they touch the sinks.
+  /// The first position that the window lets a query at `position` attend to; 0 while it touches the sinks.
   Position window_begin(Position position) const noexcept {
     const std::uint64_t end = std::uint64_t{position} + 1;
     return end > std::uint64_t{window_} + sinks_ ? static_cast<Position>(end - window_) : 0;
@@ -219,7 +219,7 @@ class SlidingCache : public SlotTable<RingSlot<ElementType>> {
     return source.reached > ring ? source.reached - ring : 0;
   }
 
-  /// Rows of a ring for queries that see `seen` positions.
+  /// Rows of a ring for queries that attend to `seen` positions.
   Position ring_of(std::size_t seen) const noexcept {
     return static_cast<Position>(round_up(seen + max_chunk_, attention_tile));
   }

@@ -49,12 +49,13 @@ class SlotTable {
     return sum;
   }
 
-  /// The first position that a layer with `window` holds: a saved state has what its last position saw and no more.
+  /// The first position that a layer with `window` holds: a saved state has what its last position attended to, and no
+  /// more.
   static Position restored_begin(const SlotType& slot, Window window) noexcept {
     return slot.restored == 0 ? 0 : window.begin(slot.restored - 1);
   }
 
-  /// What `save_state` needs to know where nothing was overwritten.
+  /// The argument of `save_state` where nothing was overwritten.
   KeptPositions kept(SequenceId sequence) const noexcept {
     const SlotType& source = slot(sequence);
     return {.window_end = std::min(std::max(source.length, source.restored), source.length + 1)};

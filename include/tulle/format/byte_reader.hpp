@@ -62,7 +62,7 @@ class ByteReader {
     return {reinterpret_cast<const char*>(taken.data()), taken.size()};
   }
 
-  /// A count that a file claims, believed only when so many things of at least `smallest` bytes can follow.
+  /// A count from a file, accepted only when so many elements of at least `smallest` bytes can follow.
   std::size_t count(std::uint64_t claimed, std::size_t smallest, std::string_view what) const {
     if (claimed > remaining() / smallest) {
       fail(ErrorCode::malformed, where_, ": ", what, " is ", claimed, ", more than the ", remaining(),

@@ -99,7 +99,7 @@ inline void check_quantization_config(const Json& config, std::string_view where
   for (const auto& group : groups->items()) detail::check_quantization_group(group.key(), group.value(), where);
 }
 
-/// Whether the checkpoint asks for activations with one scale per token: the "input_activations" of a group have the
+/// Whether the checkpoint needs activations with one scale per token: the "input_activations" of a group have the
 /// strategy "token".
 inline bool quantizes_activations_per_token(const Json& config) {
   const Json* settings = detail::filled_object(config, "quantization_config", "config");

@@ -148,7 +148,7 @@ inline void read_gguf_tensors(ByteReader& reader, std::uint64_t file_size, std::
     }
   }
   const std::size_t data_begin = round_up(reader.position(), file.alignment);
-  std::size_t next = 0;  // where the format wants the next tensor, from data_begin
+  std::size_t next = 0;  // where the next tensor must begin, from data_begin
   for (GgufTensorEntry& entry : entries) {
     const std::string what = file.where + ": tensor " + quoted_name(entry.tensor.name);
     if (entry.offset != next) {
@@ -192,7 +192,8 @@ inline GgufFile read_gguf_head(ByteReader& reader, std::span<const std::byte> by
 
 }  // namespace detail
 
-/// Reads the metadata of a GGUF file and leaves its tensors alone, whatever their types. `head`: the file's first bytes.
+/// Reads the metadata of a GGUF file and leaves its tensors alone, whatever their types. `head`: the file's first
+/// bytes.
 /// Errors: as `parse_gguf`.
 inline GgufFile parse_gguf_metadata(std::span<const std::byte> head, std::uint64_t file_size, std::string_view where) {
   detail::ByteReader reader(head, file_size, where);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// \file GGUF files of the "llama" architecture, put into Hugging Face's words (L3).
+/// \file GGUF files of the "llama" architecture, under Hugging Face's names (L3).
 #pragma once
 
 #include <algorithm>
@@ -52,9 +52,9 @@ inline RowOrder gguf_rotary_order(const Json& heads, const Json& head_dim, std::
 
 }  // namespace detail
 
-/// A tensor of a llama GGUF file under its Hugging Face name, with the order of its rows; what has no such name keeps its own.
-/// `config`: that of the file (`llama_config`). Weights and biases.
-/// Source: llama.cpp's convert_hf_to_gguf.py (`LlamaModel.permute`) and gguf-py's tensor_mapping.py.
+/// A tensor of a llama GGUF file under its Hugging Face name, with the order of its rows; what has no such name keeps
+/// its own. `config`: that of the file (`llama_config`). Weights and biases. Source: llama.cpp's convert_hf_to_gguf.py
+/// (`LlamaModel.permute`) and gguf-py's tensor_mapping.py.
 inline EncodedTensor huggingface_tensor(EncodedTensor tensor, const Json& config) {
   constexpr std::array<std::pair<std::string_view, std::string_view>, 3> outside{
       {{"token_embd", "model.embed_tokens"}, {"output_norm", "model.norm"}, {"output", "lm_head"}}};

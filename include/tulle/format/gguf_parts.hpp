@@ -24,7 +24,7 @@
 
 namespace tulle::detail {
 
-/// What a file says about its place in a model.
+/// The place of a file in a model, as its metadata gives it.
 struct GgufPart {
   std::uint64_t index = 0;  ///< from 0
   std::uint64_t count = 1;
@@ -57,7 +57,7 @@ struct OpenGgufPart {
   std::vector<EncodedTensor> tensors;
 };
 
-/// Opens part `index` (from 1 on) of the model whose first part says `first` and is called `name`.
+/// Opens part `index` (from 1 on) of the model whose first part has the metadata `first` and is called `name`.
 inline OpenGgufPart open_gguf_part(const GgufPart& first, std::uint64_t index, const ModelFiles& files,
                                    const std::string& name) {
   const std::string other = gguf_part_file(parse_gguf_part_name(name)->stem, index + 1, first.count);

@@ -34,8 +34,8 @@ inline std::optional<Token> gguf_special_token(const GgufFile& file, const std::
   return static_cast<Token>(id.get<std::uint64_t>());
 }
 
-/// llama.cpp puts a bos in front where the file does not say: for SentencePiece vocabularies, and for byte-level ones
-/// of these families (llama-vocab.cpp).
+/// llama.cpp puts a bos in front where the file does not specify it: for SentencePiece vocabularies, and for byte-level
+/// ones of these families (llama-vocab.cpp).
 inline bool gguf_adds_bos(const VocabularySpec& spec) {
   constexpr std::array<std::string_view, 5> families{"llama-bpe", "llama3", "llama-v3", "falcon3", "tekken"};
   return spec.model == "llama" || std::find(families.begin(), families.end(), spec.pre) != families.end();
@@ -51,7 +51,7 @@ inline VocabularySpec gguf_vocabulary(const GgufFile& file) {
   spec.tokens = file.strings("tokenizer.ggml.tokens");
   if (spec.tokens.empty()) fail(ErrorCode::not_found, file.where, " holds no tokenizer (\"tokenizer.ggml.tokens\")");
   for (const std::int64_t type : file.integers("tokenizer.ggml.token_type")) {
-    if (type < 0 || type > VocabularySpec::byte) {  // ggml also knows 0, "undefined": read as normal
+    if (type < 0 || type > VocabularySpec::byte) {  // ggml also has 0, "undefined": read as normal
       fail(ErrorCode::malformed, file.where, ": \"tokenizer.ggml.token_type\" has the unknown type ", type);
     }
     spec.types.push_back(static_cast<int>(type));

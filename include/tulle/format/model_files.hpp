@@ -21,7 +21,7 @@
 
 namespace tulle {
 
-/// What a model directory is to those who read it.
+/// The files of one model, for the readers of its parts.
 class ModelFiles {
  public:
   virtual ~ModelFiles() = default;

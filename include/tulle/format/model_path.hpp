@@ -74,7 +74,7 @@ inline std::string only_gguf_file(const std::string& directory) {
   return only->empty() ? "" : join_path(directory, *only);
 }
 
-/// Errors: not_found, unsupported; each says what was looked for.
+/// Errors: not_found, unsupported; each names what was looked for.
 inline ModelPath resolve_model_path(const std::string& path) {
   if (is_directory(path)) return {"", path};
   if (!is_file(path))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// \file Names that come from files, made fit for a message (L3).
+/// \file Names from files, sanitized for messages (L3).
 #pragma once
 
 #include <string>

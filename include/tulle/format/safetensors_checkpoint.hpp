@@ -92,7 +92,7 @@ inline constexpr CheckpointOpener safetensors_opener{"safetensors", detail::find
 inline constexpr CheckpointOpener shards_opener{"safetensors", detail::find_huggingface<detail::shards_name>,
                                                 detail::open_shards};
 
-/// Says what to do about a format that is not read.
+/// The message for a format that is not read: what to do.
 inline constexpr CheckpointOpener pytorch_refusal{"pytorch", detail::find_huggingface<detail::pytorch_name>,
                                                   detail::refuse_pytorch_model};
 inline constexpr CheckpointOpener pytorch_shards_refusal{

@@ -28,7 +28,7 @@ namespace tulle {
 
 namespace detail {
 
-/// tokenizer_config.json, with what only special_tokens_map.json says (the older form) put in.
+/// tokenizer_config.json, with the entries that only special_tokens_map.json has (the older form).
 inline Json read_tokenizer_config(const ModelFiles& files) {
   Json config = files.optional_json("tokenizer_config.json");
   const Json map = files.optional_json("special_tokens_map.json");

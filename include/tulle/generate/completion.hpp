@@ -21,8 +21,8 @@
 
 namespace tulle {
 
-/// Takes the emissions of one sequence and gives pieces of text. It is filled by whatever steps the engine and read by its
-/// owner: what goes wrong while it is filled is thrown when it is read.
+/// Takes the emissions of one sequence and gives pieces of text. Whatever steps the engine fills it. Its owner reads
+/// it. An error while it is filled is thrown when it is read.
 /// Lifetime: the tokenizer must outlive it; it must stay in place while `Requests` fills it.
 class Completion {
  public:

@@ -21,7 +21,8 @@
 
 namespace tulle {
 
-/// A generator whose kernel, cache and sampler were chosen when it was made, its threads, and the requests that run on it.
+/// A generator whose kernel, cache and sampler were chosen when it was made, its threads, and the requests that run on
+/// it.
 /// Threads: one call at a time; `cancel` flags may be set from any thread.
 class Engine {
  public:
@@ -107,7 +108,8 @@ std::unique_ptr<Engine> engine_with(std::shared_ptr<const Model<AnyKernel>> mode
 
 }  // namespace detail
 
-/// An engine for `model` with the cache that the options name. `vocabulary`: ids at or above it are never sampled (0: all are).
+/// An engine for `model` with the cache that the options name. `vocabulary`: ids at or above it are never sampled (0:
+/// all are).
 /// Errors: invalid_argument for names and sizes that make no sense, memory, unsupported where threads cannot be pinned.
 inline std::unique_ptr<Engine> make_engine(std::shared_ptr<const Model<AnyKernel>> model, EngineOptions options,
                                            std::size_t vocabulary = 0) {

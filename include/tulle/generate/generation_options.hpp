@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// \file What one call of text generation is asked for, and what it gives (L4).
+/// \file The options of one call of text generation, and its result (L4).
 #pragma once
 
 #include <atomic>
@@ -17,8 +17,8 @@
 
 namespace tulle {
 
-/// One token's worth of text. Pieces of one generation concatenate to its text; a piece is whole code points and may be empty
-/// (half a character, or the beginning of what may become a stop string).
+/// One token's worth of text. Pieces of one generation concatenate to its text; a piece is whole code points and may be
+/// empty (half a character, or the beginning of what may become a stop string).
 struct TextPiece {
   std::size_t generation = 0;  ///< prompt * num_return_sequences + number of the sequence
   Token token = -1;            ///< -1 when the generation ended without one
@@ -39,8 +39,8 @@ struct GenerationOptions {
   bool log_probabilities = false;        ///< of every chosen token, under the raw logits
   bool return_logits = false;            ///< keep the raw logits of every position
   bool include_prompt_logits = true;     ///< with `return_logits`: also of the prompt, not of what was generated alone
-  std::function<bool(const TextPiece&)> callback = {};  ///< sees every piece; false ends its generation
-  /// Sees the raw logits [vocabulary] that follow the token at a position, of the last token of a prompt and of every
+  std::function<bool(const TextPiece&)> callback = {};  ///< called with every piece; false ends its generation
+  /// Called with the raw logits [vocabulary] that follow a token, for the last token of a prompt and for every
   /// generated one: observe_logits(generation, position, logits). Called by whatever steps the engine.
   std::function<void(std::size_t, Position, std::span<const float>)> observe_logits = {};
   const std::atomic<bool>* cancel = nullptr;  ///< set from any thread, ends this call and no other
@@ -49,7 +49,7 @@ struct GenerationOptions {
 struct GeneratedText {
   std::string text;
   std::vector<Token> tokens;             ///< what was generated, an eos included
-  std::vector<float> log_probabilities;  ///< [tokens], where asked for
+  std::vector<float> log_probabilities;  ///< [tokens], with `GenerationOptions::log_probabilities`
   FinishReason finish_reason = FinishReason::none;
   Matrix logits;  ///< [prompt + tokens - 1, vocabulary], or [tokens, vocabulary] without the prompt
   std::size_t prompt_tokens = 0;

@@ -30,8 +30,8 @@ struct StepReport {
 };
 
 /// Generates for several sequences at once: plan, run, accept. Every step is one forward pass over a mixture of prefill
-/// chunks, single decode rows and drafted tokens. What a sequence produces depends on its tokens, sampler and options: not
-/// on its neighbours, the chunk size, the draft or on having been preempted.
+/// chunks, single decode rows and drafted tokens. What a sequence produces depends on its tokens, sampler and options:
+/// not on its neighbours, the chunk size, the draft or on having been preempted.
 ///
 ///   while (generator.running())
 ///     for (const Emission& emission : generator.step(generator.plan()).emissions) ...
@@ -42,9 +42,9 @@ class Generator {
  public:
   using Sampling = SamplerType;
 
-  /// At most `chunk` tokens of a sequence go through the model in one step. `vocabulary` limits what is sampled to the ids
-  /// below it (rows beyond the tokenizer are padding); 0 means all of the model's.
-  /// `architecture`, `weights` and `pool` must outlive the generator. Errors: memory, invalid_argument.
+  /// At most `chunk` tokens of a sequence go through the model in one step. `vocabulary` limits what is sampled to the
+  /// ids below it (rows beyond the tokenizer are padding); 0 means all of the model's. `architecture`, `weights` and
+  /// `pool` must outlive the generator. Errors: memory, invalid_argument.
   [[gnu::noinline]] Generator(const Architecture& architecture, const ModelWeights<Kernel>& weights, ThreadPool& pool,
                               Cache cache, std::size_t chunk = 256, std::size_t vocabulary = 0)
       : vocabulary_(vocabulary == 0 ? architecture.vocabulary : std::min(vocabulary, architecture.vocabulary)),
@@ -112,10 +112,10 @@ class Generator {
     return plan_;
   }
 
-  /// One forward pass, then accepts a token of every sequence whose last pending row was run, and drafted tokens as long
-  /// as they are those that the sampler draws. Rows that the cache has no room for are left out, and their sequences wait;
-  /// where no row at all has room, the first sequence ends with `capacity`. The pass is abandoned in the middle when all
-  /// of it is cancelled by one flag. Allocates only where the plan needs more logits than before.
+  /// One forward pass, then accepts a token of every sequence whose last pending row was run, and drafted tokens as
+  /// long as they are those that the sampler draws. Rows that the cache has no room for are left out, and their
+  /// sequences wait; where no row at all has room, the first sequence ends with `capacity`. The pass is abandoned in
+  /// the middle when all of it is cancelled by one flag. Allocates only where the plan needs more logits than before.
   /// Errors: memory, which changes nothing.
   [[gnu::noinline]] StepReport step(const StepPlan& plan, const LogitsObserver& observe = {}) {
     emissions_.clear();
@@ -216,8 +216,8 @@ class Generator {
     return common ? first : nullptr;
   }
 
-  /// Goes through the rows that were run. A drafted row counts while its token is the one that was drawn there; from the
-  /// first that is not, the cache forgets the sequence's rows.
+  /// Goes through the rows that were run. A drafted row counts while its token is the one that was drawn there; from
+  /// the first that is not, the cache forgets the sequence's rows.
   void accept(const MatrixView<float>& logits, const LogitsObserver& observe) {
     std::size_t line = 0;
     for (std::size_t at = 0; at < rows_.size(); ++at) {

@@ -23,8 +23,8 @@ class Model {
   static_assert(LinearKernel<Kernel>);
 
  public:
-  /// Opens a Hugging Face directory or a GGUF file and packs its weights for `Kernel`, on `threads` as `LoadOptions`
-  /// says. Errors: those of `Checkpoint::open`, `describe_model` and `load_weights`.
+  /// Opens a Hugging Face directory or a GGUF file and packs its weights for `Kernel`, on `threads` threads (see
+  /// `LoadOptions`). Errors: those of `Checkpoint::open`, `describe_model` and `load_weights`.
   [[gnu::noinline]] static std::shared_ptr<const Model> load(const std::string& path, const PackOptions& pack = {},
                                                              Progress progress = {}, std::size_t threads = 0) {
     return load(*Checkpoint::open(path), pack, std::move(progress), threads);
@@ -33,7 +33,7 @@ class Model {
   [[gnu::noinline]] static std::shared_ptr<const Model> load(const Checkpoint& checkpoint, const PackOptions& pack = {},
                                                              Progress progress = {}, std::size_t threads = 0) {
     Architecture architecture = describe_model(checkpoint.config(), checkpoint.path());
-    // A generation config says better than the config where a text ends.
+    // The eos tokens of a generation config replace those of the config.
     if (checkpoint.generation_config().contains("eos_token_id")) {
       architecture.set_eos(eos_tokens(checkpoint.generation_config(), checkpoint.path()));
     }

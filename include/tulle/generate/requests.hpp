@@ -16,8 +16,9 @@
 
 namespace tulle {
 
-/// All that is generated with one generator, by any number of callers: whoever steps it, every token goes to the completion
-/// of its sequence. Prompts wait in order of arrival until as many sequences are free as they have completions.
+/// All that is generated with one generator, by any number of callers: whoever steps it, every token goes to the
+/// completion of its sequence. Prompts wait in order of arrival until as many sequences are free as they have
+/// completions.
 ///
 /// Completions must stay in place until they are finished or ended. Threads: one at a time.
 template <class GeneratorType>
@@ -31,7 +32,8 @@ class Requests {
   bool running() const noexcept { return !waiting_.empty() || generator_.running(); }
 
   /// Continues a prompt once for every completion. They share its prefill and draw from consecutive random streams.
-  /// Errors: those of `Sequences::check`, invalid_argument without tokens, capacity for more completions than sequences.
+  /// Errors: those of `Sequences::check`, invalid_argument without tokens, capacity for more completions than
+  /// sequences.
   void submit(std::vector<Token> prompt, Sampling sampling, SequenceOptions options,
               std::span<Completion> completions) {
     if (prompt.empty()) fail(ErrorCode::invalid_argument, "the prompt is empty; give at least one token");
@@ -59,8 +61,8 @@ class Requests {
     fill(id, completion, before + tokens.size(), true);
   }
 
-  /// One step of everything that runs. Its errors are those of `Generator::step`; what goes wrong for one completion alone
-  /// is thrown where that is read.
+  /// One step of everything that runs. Its errors are those of `Generator::step`; what goes wrong for one completion
+  /// alone is thrown where that is read.
   StepReport step(const LogitsObserver& observe = {}) {
     admit();
     const auto show = [this, &observe](SequenceId id, Position position, std::span<const float> logits) {
@@ -78,8 +80,8 @@ class Requests {
     return report;
   }
 
-  /// Takes a completion out, where it waits (then all of its prompt) or is filled. Its sequence is released, or, where it
-  /// was resumed, stays with the tokens that were accepted.
+  /// Takes a completion out, where it waits (then all of its prompt) or is filled. Its sequence is released, or, where
+  /// it was resumed, stays with the tokens that were accepted.
   void end(Completion& completion) noexcept {
     if (const auto id = completion.sequence()) {
       split(*id, nullptr);

@@ -12,16 +12,16 @@
 
 namespace tulle {
 
-/// The rows of one forward pass. Rows of one sequence lie together, begin with its first pending token and are consecutive
-/// positions; drafted tokens follow the last pending one. The last pending row of a sequence that draws a token, and all
-/// drafted ones, want logits.
+/// The rows of one forward pass. Rows of one sequence lie together, begin with its first pending token and are
+/// consecutive positions; drafted tokens follow the last pending one. The last pending row of a sequence that draws a
+/// token, and all drafted ones, get logits.
 struct StepPlan {
   std::vector<Row> rows;
 };
 
 /// Plans in order of arrival: every running sequence gets a row, and earlier ones a chunk of their pending tokens.
 ///
-/// A sequence that finds no room in the cache waits. The one that arrived first does not: others are evicted for it, first
+/// A sequence without room in the cache waits. The one that arrived first does not: others are evicted for it, first
 /// those that do not run, then the one that arrived last. So it always goes on, and each is the first at some time.
 class Scheduler {
  public:
@@ -45,7 +45,7 @@ class Scheduler {
         continue;
       }
       const std::size_t room = sequences.cache().room(id);
-      // Where the first finds none even alone, the plan says so by a row that cannot run.
+      // Where the first finds none even alone, the plan holds a row that cannot run.
       if (room != 0 || i == 0) add(sequences, id, std::min(rows, std::max<std::size_t>(room, 1)), plan);
     }
   }

@@ -22,8 +22,8 @@ enum class FinishReason {
   stop,       ///< an eos token (or, in texts, a stop string)
   length,     ///< max_new_tokens
   capacity,   ///< the cache is full
-  callback,   ///< the caller's callback said so
-  cancelled,  ///< the caller's flag said so
+  callback,   ///< the caller's callback returned false
+  cancelled,  ///< the caller's flag is set
 };
 
 constexpr std::string_view finish_reason_name(FinishReason reason) noexcept {
@@ -67,7 +67,8 @@ struct Emission {
   float log_probability = 0;  ///< with `SequenceOptions::log_probabilities`
 };
 
-/// Sees the raw logits [vocabulary] that follow the token at `position`, before a sampler changes them. Must not throw.
+/// Called with the raw logits [vocabulary] that follow the token at `position`, before a sampler changes them. Must not
+/// throw.
 using LogitsObserver = std::function<void(SequenceId, Position, std::span<const float>)>;
 
 /// log softmax(logits)[token], accumulated in double.

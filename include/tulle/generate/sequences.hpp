@@ -17,8 +17,8 @@
 namespace tulle {
 
 /// A sequence is its history of tokens. The cache holds a prefix of the history; the rest is pending. So a session
-/// continues by appending tokens, is rolled back by truncating, shares its prompt by forking, and is preempted by evicting:
-/// the whole history is pending then and is run again. Drafted tokens are guesses that follow the history.
+/// continues by appending tokens, is rolled back by truncating, shares its prompt by forking, and is preempted by
+/// evicting: the whole history is pending then and is run again. Drafted tokens are guesses that follow the history.
 ///
 /// A sequence that runs is only changed by the generator. Errors: state for an id that is not open.
 /// Threads: one at a time.
@@ -50,8 +50,8 @@ class Sequences {
     fail(ErrorCode::capacity, "all ", slots_.size(), " sequences of the cache are in use");
   }
 
-  /// Errors: invalid_argument for tokens outside the vocabulary, capacity when a history of `before` tokens and these is
-  /// longer than the cache can ever hold.
+  /// Errors: invalid_argument for tokens outside the vocabulary, capacity when a history of `before` tokens and these
+  /// is longer than the cache can ever hold.
   void check(std::span<const Token> tokens, std::size_t before = 0) const {
     if (const Token* token = first_outside(tokens, vocabulary_)) {
       fail(ErrorCode::invalid_argument, "token ", *token, " is outside the model's vocabulary of ", vocabulary_);
@@ -71,17 +71,17 @@ class Sequences {
     slot.drafted.clear();
   }
 
-  /// Guesses of the tokens that follow the history, in place of earlier ones. The next steps run as many of them as there
-  /// is room for beside the pending tokens and keep those that the sampler draws as well: the text is the same with any
-  /// draft. Errors: invalid_argument for tokens outside the vocabulary.
+  /// Guesses of the tokens that follow the history, in place of earlier ones. The next steps run as many of them as
+  /// there is room for beside the pending tokens and keep those that the sampler draws as well: the text is the same
+  /// with any draft. Errors: invalid_argument for tokens outside the vocabulary.
   void draft(SequenceId id, std::span<const Token> tokens) {
     Slot& slot = opened(id);
     check(tokens);
     slot.drafted.assign(tokens.begin(), tokens.end());
   }
 
-  /// Forgets all but the first `length` tokens. Where the cache no longer holds what was before (a window that moved on),
-  /// all of them are pending. Errors: state when it is running.
+  /// Forgets all but the first `length` tokens. Where the cache no longer holds what was before (a window that moved
+  /// on), all of them are pending. Errors: state when it is running.
   void truncate(SequenceId id, std::size_t length) {
     Slot& slot = resting(id);
     if (length >= slot.history.size()) return;
@@ -109,8 +109,8 @@ class Sequences {
     slots_[id] = Slot();
   }
 
-  /// Gives the rows of a sequence back to the cache: its whole history is pending. A running one waits until another one
-  /// ends.
+  /// Gives the rows of a sequence back to the cache: its whole history is pending. A running one waits until another
+  /// one ends.
   void evict(SequenceId id) {
     Slot& slot = opened(id);
     cache_.release(id);
@@ -163,8 +163,8 @@ class Sequences {
   Position logits_from(SequenceId id) const { return opened(id).logits_from; }
 
   /// Lets a sequence run after the others; at least its last token is pending then. Reserves room for `more` tokens.
-  /// Errors: invalid_argument without tokens, capacity when they are more than the cache can ever hold, state when it is
-  /// running already.
+  /// Errors: invalid_argument without tokens, capacity when they are more than the cache can ever hold, state when it
+  /// is running already.
   void run(SequenceId id, std::size_t more) {
     Slot& slot = resting(id);
     if (slot.history.empty()) fail(ErrorCode::invalid_argument, "the prompt is empty; give at least one token");

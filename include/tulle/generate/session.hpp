@@ -50,12 +50,13 @@ class Session {
   /// Appends tokens and generates. A first call that fails leaves the session empty.
   GeneratedText append(std::vector<Token> tokens, const GenerationOptions& options = {});
 
-  /// Appends tokens; the stream generates as its pieces are read. Errors: those of `TextStream`; a first call that fails
-  /// leaves the session empty. Lifetime: the session must outlive the stream, and be left alone until that is gone.
+  /// Appends tokens; the stream generates as its pieces are read. Errors: those of `TextStream`; a first call that
+  /// fails leaves the session empty. Lifetime: the session must outlive the stream, and be left alone until that is
+  /// gone.
   TextStream start(std::vector<Token> tokens, const GenerationOptions& options = {});
 
-  /// Makes the history equal `tokens` and generates: what both begin with stays in the cache (a chat that is rendered anew
-  /// at every turn).
+  /// Makes the history equal `tokens` and generates: what both begin with stays in the cache (a chat that is rendered
+  /// anew at every turn).
   GeneratedText continue_from(std::span<const Token> tokens, const GenerationOptions& options = {});
 
   /// Forgets all but the first `length` tokens; 0 forgets everything.
@@ -63,7 +64,8 @@ class Session {
 
   void clear() noexcept;
 
-  /// Tokens and cache as bytes: u64 count, tokens as i32, the cache's own state. They fit the same model and cache only.
+  /// Tokens and cache as bytes: u64 count, tokens as i32, the cache's own state. They fit the same model and cache
+  /// only.
   std::vector<std::byte> save() const;
 
   /// Replaces this session by a saved one. Errors: malformed, which leaves the session empty.

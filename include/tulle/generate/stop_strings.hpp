@@ -13,8 +13,8 @@
 
 namespace tulle {
 
-/// Lets text through until a stop string appears, also one that spans several pieces: what could still become one is held
-/// back. The stop string itself and what follows are left out.
+/// Lets text through until a stop string appears, also one that spans several pieces: what could still become one is
+/// held back. The stop string itself and what follows are left out.
 class StopStrings {
  public:
   /// Errors: invalid_argument for an empty stop string.

@@ -34,7 +34,8 @@ struct TextGenerationOptions {
 /// Threads: one call at a time; models may be shared between several pipelines.
 class TextGeneration {
  public:
-  /// Loads a Hugging Face directory or a GGUF file. Errors: those of loading, with what is wrong, where, and what to do.
+  /// Loads a Hugging Face directory or a GGUF file. Errors: those of loading, with what is wrong, where, and what to
+  /// do.
   explicit TextGeneration(const std::string& path, const TextGenerationOptions& options = {});
 
   /// Puts loaded parts together. `chat_template` may be empty.
@@ -64,7 +65,7 @@ class TextGeneration {
   bool has_chat_template() const noexcept { return !chat_template_.empty(); }
 
   /// The prompt that the model's own chat template makes of messages. Errors: unsupported when the model has none,
-  /// malformed for a template that cannot be read, invalid_argument for messages it refuses.
+  /// malformed for a template that cannot be read, invalid_argument for messages that it rejects.
   std::string apply_chat_template(std::span<const ChatMessage> messages, bool add_generation_prompt = true) const {
     return render_chat(chat_template_, *tokenizer_, messages, add_generation_prompt);
   }

@@ -20,8 +20,8 @@ class Engine;
 
 /// Pieces that are generated as they are read:
 /// `for (const TextPiece& piece : pipeline.stream("Once upon a time")) std::cout << piece.text;`
-/// Leaving the loop early ends the generation. Several streams on one engine may be read in any order: each gives the text
-/// that it gives alone.
+/// Leaving the loop early ends the generation. Several streams on one engine may be read in any order. Each gives the
+/// text that it gives alone.
 /// Lifetime: engine and tokenizer must outlive it. Threads: one call at a time on an engine.
 class TextStream {
  public:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// \file The kernel of the run-time front ends: each matrix gets its own form (L2).
+/// \file The kernel of the run-time front ends: the form is chosen per matrix (L2).
 #pragma once
 
 #include <array>
@@ -48,8 +48,8 @@ struct DistinctTypes<std::tuple<Found...>, First, Rest...>
 template <class List>
 struct BasicAnyKernel;
 
-/// Chooses among the kernels of a list per matrix: the one that keeps the file's values, or the one that is named.
-/// No function that reaches a kernel is inline: `extern template struct BasicAnyKernel<...>` keeps all of them, and so the
+/// Chooses among the kernels of a list per matrix: the one that keeps the file's values, or the one that is named. No
+/// function that reaches a kernel is inline: `extern template struct BasicAnyKernel<...>` keeps all of them, and so the
 /// kernels' loops, out of a program that links them compiled.
 template <LinearKernel... Kernels>
 struct BasicAnyKernel<KernelList<Kernels...>> {
@@ -143,7 +143,7 @@ struct BasicAnyKernel<KernelList<Kernels...>> {
     return ((Kernels::name == kernel) || ...) ? kernel : otherwise;
   }
 
-  /// What a matrix reads of an `Input`: equal where an input prepared for one matrix serves another.
+  /// What a matrix reads of an `Input`: equal where activations prepared for one matrix serve another.
   struct InputForm {
     std::size_t type, columns;
     bool scale_per_input;

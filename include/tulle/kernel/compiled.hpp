@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-/// \file The kernels that the library tulle::compiled holds: `AnyKernel`, and the loops of every kernel for every instruction
-/// set; any_kernel.hpp includes it where that is linked (L2).
+/// \file The kernels that the library tulle::compiled holds: `AnyKernel`, and the loops of every kernel for every
+/// instruction set; any_kernel.hpp includes it where that is linked (L2).
 #pragma once
 
 #include <tulle/kernel/any_kernel.hpp>
 
 namespace tulle {
 
-// A loop's signature, for a type of weights and a set. `Template` is `extern template` to declare it, `template` to compile it.
+// A loop's signature, for a type of weights and a set. `Template` is `extern template` to declare it, `template` to
+// compile it.
 #define TULLE_LOOP(Template, Set, Activations, ...) \
   Template void __VA_ARGS__::multiply_on<Set>(const Activations&, MatrixView<float>, RowRange) const noexcept;
 

@@ -95,8 +95,8 @@ class SparsityScan {
 
 }  // namespace detail
 
-/// Reads every code, but stops after 4 panels with hardly a zero: pruning leaves no part of a matrix out. Only a balanced
-/// pattern makes 4-bit codes faster, so there it stops after 4 panels without one.
+/// Reads every code, but stops after 4 panels with hardly a zero: pruning leaves no part of a matrix out. Only a
+/// balanced pattern makes 4-bit codes faster, so there it stops after 4 panels without one.
 inline I8Structure measure_i8(const WeightSource& source, ThreadPool* pool = nullptr,
                               RowQuantizer::Codes of = RowQuantizer::Codes::of_file) {
   constexpr std::size_t first_panels = 4;
@@ -117,8 +117,8 @@ inline I8Structure measure_i8(const WeightSource& source, ThreadPool* pool = nul
 
 namespace detail {
 
-/// Choices that are no kernel: "auto" keeps every value of the file; "i8" and "i4" quantize to 8 and 4 bits, in the layout that
-/// is the fastest for the sparsity of the matrix.
+/// Choices that are no kernel: "auto" keeps every value of the file; "i8" and "i4" quantize to 8 and 4 bits, in the
+/// layout that is the fastest for the sparsity of the matrix.
 inline constexpr std::string_view automatic = "auto", fastest_of_i8 = "i8", fastest_of_i4 = "i4";
 
 /// The choice that keeps every value of a source of this format.
@@ -130,7 +130,8 @@ constexpr std::string_view lossless_choice(const CodeFormat& format) noexcept {
 
 }  // namespace detail
 
-/// The kernel that decodes fastest on a set, never one that is slower than dense weights (measured by bench/kernels.cpp).
+/// The kernel that decodes fastest on a set, never one that is slower than dense weights (measured by
+/// bench/kernels.cpp).
 template <class Isa>
 constexpr std::string_view fastest_i8(Isa, const I8Structure& structure, const Machine& machine) noexcept {
   const auto ell_up_to = [&](double share) { return structure.scale_per_row && structure.nonzero_share <= share; };
@@ -147,7 +148,8 @@ constexpr std::string_view fastest_i8(Isa, const I8Structure& structure, const M
       if (structure.two_of_four) return TwoOfFourI8::name;
       if (structure.eight_of_sixteen_gap4) return EightOfSixteenGap4I8::name;
     }
-    // From 80 % sparsity on ELL is faster in prefill, from 90 % on in decode too, where it may be a fifth behind at 80 % (Intel).
+    // ELL is faster in prefill from 80 % sparsity on, and in decode from 90 % on. At 80 % its decode may be a fifth
+    // slower (Intel).
     if (ell_up_to(machine.ell_avx512)) return EllI8::name;
     return structure.nonzero_share <= 0.55 ? BitmaskI8::name : DenseI8::name;
   } else {

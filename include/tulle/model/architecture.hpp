@@ -38,7 +38,8 @@ struct WeightNames {
   std::string gate, up, down;
 };
 
-/// Everything the decoder needs to know, as run-time values. A new family is a new function that fills one of these.
+/// Everything that describes a model to the decoder, as run-time values. A new family is a new function that fills one
+/// of these.
 struct Architecture {
   std::string family;
   std::size_t vocabulary = 0;

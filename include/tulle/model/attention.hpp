@@ -17,20 +17,21 @@ namespace tulle {
 
 namespace detail {
 
-/// Rows of a head that are read soon. Where nobody asks for them ahead, the rows of a short text mostly wait for memory.
+/// Rows of a head that are read soon. Without prefetching, attention over a short text is bound by the latency of
+/// memory.
 template <class Element>
 struct NextRows {
   const Element* rows = nullptr;
   std::size_t count = 0;
 };
 
-/// Calls `visit(first, rows)` for parts of `count` rows, and asks for as many of `next` before each.
+/// Calls `visit(first, rows)` for parts of `count` rows, and prefetches as many of `next` before each.
 template <class Element, class Visit>
 void with_prefetch(std::size_t count, [[maybe_unused]] std::size_t head_dim, [[maybe_unused]] NextRows<Element> next,
                    Visit&& visit) noexcept {
   std::size_t first = 0;
 #if defined(TULLE_X86)
-  constexpr std::size_t few = 8, line = 64;  // more rows at once would fill the processor's queue of loads
+  constexpr std::size_t few = 8, line = 64;  // more rows at once would fill the CPU's load queue
   for (; first < std::min(count, next.count); first += few) {
     const auto* ahead = reinterpret_cast<const std::byte*>(next.rows + first * head_dim);
     const std::size_t bytes = std::min(few, next.count - first) * head_dim * sizeof(Element);
@@ -114,7 +115,7 @@ class FloatRows {
  public:
   static constexpr std::size_t max_head_dim = 256;
 
-  /// `count` elements; what was asked for before is lost.
+  /// `count` elements; what an earlier call returned is lost.
   const float* of(const float* from, std::size_t) noexcept { return from; }
   template <class Element>
   const float* of(const Element* from, std::size_t count) noexcept {
@@ -136,8 +137,8 @@ struct AttentionPiece {
   Window window;                           ///< of the layout, as in `KeyValueSpan`
 };
 
-/// Visits what is visible, in order, in pieces that end at multiples of `attention_tile`: so the bits of attention depend
-/// on positions alone.
+/// Visits what is visible, in order, in pieces that end at multiples of `attention_tile`: so the bits of attention
+/// depend on positions alone.
 template <CacheLayout Cache, class Visit>
 void for_each_piece(const Cache& cache, std::size_t layer, SequenceId sequence, const Visible& visible,
                     std::size_t kv_head, Visit&& visit) noexcept {
@@ -205,12 +206,12 @@ void attend(const Cache& cache, const AttentionRows& of) noexcept {
   }
 }
 
-/// At most so many queries of one key-value head are worth one visit of its rows.
+/// The maximum number of queries of one key-value head that share a visit of its rows.
 inline constexpr std::size_t attention_block = 16;
 
 namespace detail {
 
-/// Whether the layout keeps all that the model lets a query at `position` see.
+/// Whether the layout keeps all positions that a query at `position` attends to.
 template <CacheLayout Cache>
 bool keeps_all(const Cache& cache, const AttentionRows& of, Position position) noexcept {
   const Visible visible{of.window.begin(position), position + 1};
@@ -230,7 +231,7 @@ void attend_rows(const Cache& cache, const AttentionRows& of) noexcept {
     attend(cache, of);
     return;
   }
-  // Where a layout's window leaves its sinks, spans are cut in another way from one query to the next.
+  // Where a layout's window has moved past its sinks, the spans differ from one query to the next.
   if (of.rows > 1 && detail::keeps_all(cache, of, of.first) != detail::keeps_all(cache, of, of.last())) {
     attend_rows(cache, of.part(0, of.rows / 2));
     attend_rows(cache, of.part(of.rows / 2, of.rows - of.rows / 2));
@@ -243,7 +244,7 @@ void attend_rows(const Cache& cache, const AttentionRows& of) noexcept {
   }
   detail::FloatRows floats;
   std::array<detail::PieceWeights, attention_block> weights;
-  std::array<RowRange, attention_block> seen;  // rows of a piece that each query sees
+  std::array<RowRange, attention_block> seen;  // rows of a piece that each query attends to
   const Visible visible{of.window.begin(of.first), of.last() + 1, static_cast<Position>(of.rows)};
   detail::for_each_piece(cache, of.layer, of.sequence, visible, of.kv_head, [&](const auto& piece) {
     for (std::size_t i = 0; i < queries; ++i) {
@@ -252,7 +253,7 @@ void attend_rows(const Cache& cache, const AttentionRows& of) noexcept {
       seen[i].begin = begin <= piece.begin ? 0 : std::min<std::size_t>(piece.count, begin - piece.begin);
       seen[i].end = position < piece.begin ? 0 : std::min<std::size_t>(piece.count, position + 1 - piece.begin);
     }
-    // First the keys for all queries, then the values: so that one of them at a time has to stay in the nearest cache.
+    // First the keys for all queries, then the values: so only one of them at a time has to stay in L1.
     const float* keys = floats.of(piece.keys, piece.count * head_dim);
     for (std::size_t i = 0; i < queries; ++i) {
       const auto [begin, end] = seen[i];

@@ -47,7 +47,8 @@ TULLE_TARGET_AVX2 void score_keys(isa::Avx2, const float* query, const Element* 
   }
 }
 
-/// `add_values` for 8 * Vectors columns of rows that are `size` apart: sums enough that none waits for itself.
+/// `add_values` for 8 * Vectors columns of rows that are `size` apart: enough independent sums to hide the latency of
+/// the addition.
 template <std::size_t Vectors, class Element>
 TULLE_TARGET_AVX2 void add_columns(const float* weights, const Element* values, std::size_t count, std::size_t size,
                                    float* out) noexcept {

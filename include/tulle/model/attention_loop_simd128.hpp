@@ -28,8 +28,8 @@ inline constexpr ExpConstants exp_constants{
      simd128::splat(0.5f), simd128::splat(1.0f), simd128::splat(1.0f)},
     simd128::splat(127)};
 
-/// exp(x) for x <= 0, as on AVX2: 2^n * p(r), n = round(x / ln 2), r = x - n ln 2 in two steps (Cody, Waite), p of degree 6.
-/// Below -87 the result is 0; a NaN stays one.
+/// exp(x) for x <= 0, as on AVX2: 2^n * p(r), n = round(x / ln 2), r = x - n ln 2 in two steps (Cody, Waite), p of
+/// degree 6. Below -87 the result is 0; a NaN stays one.
 TULLE_INLINE_SIMD128 simd128::F32x4 exp_of_negative(simd128::F32x4 x) noexcept {
   using namespace simd128;
   const ExpConstants& of = *load_again(&exp_constants);
@@ -83,7 +83,7 @@ TULLE_TARGET_SIMD128 void score_keys(isa::Simd128, const float* query, const Ele
   }
 }
 
-/// 4 * Vectors columns of rows that are `size` apart: sums enough that none waits for itself.
+/// 4 * Vectors columns of rows that are `size` apart: enough independent sums to hide the latency of the addition.
 template <std::size_t Vectors, class Element>
 TULLE_TARGET_SIMD128 void add_columns128(const float* weights, const Element* values, std::size_t count,
                                          std::size_t size, float* out) noexcept {

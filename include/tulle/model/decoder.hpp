@@ -25,14 +25,16 @@
 
 namespace tulle {
 
-/// Runs a model over a ragged batch: a prefill chunk, a decode step, a verification, or a mixture of them, are all rows.
+/// Runs a model over a ragged batch: a prefill chunk, a decode step, a verification, or a mixture of them, are all
+/// rows.
 ///
-/// The logits of a row depend on its sequence's tokens alone: not on the other rows, the chunks they came in, or the number
-/// of threads. (Integer products are exact, float kernels keep one order of addition, everything else works on one row.)
+/// The logits of a row depend on its sequence's tokens alone: not on the other rows, the chunks they came in, or the
+/// number of threads. (Integer products are exact, float kernels keep one order of addition, everything else works on
+/// one row.)
 ///
 /// `forward` is `embed`, `run_layer` for every layer, `head`. `run_layer` is `queries_keys_values`, `attend`, `output`,
-/// `up`, `down`. All may be called one by one, over a cache that holds one layer, too. Weights are read when a step runs,
-/// so their owner may replace a matrix by one of the same shape between two steps.
+/// `up`, `down`. All may be called one by one, over a cache that holds one layer, too. Weights are read when a step
+/// runs, so their owner may replace a matrix by one of the same shape between two steps.
 ///
 /// Threads: one call at a time. The model's description and weights are only read and may be shared.
 template <LinearKernel Kernel, CacheLayout Cache>
@@ -72,14 +74,14 @@ class Decoder {
            input_.size_bytes();
   }
 
-  /// Sees from now on what every linear layer reads; null: nobody does. Must outlive its use.
+  /// Called from now on with what every linear layer reads; null: none. Must outlive its use.
   void set_observer(DecoderObserver* observer) noexcept { observer_ = observer; }
 
-  /// Runs `rows` (at most `max_rows`) through the model and writes logits [rows that want them, vocabulary], in order.
+  /// Runs `rows` (at most `max_rows`) through the model and writes logits [rows that need them, vocabulary], in order.
   /// Requires: tokens inside the vocabulary; per sequence the rows are in order of position and continue what `cache`
-  /// holds; `cache.extend` was called for them. Returns false when `cancel` was set meanwhile: the cache then holds rows
-  /// that must be truncated, and the logits are not written.
-  /// Never inlined, so that a program may compile it once (`extern template class Decoder<...>`).
+  /// holds; `cache.extend` was called for them. Returns false when `cancel` was set meanwhile: the cache then holds
+  /// rows that must be truncated, and the logits are not written. Never inlined, so that a program may compile it once
+  /// (`extern template class Decoder<...>`).
   [[gnu::noinline]] bool forward(Rows rows, Cache& cache, MatrixView<float> logits,
                                  const std::atomic<bool>* cancel = nullptr) noexcept {
     embed(rows);
@@ -201,7 +203,7 @@ class Decoder {
     multiply_residual(weights_.layers[layer].down, rows.size());
   }
 
-  /// The last norm and the head, for the rows that want logits: logits [rows that want them, vocabulary].
+  /// The last norm and the head, for the rows that need logits: logits [rows that need them, vocabulary].
   [[gnu::noinline]] void head(Rows rows, MatrixView<float> logits) noexcept {
     std::size_t wanted = 0;
     for (std::size_t row = 0; row < rows.size(); ++row) {
@@ -299,7 +301,7 @@ class Decoder {
   }
 
   /// `up` of a parallel residual right after `queries_keys_values`: both branches read one norm, so one preparation
-  /// serves both matrices where their kernels agree.
+  /// serves both matrices where their kernels read the same form.
   void up_of_prepared(std::size_t layer, Rows rows) noexcept {
     const LayerWeights<Kernel>& weights = weights_.layers[layer];
     const MatrixView<float> normed = view(normed_, rows.size(), model_.hidden);

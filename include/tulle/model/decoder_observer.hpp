@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// \file What watches a decoder: it sees the activations that every linear layer reads (L3).
+/// \file Observer of a decoder: it is called with the activations that every linear layer reads (L3).
 #pragma once
 
 #include <cstddef>
@@ -17,8 +17,9 @@ class DecoderObserver {
  public:
   virtual ~DecoderObserver() = default;
 
-  /// Called on the caller's thread before a linear layer reads x [rows, columns], one row per element of `rows`. For the
-  /// head, `layer` is the number of layers and x has only the rows that want logits, in order. Lifetime of x: this call.
+  /// Called on the caller's thread before a linear layer reads x [rows, columns], one row per element of `rows`. For
+  /// the head, `layer` is the number of layers and x has only the rows that need logits, in order. Lifetime of x: this
+  /// call.
   virtual void observe(std::size_t layer, LinearRole role, std::span<const Row> rows,
                        MatrixView<const float> x) noexcept = 0;
 };

@@ -19,7 +19,7 @@ enum class Residual {
 /// A family that has one kind of layer fills `Architecture::layers` with one value.
 struct LayerSpec {
   std::size_t intermediate = 0;  ///< columns of `down`
-  Window window{};               ///< what a query sees
+  Window window{};               ///< positions that a query attends to
   std::size_t rotary = 0;        ///< index in `Architecture::rotary_tables`
   MlpKind mlp = MlpKind::gated_silu;
   Residual residual = Residual::sequential;

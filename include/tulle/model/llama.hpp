@@ -11,7 +11,8 @@
 
 namespace tulle {
 
-/// RMS norms, grouped-query attention with rotary positions, gated SiLU. Defaults are those of transformers' LlamaConfig.
+/// RMS norms, grouped-query attention with rotary positions, gated SiLU. Defaults are those of transformers'
+/// LlamaConfig.
 inline Architecture llama_architecture(const Json& config, std::string_view where) {
   const auto size = [&](const char* key, std::size_t fallback) { return json_value(config, key, fallback, where); };
   Architecture model;

@@ -24,8 +24,8 @@ inline std::vector<float> plain_frequencies(double theta, std::size_t dimensions
 }
 
 /// Frequencies of a Hugging Face config: `rope_theta` and `rope_scaling` (up to transformers 4) or `rope_parameters`
-/// (from 5). Kinds: default, linear, llama3 (Llama 3.1: long wavelengths are stretched by `factor`, short ones kept, those
-/// between blended), and "factors": one divisor per frequency, as GGUF files hold them.
+/// (from 5). Kinds: default, linear, llama3 (Llama 3.1: long wavelengths are stretched by `factor`, short ones kept,
+/// those between blended), and "factors": one divisor per frequency, as GGUF files hold them.
 /// Errors: malformed for values that make no sense, unsupported for another kind.
 inline std::vector<float> rotary_frequencies(const Json& config, std::size_t dimensions, std::string_view where) {
   const Json none = Json::object();

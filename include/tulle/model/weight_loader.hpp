@@ -33,7 +33,7 @@ struct LoadOptions {
 template <LinearKernel Kernel>
 class WeightLoader {
  public:
-  /// Errors: those of `ThreadPool`, where a number of threads was asked for.
+  /// Errors: those of `ThreadPool`, where a number of threads is given.
   WeightLoader(const TensorSource& source, const Architecture& model, const LoadOptions& options)
       : source_(source), model_(model), options_(options) {
     const std::size_t threads = packing_threads(options.threads);

@@ -16,8 +16,8 @@
 
 namespace tulle {
 
-/// A linear layer Y = X W^T + bias: one packed matrix, or several whose output rows follow each other (q, k and v of a file
-/// that encodes them differently).
+/// A linear layer Y = X W^T + bias: one packed matrix, or several whose output rows follow each other (q, k and v of a
+/// file that encodes them differently).
 template <LinearKernel Kernel>
 struct Linear {
   struct Part {

@@ -14,7 +14,7 @@
 namespace tulle {
 
 /// Plain elements, and every type of block that ggml has (elements that share their scales; layouts in ggml-common.h).
-/// Which of them are read as weights is said by the table of encodings (format/encoding/encodings.hpp).
+/// The table of encodings (format/encoding/encodings.hpp) lists those that are read as weights.
 enum class DType : std::uint8_t {
   f64,
   f32,

@@ -49,8 +49,8 @@ class TensorSource {
 
   virtual std::vector<std::string> names() const = 0;
 
-  /// The weight matrix of a layer `name` ("model.layers.0.mlp.up_proj"), whatever tensors hold it; nullptr where there is
-  /// none. What was read for it is released with it. Lifetime: that of this source.
+  /// The weight matrix of a layer `name` ("model.layers.0.mlp.up_proj"), whatever tensors hold it; nullptr where there
+  /// is none. What was read for it is released with it. Lifetime: that of this source.
   /// Errors: malformed, unsupported and not_found for a matrix that cannot be read; those of reading.
   virtual std::shared_ptr<const WeightSource> matrix(const std::string& name) const = 0;
 
@@ -58,8 +58,8 @@ class TensorSource {
   /// Lifetime: until they are released. Errors: those of reading.
   virtual std::span<const std::byte> read(const EncodedTensor& tensor) const { return tensor.bytes; }
 
-  /// Says that these bytes were packed. What was read is freed; pages of a file in memory may leave it until they are
-  /// read again.
+  /// Called after these bytes were packed. What was read is freed; pages of a file in memory may leave it until they
+  /// are read again.
   virtual void release(std::span<const std::byte>) const noexcept {}
 };
 

@@ -25,8 +25,8 @@
 
 namespace tulle {
 
-/// The instruction sets as tags for the types of loops. `available()`: whether the CPU and the operating system run the set.
-/// A new set is one struct and one entry of `isa::All`.
+/// The instruction sets as tags for the types of loops. `available()`: whether the CPU and the operating system run the
+/// set. A new set is one struct and one entry of `isa::All`.
 namespace isa {
 
 /// Plain C++: the reference that every other set is compared with.
@@ -54,7 +54,8 @@ struct Simd128 {
 #endif
 #endif
   static constexpr bool runs_avx2 = false;
-  /// Whether a * b + c is rounded once, as on every other set. Where it is not, float results differ in their last bits.
+  /// Whether a * b + c is rounded once, as on every other set. Where it is not, float results differ in their last
+  /// bits.
 #if defined(__aarch64__)
   static constexpr bool fuses = true;
 #else
@@ -103,7 +104,7 @@ struct Avx512 {
   }
 };
 
-/// Not a set of its own: whatever `active_instruction_set` says when the loop is called.
+/// Not a set of its own: whatever `active_instruction_set` returns when the loop is called.
 struct Active {};
 
 /// The set whose loops `Isa` runs where dot products of int8 gain nothing.
@@ -218,8 +219,8 @@ inline InstructionSet active_instruction_set() noexcept {
   return detail::active_choice().set.load(std::memory_order_relaxed);
 }
 
-/// Called before weights are packed. Errors: invalid_argument or unsupported where TULLE_ISA names no set of this machine,
-/// unless `use_instruction_set` was called since.
+/// Called before weights are packed. Errors: invalid_argument or unsupported where TULLE_ISA names no set of this
+/// machine, unless `use_instruction_set` was called since.
 inline void check_instruction_set() {
   if (!detail::active_choice().variable_is_wrong) return;
   try {
@@ -231,8 +232,8 @@ inline void check_instruction_set() {
 }
 
 /// Forces a set by name ("avx2") for the whole process; call it before a model is loaded.
-/// Errors: invalid_argument for an unknown name, unsupported when this machine lacks the set, state while weights exist whose
-/// layout was chosen for another set.
+/// Errors: invalid_argument for an unknown name, unsupported when this machine lacks the set, state while weights exist
+/// whose layout was chosen for another set.
 inline void use_instruction_set(std::string_view name) {
   const InstructionSet set = detail::find_instruction_set(name);
   detail::ActiveChoice& choice = detail::active_choice();
@@ -265,7 +266,8 @@ decltype(auto) with_set_of(isa::List<First, Rest...>, [[maybe_unused]] Instructi
 
 }  // namespace detail
 
-/// Calls `run` with the tag `Isa`, or with the active set's tag for `isa::Active`. `run` must be callable with every tag.
+/// Calls `run` with the tag `Isa`, or with the active set's tag for `isa::Active`. `run` must be callable with every
+/// tag.
 template <class Isa, class Run>
 decltype(auto) with_instruction_set(Run&& run) {
   if constexpr (!std::is_same_v<Isa, isa::Active>) {
@@ -279,8 +281,7 @@ decltype(auto) with_instruction_set(Run&& run) {
 
 namespace detail {
 
-/// The same address, of which the compiler knows nothing: what lies there is loaded again, not kept in registers that other
-/// values need more.
+/// The same address, hidden from the compiler: what lies there is loaded again and not kept in a register.
 template <class T>
 inline const T* load_again(const T* address) noexcept {
 #if defined(__GNUC__)

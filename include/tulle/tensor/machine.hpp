@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// \file What is known about CPUs: one table, a row per micro-architecture (L1).
+/// \file Facts about CPUs: one table, a row per micro-architecture (L1).
 #pragma once
 
 #include <cstring>
@@ -13,15 +13,15 @@
 
 namespace tulle {
 
-/// How loops help the hardware prefetchers along.
+/// How loops complement the hardware prefetchers.
 enum class Prefetching {
   none,             ///< the hardware needs no help
   varying_strides,  ///< the hardware follows a fixed stride; loops prefetch where strides differ
   every_stream,     ///< the hardware stops at the end of a page of 4 KiB; loops prefetch every stream
 };
 
-/// Facts about a micro-architecture on which schedules and layouts depend. The shares are of nonzero weights: up to such a
-/// share sliced ELL is faster than the named alternative. Measured by bench/kernels.cpp.
+/// Facts about a micro-architecture on which schedules and layouts depend. The shares are of nonzero weights: up to
+/// such a share sliced ELL is faster than the named alternative. Measured by bench/kernels.cpp.
 struct Machine {
   std::string_view name;
   bool reads_one_stream;     ///< with one row, a thread reads one memory stream faster than several
@@ -34,9 +34,9 @@ struct Machine {
   double ell_window_48;      ///< AVX2: ELL with windows of 48 columns (fewer bytes, a third shuffle), else of 32
 };
 
-/// Intel CPUs carry out fewer byte shuffles in the time that memory takes, so ELL wins only with fewer weights. With AVX-VNNI
-/// they multiply the dense weights of a prompt at twice the speed. Zen 4 reads one stream 6 to 17 % faster than several.
-/// Zen 5 is not measured: it has the values of an unknown CPU.
+/// Intel CPUs carry out fewer byte shuffles in the time that memory takes, so ELL wins only with fewer weights. With
+/// AVX-VNNI they multiply the dense weights of a prompt at twice the speed. Zen 4 reads one stream 6 to 17 % faster
+/// than several. Zen 5 is not measured: it has the values of an unknown CPU.
 namespace machines {
 
 using enum Prefetching;
@@ -59,7 +59,7 @@ inline constexpr Machine unknown       {"unknown",       false, none,           
 
 namespace detail {
 
-/// What CPUID says of a CPU.
+/// What CPUID returns for a CPU.
 struct CpuId {
   std::string_view vendor;  ///< 12 characters
   unsigned family = 0, model = 0;
@@ -77,7 +77,7 @@ constexpr const Machine& machine_of(const CpuId& cpu, bool has_avx_vnni) noexcep
 }
 
 #if defined(TULLE_X86)
-/// Asks the CPU (Intel SDM 2A, CPUID; AMD APM 3, E.3).
+/// Queries the CPU (Intel SDM 2A, CPUID; AMD APM 3, E.3).
 inline const Machine& detect_machine() noexcept {
   unsigned a = 0, b = 0, c = 0, d = 0;
   if (__get_cpuid(0, &a, &b, &c, &d) == 0) return machines::unknown;

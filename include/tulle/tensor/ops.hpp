@@ -50,7 +50,8 @@ float sum_of(const float* x, std::size_t size, Function&& function) noexcept {
 
 }  // namespace detail
 
-/// y = x * weight / sqrt(mean(x^2) + epsilon). Zhang, Sennrich, "Root Mean Square Layer Normalization", 2019. [size] each.
+/// y = x * weight / sqrt(mean(x^2) + epsilon). Zhang, Sennrich, "Root Mean Square Layer Normalization", 2019. [size]
+/// each.
 template <class Batch = DefaultBatch>
 void rms_norm(const float* x, const float* weight, std::size_t size, float epsilon, float* y) noexcept {
   if (detail::on_avx2([&](auto ops) { ops.rms_norm(x, weight, size, epsilon, y); })) return;
@@ -64,7 +65,8 @@ void rms_norm(const float* x, const float* weight, std::size_t size, float epsil
       [&](std::size_t i) { y[i] = x[i] * inverse * weight[i]; });
 }
 
-/// y = (x - mean) / sqrt(variance + epsilon) * weight + bias. Ba, Kiros, Hinton, "Layer Normalization", 2016. [size] each.
+/// y = (x - mean) / sqrt(variance + epsilon) * weight + bias. Ba, Kiros, Hinton, "Layer Normalization", 2016. [size]
+/// each.
 template <class Batch = DefaultBatch>
 void layer_norm(const float* x, const float* weight, const float* bias, std::size_t size, float epsilon,
                 float* y) noexcept {

@@ -13,8 +13,8 @@
 
 namespace tulle::detail {
 
-/// exp(x): 2^n * p(r), n = round(x / ln 2), r = x - n ln 2 in two steps (Cody, Waite), p of degree 6 from the Taylor series
-/// on |r| <= 0.35: relative error below 4e-8. 0 below -87, infinity above 88.3; a NaN stays NaN.
+/// exp(x): 2^n * p(r), n = round(x / ln 2), r = x - n ln 2 in two steps (Cody, Waite), p of degree 6 from the Taylor
+/// series on |r| <= 0.35: relative error below 4e-8. 0 below -87, infinity above 88.3; a NaN stays NaN.
 TULLE_INLINE_AVX2 __m256 exponential(__m256 x) noexcept {
   const __m256 top = _mm256_min_ps(_mm256_set1_ps(89.0f), x);  // n = 128 gives infinity; a NaN of x is kept
   const __m256 n =

@@ -39,7 +39,8 @@ struct RowOrder {
     return as_it_lies() ? 0 : last + 1;
   }
 
-  /// Heads whose rows lie as adjacent rotary pairs, in the order of halves: row i * dimension / 2 + j of a head lies at 2 j + i.
+  /// Heads whose rows lie as adjacent rotary pairs, in the order of halves: row i * dimension / 2 + j of a head lies at
+  /// 2 j + i.
   static constexpr RowOrder halves_of_pairs(std::size_t heads, std::size_t dimension) noexcept {
     return {0, {{{heads, dimension}, {2, 1}, {dimension / 2, 2}}}};
   }

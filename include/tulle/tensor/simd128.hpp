@@ -27,8 +27,8 @@
 #define TULLE_INLINE_SIMD128 inline __attribute__((always_inline))
 #endif
 
-/// TULLE_UNROLL before a short loop keeps its sums in registers, also in code compiled for size. TULLE_NO_UNROLL before a
-/// loop whose unrolled form would need more registers than there are.
+/// TULLE_UNROLL before a short loop keeps its sums in registers, also in code compiled for size. TULLE_NO_UNROLL before
+/// a loop whose unrolled form would need more registers than there are.
 #if defined(__clang__)
 #define TULLE_UNROLL _Pragma("clang loop unroll(full)")
 #define TULLE_NO_UNROLL _Pragma("clang loop unroll(disable)")
@@ -143,7 +143,7 @@ TULLE_INLINE_SIMD128 F32x4 load4(const std::int8_t* from) noexcept {
   return as_floats(I32x4{from[0], from[1], from[2], from[3]});
 }
 #if !defined(__aarch64__)
-/// Constants for the conversion of halves to floats. They are in memory whose content the compiler cannot see.
+/// Constants for the conversion of halves to floats. They are in memory whose content is hidden from the compiler.
 /// Otherwise V8 would build each constant again, in three instructions, wherever it is used.
 struct HalfConstants {
   I32x4 mask, exponent, infinity;

@@ -23,7 +23,7 @@ struct BalancedPattern {
 inline constexpr std::array<BalancedPattern, 5> balanced_patterns{
     {{"1:4", 1, 4}, {"4:16", 4, 16}, {"2:4", 2, 4}, {"4:8", 4, 8}, {"8:16", 8, 16}}};
 
-/// The share of zeros from which a matrix without a balanced pattern counts as pruned. Rounding to 4 bits alone makes
+/// The sparsity from which a matrix without a balanced pattern counts as pruned. Rounding to 4 bits alone makes
 /// about a tenth of the weights zero, rounding to 8 bits about a hundredth.
 inline constexpr double min_pruned_share = 0.2;
 
@@ -37,8 +37,8 @@ struct Sparsity {
   }
 };
 
-/// Measures the stored values (codes of 0 and scales of 0 both make zeros). A pattern needs a whole number of groups a row.
-/// Complexity: decodes every element once, a row at a time. Errors: memory for one row.
+/// Measures the stored values (codes of 0 and scales of 0 both make zeros). A pattern needs a whole number of groups a
+/// row. Complexity: decodes every element once, a row at a time. Errors: memory for one row.
 inline Sparsity measure_sparsity(const WeightSource& rows) {
   Sparsity sparsity;
   std::array<std::size_t, balanced_patterns.size()> most{};  // nonzeros in the fullest group

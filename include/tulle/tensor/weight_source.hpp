@@ -31,8 +31,8 @@ struct CodeFormat {
   std::size_t groups(std::size_t columns) const noexcept { return group == 0 ? 1 : (columns + group - 1) / group; }
 };
 
-/// Rows of a weight matrix W [rows, columns]. Packers read the 16 rows of a panel at once, so a transposed or bit-packed
-/// matrix can serve them too.
+/// Rows of a weight matrix W [rows, columns]. Packers read the 16 rows of a panel at once, so a transposed or
+/// bit-packed matrix can serve them too.
 /// Threads: const members may run concurrently.
 class WeightSource {
  public:
@@ -42,8 +42,8 @@ class WeightSource {
   virtual std::size_t columns() const noexcept = 0;
   virtual CodeFormat code_format() const noexcept = 0;
 
-  /// Rows as floats: exact in f32 but for one rounding where a scale multiplies a code and one where a minimum is added.
-  /// out [rows.size(), columns].
+  /// Rows as floats: exact in f32 but for one rounding where a scale multiplies a code and one where a minimum is
+  /// added. out [rows.size(), columns].
   virtual void decode(std::span<const std::uint32_t> rows, MatrixView<float> out) const noexcept = 0;
 
   /// Rows as codes [rows.size(), columns] with scales and, where the format has them, minimums [rows.size(), groups].

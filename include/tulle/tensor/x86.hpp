@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// \file The only include of the x86 intrinsics, and the attributes that let one file hold several instruction sets (L1).
+/// \file The only include of the x86 intrinsics, and the attributes that let one file hold several instruction sets
+/// (L1).
 #pragma once
 
 #include <cstdint>

@@ -11,9 +11,9 @@ namespace tulle {
 
 namespace detail {
 
-/// A block: f16 d, f16 m, 12 bytes of 6-bit factors, 32 bytes of fifth bits, 128 bytes of nibbles. A group's scale is d times
-/// its factor, its minimum m times the other, taken off (ggml-quants.c, dequantize_row_q5_K and get_scale_min_k4, state the
-/// layout). codes [256], scales and minimums [8].
+/// A block: f16 d, f16 m, 12 bytes of 6-bit factors, 32 bytes of fifth bits, 128 bytes of nibbles. A group's scale is d
+/// times its factor, its minimum m times the other, taken off (ggml-quants.c, dequantize_row_q5_K and get_scale_min_k4,
+/// state the layout). codes [256], scales and minimums [8].
 inline void codes_of_q5_k_block(const std::byte* block, std::int8_t* codes, float* scales, float* minimums) noexcept {
   const auto byte = [block](std::size_t at) { return static_cast<unsigned>(block[at]); };
   constexpr std::size_t factors = 4, fifth_bits = 16, nibbles = 48;

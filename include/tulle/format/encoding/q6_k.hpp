@@ -11,8 +11,8 @@ namespace tulle {
 
 namespace detail {
 
-/// A block: 128 bytes of low nibbles, 64 bytes of upper bit pairs, 16 int8 scales and one f16 scale that multiplies them
-/// (ggml-quants.c, dequantize_row_q6_K, states the layout). codes [256], scales [16].
+/// A block: 128 bytes of low nibbles, 64 bytes of upper bit pairs, 16 int8 scales and one f16 scale that multiplies
+/// them (ggml-quants.c, dequantize_row_q6_K, states the layout). codes [256], scales [16].
 inline void codes_of_q6_k_block(const std::byte* block, std::int8_t* codes, float* scales) noexcept {
   const auto byte = [block](std::size_t at) { return static_cast<unsigned>(block[at]); };
   for (std::size_t half = 0; half < 2; ++half) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// \file Activations as 14-bit codes with one scale per row, for kernels that cannot keep to groups of columns (L2).
+/// \file Activations as 14-bit codes with one scale per row, for kernels whose products span groups of columns (L2).
 #pragma once
 
 #include <algorithm>
@@ -54,7 +54,7 @@ class ActivationsI14 {
   std::size_t size_bytes() const noexcept {
     return codes_.size_bytes() + scales_.size_bytes() + inverses_.size_bytes();
   }
-  std::size_t tile() const noexcept { return tile_; }  ///< 0: few inputs
+  std::size_t tile() const noexcept { return tile_; }  ///< 0: few rows
   bool many() const noexcept { return tile_ > 0; }     ///< codes are int16
   std::size_t stride() const noexcept { return stride_of(columns_); }
   const std::uint8_t* high(std::size_t input) const noexcept { return codes_.data() + input * 2 * stride(); }

@@ -81,7 +81,7 @@ struct QuantizedRow {
   }
 
   /// The scale and its inverse for a group whose largest magnitude is `maximum`. A group of zeros has code 0;
-  /// one with an infinity or a NaN has scale NaN, so that it shows in the result.
+  /// one with an infinity or a NaN has scale NaN, so that the result is NaN.
   static void scale_of(float maximum, float& scale, float& inverse) noexcept {
     const bool finite = maximum <= std::numeric_limits<float>::max();
     scale = finite ? maximum / 127.0f : std::numeric_limits<float>::quiet_NaN();
@@ -161,7 +161,7 @@ TULLE_TARGET_SIMD128 inline void QuantizedRow::quantize(isa::Simd128, const floa
       I32x4 whole[4], sum_of_codes{};
       TULLE_UNROLL
       for (std::size_t i = 0; i < 4; ++i) {
-        // Zeros, or a group that is not finite: no product with x may decide a code.
+        // Zeros, or a group that is not finite: the codes are 0, whatever x is.
         whole[i] = inverse == 0.0f ? I32x4{} : simd128::round(load4(group + (part - begin) + 4 * i) * splat(inverse));
         sum_of_codes += whole[i];
       }
@@ -202,7 +202,7 @@ TULLE_TARGET_AVX2 inline void QuantizedRow::quantize(isa::Avx2, const float* x) 
     __m256i whole[4];
 #pragma GCC unroll 4
     for (int i = 0; i < 4; ++i) {
-      // Zeros, or a group that is not finite: no product with x may decide a code.
+      // Zeros, or a group that is not finite: the codes are 0, whatever x is.
       whole[i] = inverse == 0.0f ? _mm256_setzero_si256() : _mm256_cvtps_epi32(_mm256_mul_ps(values[i], factor));
     }
     const __m256i packed = _mm256_permutevar8x32_epi32(

@@ -26,8 +26,8 @@ class DenseI4Weights {
   std::size_t group() const noexcept { return group_; }
   bool scale_per_input() const noexcept { return false; }
 
-  /// Rows that fit (`fits_i4`) keep codes, scales and minima. Other rows are quantized in groups of `group` columns (32, 64 or
-  /// 128) the way Q4_0 is (`quantize_to_4_bits`).
+  /// Rows that fit (`fits_i4`) keep codes, scales and minima. Other rows are quantized in groups of `group` columns
+  /// (32, 64 or 128) the way Q4_0 is (`quantize_to_4_bits`).
   static DenseI4Weights pack(const WeightSource& source, std::size_t group = 32, ThreadPool* pool = nullptr);
   void unpack_row(std::size_t row, float* out) const noexcept;
 

@@ -17,7 +17,7 @@ namespace tulle::detail {
 /// A panel of 16 rows is a sequence of steps. A step is 64 slots, 4 of each row, and all its columns lie in one window
 /// that begins at a multiple of 8: so its activations are one or a few registers, and a byte shuffle brings each slot
 /// its own. A slot is a value and the gap from the column of the row's slot before. A row whose next nonzero lies
-/// beyond the window, or further than a gap can say, fills its slots with zeros (gap 0, or the largest gap). For each
+/// beyond the window, or further than the largest gap, fills its slots with zeros (gap 0, or the largest gap). For each
 /// step the advance of its window is stored, in units of 8 columns.
 ///
 /// Bytes [bundle]: 64 gap codes [16 rows][4], those of step s in the bits from s * gap_bits on, then for each of its

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// \file Patterns of balanced zeros: which columns of a block's row are stored, and how that is encoded (L2).
+/// \file Patterns of balanced sparsity: which columns of a block's row are stored, and how that is encoded (L2).
 #pragma once
 
 #include <algorithm>

@@ -63,8 +63,7 @@ class I8Weights {
   bool scale_per_input_ = false;
 };
 
-/// Weights of 8 or 4 bits in `Layout`, and int8 activations. Any file's rows become codes and scales as `RowQuantizer`
-/// says.
+/// Weights of 8 or 4 bits in `Layout`, and int8 activations. `RowQuantizer` makes codes and scales of any file's rows.
 template <class Layout, class Isa>
 struct I8Kernel : ActivationsI8Kernel<Isa> {
   static constexpr std::string_view name = Layout::name;

@@ -18,8 +18,9 @@
 
 namespace tulle {
 
-/// Quantizes a group of values to codes in [-8, 7] as Q4_0 does (ggml-quants.c): the value of largest magnitude becomes -8.
-/// Returns the scale. A group too small for an f16 scale becomes zeros; the scale of one that is not finite poisons products.
+/// Quantizes a group of values to codes in [-8, 7] as Q4_0 does (ggml-quants.c): the value of largest magnitude becomes
+/// -8. Returns the scale. A group too small for an f16 scale becomes zeros; the scale of one that is not finite poisons
+/// products.
 inline Half quantize_to_4_bits(std::span<const float> values, std::int8_t* codes) noexcept {
   float extreme = 0;
   for (std::size_t i = 0; i < values.size() && !std::isnan(extreme); ++i) {
@@ -50,11 +51,11 @@ constexpr bool fits_i4(const CodeFormat& format) noexcept {
   return format.bits == 4 && format.group == 32 && format.half_scales;
 }
 
-/// A value is scale * code. Codes that fit (see above) are kept with their scales. Codes q with a minimum in groups of 16 or
-/// 32 columns, d q + m, become codes k q + r with the scale d / k, where the k from 1 on that brings r, the nearest to
-/// k m / d, closest to it is taken: for Q4_1 an eighth of the error of plain rounding.
-/// Other rows are quantized: scale = max|w| / 127, code = round half even(w / scale).
-/// Not thread-safe: it keeps the floats of a panel between calls. Lifetime: that of the source.
+/// A value is scale * code. Codes that fit (see above) are kept with their scales. Codes q with a minimum in groups of
+/// 16 or 32 columns, d q + m, become codes k q + r with the scale d / k, where the k from 1 on that brings r, the
+/// nearest to k m / d, closest to it is taken: for Q4_1 an eighth of the error of plain rounding. Other rows are
+/// quantized: scale = max|w| / 127, code = round half even(w / scale). Not thread-safe: it keeps the floats of a panel
+/// between calls. Lifetime: that of the source.
 class RowQuantizer {
  public:
   /// The codes and scales of the file's groups; one scale for each row whatever the file holds; or codes of 4 bits in

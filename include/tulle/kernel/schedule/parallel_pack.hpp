@@ -12,7 +12,7 @@
 
 namespace tulle::detail {
 
-/// WebAssembly's modules are small and pack on one thread: what packs stands in them once.
+/// WebAssembly modules pack on one thread, so that they contain the packing code once.
 #if defined(__EMSCRIPTEN__)
 inline constexpr bool packs_on_threads = false;
 #else

@@ -9,13 +9,14 @@
 
 namespace tulle::detail {
 
-/// For a loop that is about to read the `Bytes` (at most a page) at `at`, and later the bytes that follow, which need not exist.
+/// For a loop that is about to read the `Bytes` (at most a page) at `at`, and later the bytes that follow, which need
+/// not exist.
 ///
-/// `Prefetching::every_stream`: the hardware prefetchers of Intel CPUs follow a stream from the first lines of a page of 4 KiB
-/// on, and start again with the next page. So the first lines of the next page are prefetched into L2, which waits for more
-/// lines at a time than L1. `Prefetching::varying_strides`: those of AMD CPUs follow a fixed stride, where a software prefetch
-/// costs time, and nothing else: `FixedStride` is false where strides differ.
-/// (Always inline: GCC takes the call of a function that does nothing else for one without effect.)
+/// `Prefetching::every_stream`: the hardware prefetchers of Intel CPUs follow a stream from the first lines of a page
+/// of 4 KiB on, and start again with the next page. So the first lines of the next page are prefetched into L2, which
+/// tracks more outstanding lines than L1. `Prefetching::varying_strides`: those of AMD CPUs follow a fixed stride,
+/// where a software prefetch costs time, and nothing else: `FixedStride` is false where strides differ. (Always inline:
+/// GCC takes the call of a function that does nothing else for one without effect.)
 template <std::size_t Bytes, bool FixedStride = true>
 __attribute__((always_inline)) inline void prefetch_stream([[maybe_unused]] const void* at) noexcept {
 #if defined(TULLE_X86)

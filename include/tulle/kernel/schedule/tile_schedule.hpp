@@ -16,14 +16,14 @@ namespace tulle {
 /// Activations are stored in tiles of this many rows, interleaved, so that one tile is read front to back.
 inline constexpr std::size_t tile_inputs = 8;
 
-/// Consecutive rows of activations (inputs) that one inner loop multiplies together.
+/// Consecutive rows of activations that one inner loop multiplies together.
 struct InputTile {
   std::size_t first = 0;   ///< index of its first row
-  std::size_t inputs = 0;  ///< how many are real; the rest of `width` is zeros
+  std::size_t inputs = 0;  ///< how many rows are real; the others of `width` are zero
   std::size_t width = 1;   ///< 1, 2, 4 or 8
 };
 
-/// The tile that holds row `first` (a multiple of 8) when there are `inputs` in all.
+/// The tile that holds row `first` (a multiple of 8) when there are `inputs` rows in all.
 constexpr InputTile input_tile(std::size_t first, std::size_t inputs) noexcept {
   const std::size_t rest = std::min(inputs - first, tile_inputs);
   const std::size_t width = rest > 4 ? 8 : rest > 2 ? 4 : rest;
@@ -37,8 +37,8 @@ constexpr std::size_t real_rows(std::size_t panel, RowRange rows) noexcept {
   return std::min(panel_rows, rows.end - panel * panel_rows);
 }
 
-/// The first `rows` of a panel's 16 values. Four of them are moved in a register, also where code is compiled for size; a
-/// call of memcpy would cost a tenth of a short matrix row.
+/// The first `rows` of a panel's 16 values. Four of them are moved in a register, also where code is compiled for size;
+/// a call of memcpy would cost a tenth of a short matrix row.
 inline void copy_panel(const float* from, std::size_t rows, float* to) noexcept {
   if (rows < panel_rows) {
     std::memcpy(to, from, rows * sizeof(float));
@@ -52,7 +52,8 @@ inline void copy_panel(const float* from, std::size_t rows, float* to) noexcept 
   std::memcpy(to + 12, from + 12, four);
 }
 
-/// Reads the outputs of a panel and one row from y. values [16]; those of padding rows and of rows outside the range are left alone.
+/// Reads the outputs of a panel and one row from y. values [16]; those of padding rows and of rows outside the range
+/// are left alone.
 inline void load_panel(MatrixView<float> y, RowRange rows, std::size_t panel, std::size_t input,
                        float* values) noexcept {
   copy_panel(y[input] + panel * panel_rows, real_rows(panel, rows), values);
@@ -64,8 +65,8 @@ inline void store_panel(MatrixView<float> y, RowRange rows, std::size_t panel, s
   copy_panel(values, real_rows(panel, rows), y[input] + panel * panel_rows);
 }
 
-/// Prefetches the outputs of a panel and the rows `first` ... `end - 1`: they lie far apart in y, at no stride that the hardware
-/// prefetchers follow.
+/// Prefetches the outputs of a panel and the rows `first` ... `end - 1`: they lie far apart in y, at no stride that the
+/// hardware prefetchers follow.
 inline void prefetch_outputs([[maybe_unused]] MatrixView<float> y, [[maybe_unused]] std::size_t panel,
                              [[maybe_unused]] std::size_t first, [[maybe_unused]] std::size_t end) noexcept {
 #if defined(TULLE_X86)
@@ -73,9 +74,9 @@ inline void prefetch_outputs([[maybe_unused]] MatrixView<float> y, [[maybe_unuse
 #endif
 }
 
-/// Calls `each` with one panel out of each of `Streams` equal parts of [first, last), until every panel was in a call. The
-/// panels of a call lie far apart: each is a memory stream of its own. At the end, where panels are missing, the last one is
-/// repeated.
+/// Calls `each` with one panel out of each of `Streams` equal parts of [first, last), until every panel was in a call.
+/// The panels of a call lie far apart: each is a memory stream of its own. At the end, where panels are missing, the
+/// last one is repeated.
 template <std::size_t Streams, class Each>
 void for_each_in_streams(std::size_t first, std::size_t last, const Each& each) noexcept {
   const std::size_t part = (last - first) / Streams;
@@ -92,12 +93,12 @@ void for_each_in_streams(std::size_t first, std::size_t last, const Each& each) 
 
 }  // namespace detail
 
-/// Runs `loop.template run<Panels, Inputs>(panels, tile)` over the panels of `rows` and the tiles of all `inputs` rows of X.
-/// One row reads `Loop::streams_one_row` panels (2 or 4) as separate memory streams, or, where the machine reads one stream
-/// faster, `Loop::min_streams`: 2 if a step depends on the one before, else 1. Several rows read 2. Tiles are the inner loop: a
-/// panel comes from main memory once and from the cache for every further tile. Where panels are missing at the end the last
-/// one is computed again, which writes the same values once more, so a loop that adds to y instead must leave repeated panels
-/// out.
+/// Runs `loop.template run<Panels, Inputs>(panels, tile)` over the panels of `rows` and the tiles of all `inputs` rows
+/// of X. One row reads `Loop::streams_one_row` panels (2 or 4) as separate memory streams, or, where the machine reads
+/// one stream faster, `Loop::min_streams`: 2 if a step depends on the one before, else 1. Several rows read 2. Tiles
+/// are the inner loop: a panel comes from main memory once and from the cache for every further tile. Where panels are
+/// missing at the end the last one is computed again, which writes the same values once more, so a loop that adds to y
+/// instead must leave repeated panels out.
 template <class Loop>
 void for_each_tile(const Loop& loop, std::size_t inputs, RowRange rows) noexcept {
   if (rows.begin >= rows.end) return;  // a worker without a share; its range may begin at the end, inside a panel

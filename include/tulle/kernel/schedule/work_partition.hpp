@@ -27,8 +27,8 @@ RowRange share_by_cost(std::size_t rows, std::size_t worker, std::size_t workers
   return {boundary(worker), boundary(worker + 1)};
 }
 
-/// The rows of a product with `inputs` inputs that worker `worker` of `workers` computes: what the weights say
-/// (`weights.share(inputs, worker, workers)`, where rows differ in cost), or as many for each.
+/// The output rows that worker `worker` of `workers` computes in a product with `inputs` rows of activations:
+/// `weights.share(inputs, worker, workers)` where the weights have it (their rows differ in cost), else equal shares.
 template <class Weights>
 RowRange row_share(const Weights& weights, std::size_t inputs, std::size_t worker, std::size_t workers) noexcept {
   if constexpr (requires { weights.share(inputs, worker, workers); }) {
