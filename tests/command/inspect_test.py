@@ -41,7 +41,7 @@ class InspectTest(CommandTest):
         self.assertEqual(report["types"]["F32"]["bytes"], sum(tensor["bytes"] for tensor in tensors.values()))
 
     def test_layers_are_in_the_order_of_their_numbers(self):
-        tiny = MODELS / "llama-tiny-gqa"
+        tiny = MODELS / "llama-tiny-llama3"
         data = (tiny / "model.safetensors").read_bytes()
         (size,) = struct.unpack("<Q", data[:8])
         tensors = json.loads(data[8 : 8 + size])

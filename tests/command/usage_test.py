@@ -25,7 +25,7 @@ class UsageTest(CommandTest):
         generate = self.succeed("generate", "--help").decode()
         for word in [
             "--max-new-tokens N [100]",
-            "--kernel auto|dense_f32|dense_f16|dense_i8|dense_i4",
+            "--kernel auto|i8|i4|dense_f32|dense_f16|dense_i8|dense_i4",
             "contiguous|sliding|paged",
             "auto|f32|f16|i8",
             "0: greedy",
