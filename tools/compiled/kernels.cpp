@@ -3,8 +3,6 @@
 
 namespace tulle {
 
-template struct BasicAnyKernel<BuiltInKernels>;
-
 #if defined(TULLE_SIMD128)
 TULLE_LOOPS(template, isa::Simd128)
 TULLE_FLOAT_LOOPS(template, isa::Simd128)

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
-#include <deque>
 #include <exception>
 #include <functional>
 #include <optional>
@@ -103,7 +102,7 @@ class Completion {
   TextPiece take() {
     if (ready_.empty()) std::rethrow_exception(std::exchange(failure_, nullptr));
     TextPiece piece = std::move(ready_.front());
-    ready_.pop_front();
+    ready_.erase(ready_.begin());
     if (piece.token >= 0) {
       result_.tokens.push_back(piece.token);
       if (log_probabilities_) result_.log_probabilities.push_back(piece.log_probability);
@@ -148,7 +147,7 @@ class Completion {
   StopStrings stops_;
   bool log_probabilities_, return_logits_;
   std::function<void(std::size_t, Position, std::span<const float>)> observe_logits_;
-  std::deque<TextPiece> ready_;
+  std::vector<TextPiece> ready_;  // the first is read next; hardly ever more than one
   GeneratedText result_;
   std::vector<std::vector<float>> logits_;  // by position, from first_position_ on
   Position first_position_ = 0;

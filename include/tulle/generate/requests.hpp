@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <atomic>
 #include <cstddef>
-#include <deque>
 #include <exception>
 #include <span>
 #include <utility>
@@ -141,7 +140,7 @@ class Requests {
       const bool fits = generator_.sequences().free() >= waiting_.front().completions.size();
       if (!fits && generator_.running()) return;
       Request request = std::move(waiting_.front());
-      waiting_.pop_front();
+      waiting_.erase(waiting_.begin());
       try {
         if (!fits) fail_without_room(request.completions.size());
         start(request);
@@ -202,7 +201,7 @@ class Requests {
   }
 
   GeneratorType& generator_;
-  std::deque<Request> waiting_;
+  std::vector<Request> waiting_;  // in order of arrival
   std::vector<Filled> filled_;  // [sequences]
   std::vector<Fork> forks_;
 };
