@@ -202,7 +202,7 @@ class Requests {
 
   GeneratorType& generator_;
   std::vector<Request> waiting_;  // in order of arrival
-  std::vector<Filled> filled_;  // [sequences]
+  std::vector<Filled> filled_;    // [sequences]
   std::vector<Fork> forks_;
 };
 

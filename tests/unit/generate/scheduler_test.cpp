@@ -115,5 +115,7 @@ TEST_CASE("a sequence without room even alone is planned, so that the generator 
   const Scheduler scheduler(64, 64);
   (void)step(scheduler, sequences);
   sequences.accept(0, 1);
-  CHECK(step(scheduler, sequences) == std::vector<Part>{{0, 1}});
+  StepPlan plan;
+  scheduler.plan(sequences, plan);
+  CHECK(parts_of(plan) == std::vector<Part>{{0, 1}});
 }
