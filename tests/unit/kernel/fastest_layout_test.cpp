@@ -49,7 +49,7 @@ TEST_CASE("rows and columns of padding do not count as zeros", "[kernel][i8_choi
   CHECK(measure_i8(matrix.rows).nonzero_share > 0.97);
 }
 
-TEST_CASE("scales of groups are told from those of rows", "[kernel][i8_choice]") {
+TEST_CASE("scales of groups are distinguished from those of rows", "[kernel][i8_choice]") {
   CHECK(measure({}).scale_per_row);
   CHECK_FALSE(measure_i8(testing::random_matrix(DType::q8_0, 16, 64, 3).rows).scale_per_row);
   CHECK(measure_i8(testing::random_matrix(DType::f16, 16, 64, 3).rows).scale_per_row);

@@ -64,7 +64,7 @@ TEST_CASE("a row of zeros stays one with codes of 4 bits", "[kernel][ell_rows]")
   CHECK(std::all_of(panel.codes(0), panel.codes(0) + 33, [](std::int8_t code) { return code == 0; }));
 }
 
-TEST_CASE("the share of nonzeros is told from the first rows, padding left out", "[kernel][ell_rows]") {
+TEST_CASE("the share of nonzeros is estimated from the first rows, padding left out", "[kernel][ell_rows]") {
   CHECK(EllRows::nonzero_share(testing::float_matrix(3, 4, {1, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 3}).rows) == 0.25);
   const auto matrix = testing::pruned(testing::MatrixEncoder(DType::i8, 25, 5).encode(300, 80), {1, 4}, 8);
   CHECK(EllRows::nonzero_share(matrix.rows) == 0.25);
