@@ -38,8 +38,11 @@ def main():
                      ("", "include", "tests", "tools", "capi/include")], f"-I{build}/tests/catch2",
                      f"-isystem{ROOT}/build/deps/src/catch2/extras", *flags]
 
+    # What a changed file includes is read when it changes itself.
+    headers = [] if everything else ["--header-filter=^$"]
+
     def check(path):
-        result = subprocess.run([program, "--quiet", path, "--", *compile_flags], cwd=ROOT, capture_output=True, text=True)
+        result = subprocess.run([program, "--quiet", *headers, path, "--", *compile_flags], cwd=ROOT, capture_output=True, text=True)
         return result.stdout if result.returncode else ""
 
     with ThreadPoolExecutor(os.cpu_count()) as threads:
