@@ -74,6 +74,12 @@ struct Architecture {
     return widest;
   }
 
+  /// What the names of a layer's tensors begin with.
+  std::string layer_prefix(std::size_t index) const {
+    std::string prefix = names.layer;
+    return prefix.replace(prefix.find("{}"), 2, std::to_string(index));
+  }
+
   /// Makes `count` layers that are all like `each`. Errors: malformed for a number that makes no decoder.
   void set_layers(std::size_t count, const LayerSpec& each, std::string_view where) {
     require_layers(count, where);

@@ -53,27 +53,34 @@ class WeightLoader {
     const WeightNames& names = model_.names;
     load_head(weights);
     weights.final_norm = norm(names.final_norm);
-    weights.layers.resize(model_.layers.size());
+    weights.layers.reserve(model_.layers.size());
     for (std::size_t index = 0; index < model_.layers.size(); ++index) {
-      const std::string prefix = layer_prefix(index);
-      const LayerSpec& spec = model_.layers[index];
-      LayerWeights<Kernel>& layer = weights.layers[index];
-      layer.attention_norm = norm(prefix + names.attention_norm);
-      if (!names.mlp_norm.empty()) layer.mlp_norm = norm(prefix + names.mlp_norm);
-      layer.query_key_value = query_key_value(prefix, spec.qkv_bias);
-      layer.output = linear({{prefix + names.output, model_.hidden, {}}}, model_.query_rows(), spec.output_bias);
-      const Rows up{prefix + names.up, spec.intermediate, {}};
-      if (spec.mlp == MlpKind::gated_silu) {
-        layer.up = linear({{prefix + names.gate, spec.intermediate, {}}, up}, model_.hidden, spec.mlp_bias);
-      } else {
-        layer.up = linear({up}, model_.hidden, spec.mlp_bias);
-      }
-      layer.down = linear({{prefix + names.down, model_.hidden, {}}}, spec.intermediate, spec.mlp_bias);
+      weights.layers.push_back(load_layer(index));
       if (options_.progress) {
         options_.progress("loading", static_cast<double>(index + 1) / static_cast<double>(model_.layers.size()));
       }
     }
     return weights;
+  }
+
+  /// One decoder layer. Errors: as `load`.
+  LayerWeights<Kernel> load_layer(std::size_t index) const {
+    const WeightNames& names = model_.names;
+    const std::string prefix = model_.layer_prefix(index);
+    const LayerSpec& spec = model_.layers[index];
+    LayerWeights<Kernel> layer;
+    layer.attention_norm = norm(prefix + names.attention_norm);
+    if (!names.mlp_norm.empty()) layer.mlp_norm = norm(prefix + names.mlp_norm);
+    layer.query_key_value = query_key_value(prefix, spec.qkv_bias);
+    layer.output = linear({{prefix + names.output, model_.hidden, {}}}, model_.query_rows(), spec.output_bias);
+    const Rows up{prefix + names.up, spec.intermediate, {}};
+    if (spec.mlp == MlpKind::gated_silu) {
+      layer.up = linear({{prefix + names.gate, spec.intermediate, {}}, up}, model_.hidden, spec.mlp_bias);
+    } else {
+      layer.up = linear({up}, model_.hidden, spec.mlp_bias);
+    }
+    layer.down = linear({{prefix + names.down, model_.hidden, {}}}, spec.intermediate, spec.mlp_bias);
+    return layer;
   }
 
  private:
@@ -90,11 +97,6 @@ class WeightLoader {
   static std::size_t packing_threads(std::size_t wanted) {
     if (!detail::packs_on_threads) return 1;
     return wanted == 0 ? usable_core_count() : wanted;
-  }
-
-  std::string layer_prefix(std::size_t index) const {
-    std::string prefix = model_.names.layer;
-    return prefix.replace(prefix.find("{}"), 2, std::to_string(index));
   }
 
   [[noreturn]] void fail_missing(const std::string& name) const {

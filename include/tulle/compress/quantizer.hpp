@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file Integer codes for weights: scales, and the nearest code (L5).
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <span>
+
+#include <tulle/compress/layer_plan.hpp>
+#include <tulle/core/half.hpp>
+
+namespace tulle {
+
+/// value = scale * (code - zero_point). Symmetric codes lie in [-2^(bits-1), 2^(bits-1) - 1] and have no zero point,
+/// others in [0, 2^bits - 1].
+template <class T>
+struct CodeScale {
+  T scale = 1;
+  int zero_point = 0;
+  int lowest = -128, highest = 127;
+
+  int code(T value) const noexcept {
+    const T position =
+        std::clamp(value / scale + static_cast<T>(zero_point), static_cast<T>(lowest), static_cast<T>(highest));
+    return static_cast<int>(std::nearbyint(position));  // clamped first, then rounded half to even
+  }
+  T value(int code) const noexcept { return scale * static_cast<T>(code - zero_point); }
+  T nearest(T weight) const noexcept { return value(code(weight)); }
+};
+
+namespace detail {
+
+/// Codes of a range [low, high] of values that contains 0.
+template <class T>
+CodeScale<T> scale_of_range(T low, T high, const QuantizationPlan& plan, double steps) noexcept {
+  const int codes = 1 << plan.bits;
+  CodeScale<T> result;
+  if (plan.symmetric) {
+    result.lowest = -codes / 2;
+    result.highest = codes / 2 - 1;
+    result.scale = std::max(-low, high) / static_cast<T>(steps);
+  } else {
+    result.lowest = 0;
+    result.highest = codes - 1;
+    result.scale = (high - low) / static_cast<T>(codes - 1);
+  }
+  // A group of zeros, and one of denormal values.
+  if (!(result.scale > std::numeric_limits<float>::min())) result.scale = std::numeric_limits<float>::epsilon();
+  if (plan.group != 0) {  // files store such scales in 16 bits
+    const T rounded = static_cast<T>(to_float(to_half(static_cast<float>(result.scale))));
+    if (rounded > 0 && std::isfinite(rounded)) result.scale = rounded;
+  }
+  if (!plan.symmetric)
+    result.zero_point =
+        static_cast<int>(std::nearbyint(std::clamp<T>(-low / result.scale, 0, static_cast<T>(codes - 1))));
+  return result;
+}
+
+}  // namespace detail
+
+/// The scale of a group of weights, of which `mask` (or all, without one) count.
+/// By the largest value: symmetric scales divide it by 2^(bits-1) - 0.5, as compressed-tensors does. With a search: of 18
+/// scales, down to 0.6 of the largest, the one whose codes have the least squared error.
+template <class T>
+CodeScale<T> find_scale(std::span<const T> weights, const std::uint8_t* mask, const QuantizationPlan& plan) noexcept {
+  T low = 0, high = 0;
+  for (std::size_t i = 0; i < weights.size(); ++i) {
+    if (mask != nullptr && mask[i] == 0) continue;
+    low = std::min(low, weights[i]);
+    high = std::max(high, weights[i]);
+  }
+  const double half = static_cast<double>(1 << (plan.bits - 1));
+  if (!plan.searches_scale) return detail::scale_of_range(low, high, plan, half - 0.5);
+  CodeScale<T> best;
+  T least = std::numeric_limits<T>::infinity();
+  for (const double factor : {1.0, 0.95, 0.9, 0.85, 0.8, 0.75, 0.7, 0.65, 0.6}) {
+    for (const double steps : {half - 1, half}) {
+      if (!plan.symmetric && steps == half) continue;
+      const T share = static_cast<T>(factor);
+      const CodeScale<T> scale = detail::scale_of_range(low * share, high * share, plan, steps);
+      T error = 0;
+      for (std::size_t i = 0; i < weights.size(); ++i) {
+        if (mask != nullptr && mask[i] == 0) continue;
+        const T difference = scale.nearest(weights[i]) - weights[i];
+        error += difference * difference;
+      }
+      if (!(error < least)) continue;
+      least = error;
+      best = scale;
+    }
+  }
+  return best;
+}
+
+}  // namespace tulle
