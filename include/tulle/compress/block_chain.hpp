@@ -26,6 +26,17 @@ namespace tulle {
 /// Threads: one call at a time.
 class BlockChain {
  public:
+  /// The layer of a role, but the head.
+  template <class Weights>
+  static auto& linear(Weights& weights, LinearRole role) noexcept {
+    switch (role) {
+      case LinearRole::query_key_value: return weights.query_key_value;
+      case LinearRole::output: return weights.output;
+      case LinearRole::up: return weights.up;
+      default: return weights.down;
+    }
+  }
+
   /// `model`, `batch` and `pool` must outlive the chain. Errors: memory.
   BlockChain(const Architecture& model, const TokenBatch& batch, ThreadPool& pool)
       : model_(model),
@@ -116,16 +127,6 @@ class BlockChain {
     });
   }
 
-  template <class Weights>
-  static auto& linear(Weights& weights, LinearRole role) noexcept {
-    switch (role) {
-      case LinearRole::query_key_value: return weights.query_key_value;
-      case LinearRole::output: return weights.output;
-      case LinearRole::up: return weights.up;
-      default: return weights.down;
-    }
-  }
-
  private:
   using Cache = ContiguousCache<float>;
 
@@ -136,7 +137,7 @@ class BlockChain {
         : decoder(model, weights, pool, rows), cache(shape(model), 1, static_cast<Position>(rows)), role(wanted) {
       if (role != nullptr) decoder.set_observer(this);
     }
-    static CacheShape shape(const Architecture& model) { return {{cache_shape(model, 0)}}; }
+    static CacheShape shape(const Architecture& model) { return CacheShape(1, cache_shape(model, 0)); }
     void observe(std::size_t, LinearRole which, std::span<const Row>, MatrixView<const float> x) noexcept override {
       if (which == *role) copy(x, out);
     }

@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdlib>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include <xtensor-blas/xblas_config.hpp>  // first: it makes the others call CBLAS
@@ -14,16 +16,30 @@
 
 #include <tulle/core/thread_pool.hpp>
 #include <tulle/core/types.hpp>
+#include <tulle/tensor/isa.hpp>
 #include <tulle/tensor/matrix_view.hpp>
 
-extern "C" void openblas_set_num_threads(int threads);
+extern "C" {
+void openblas_set_num_threads(int threads);
+char* openblas_get_corename();
+// Only where OpenBLAS was built for many CPUs.
+[[gnu::weak]] void gotoblas_dynamic_init();
+[[gnu::weak]] void gotoblas_dynamic_quit();
+}
 
 namespace tulle {
 
-/// Makes every call of BLAS run on its caller's thread: results then depend on the blocks of a product alone, never on
-/// the number of threads.
-inline void use_one_blas_thread() noexcept {
+/// To be called before all else here. From then on a call of BLAS runs on its caller's thread, so results depend on the
+/// blocks of a product alone, never on the number of threads. An OpenBLAS that is older than the CPU takes its slowest
+/// loops (6 times slower here): then those of the instruction sets are chosen. OPENBLAS_CORETYPE, where it is set, wins.
+inline void prepare_blas() {
   openblas_set_num_threads(1);
+  const bool may_choose = gotoblas_dynamic_init != nullptr && gotoblas_dynamic_quit != nullptr;
+  if (!may_choose || std::getenv("OPENBLAS_CORETYPE") != nullptr || !isa::Avx2::available()) return;
+  if (std::string_view(openblas_get_corename()) != "Prescott") return;
+  ::setenv("OPENBLAS_CORETYPE", isa::Avx512::available() ? "SkylakeX" : "Haswell", 1);
+  gotoblas_dynamic_quit();
+  gotoblas_dynamic_init();
 }
 
 /// A matrix that owns its values [rows, columns]: float, or double for proofs.

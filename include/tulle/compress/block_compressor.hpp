@@ -1,0 +1,347 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file Compression of one decoder layer: statistics and new weights, matrix after matrix (L5).
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cmath>
+#include <cstddef>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <tulle/compress/block_chain.hpp>
+#include <tulle/compress/compressed_matrix.hpp>
+#include <tulle/compress/edited_tensors.hpp>
+#include <tulle/compress/layer_plan.hpp>
+#include <tulle/compress/layer_solver.hpp>
+#include <tulle/compress/layer_statistics.hpp>
+#include <tulle/core/error.hpp>
+#include <tulle/core/thread_pool.hpp>
+#include <tulle/model/weight_loader.hpp>
+#include <tulle/tensor/sparsity.hpp>
+
+namespace tulle {
+
+/// What compression did with one linear layer.
+struct LayerReport {
+  std::string name;
+  std::size_t rows = 0, columns = 0;
+  std::string form;  ///< "alps 8:16, gptq int4 group 32"
+  double sparsity = 0;
+  double relative_error = 0;  ///< of its output on the same inputs, squared
+  double extra_damping = 0;   ///< that its Hessian needed beyond the plan's, in means of the diagonal
+  double seconds = 0;
+  std::size_t bytes = 0;  ///< codes and scales, or floats; zeros count
+};
+
+/// |x~ - x|^2 / |x|^2 of the residual stream after a decoder layer, mean over the tokens without the first of a
+/// sequence.
+struct BlockError {
+  std::size_t layer = 0;
+  double calibration = 0, held_out = 0;
+};
+
+/// The layers of `role` as the checkpoint names them, in the order of the rows that run.
+inline std::vector<std::string> layer_names(const Architecture& model, std::size_t layer, LinearRole role) {
+  const WeightNames& names = model.names;
+  const std::string prefix = model.layer_prefix(layer);
+  std::vector<std::string> found;
+  const auto take = [&](std::initializer_list<std::string> inner) {
+    for (const std::string& name : inner) {
+      if (!name.empty()) found.push_back(prefix + name);
+    }
+  };
+  switch (role) {
+    case LinearRole::query_key_value:
+      if (names.query_key_value.empty()) {
+        take({names.query, names.key, names.value});
+      } else {
+        take({names.query_key_value});
+      }
+      break;
+    case LinearRole::output: take({names.output}); break;
+    case LinearRole::up: take({model.layers[layer].mlp == MlpKind::gated_silu ? names.gate : "", names.up}); break;
+    default: take({names.down}); break;
+  }
+  return found;
+}
+
+/// The text of `LayerReport::form`.
+inline std::string plan_text(const LayerPlan& plan) {
+  std::string text;
+  if (plan.pruning) {
+    constexpr std::array methods{"alps", "sparsegpt", "wanda", "magnitude"};
+    const SparsityStructure& structure = plan.pruning->structure;
+    text = methods[static_cast<std::size_t>(plan.pruning->method)];
+    if (structure.kind == SparsityStructure::Kind::balanced) {
+      text += " " + std::to_string(structure.keep) + ":" + std::to_string(structure.of);
+      if (structure.max_gap != 0) text += "-gap" + std::to_string(structure.max_gap);
+    } else {
+      text += " " + std::to_string(static_cast<int>(std::lround(plan.pruning->sparsity * 100))) + " %";
+      if (structure.kind == SparsityStructure::Kind::row) text += " of a row";
+    }
+  }
+  if (plan.quantization) {
+    const QuantizationPlan& values = *plan.quantization;
+    text += text.empty() ? "" : ", ";
+    text += values.jointly ? "jointly" : values.method == QuantizationMethod::gptq ? "gptq" : "nearest";
+    text += " int" + std::to_string(values.bits);
+    if (values.group != 0) text += " group " + std::to_string(values.group);
+    if (!values.symmetric) text += " with a minimum";
+  }
+  return text;
+}
+
+/// Compresses one decoder layer after the other. The dense and the compressed model's residual streams are kept for all
+/// sequences; of the weights, one layer.
+class BlockCompressor {
+ public:
+  using Plans = std::map<std::string, LayerPlan>;  // by the names of linear layers
+
+  /// The first `calibration` sequences of `batch` make the statistics; on the others the error is measured.
+  /// `tensors` gets the compressed matrices. All must outlive the object. Errors: those of loading; memory.
+  BlockCompressor(const Architecture& model, const TensorSource& dense, EditedTensors& tensors, const TokenBatch& batch,
+                  std::size_t calibration, const Plans& plans, ThreadPool& pool)
+      : model_(model),
+        tensors_(tensors),
+        batch_(batch),
+        calibration_(calibration),
+        plans_(plans),
+        pool_(pool),
+        dense_loader_(dense, model, one_thread()),
+        loader_(tensors, model, one_thread()),
+        dense_(model, batch, pool),
+        chain_(model, batch, pool) {
+    prepare_blas();
+    const auto embedding = dense.matrix(model.names.embedding);
+    if (embedding == nullptr)
+      fail(ErrorCode::not_found, "the checkpoint has no \"", model.names.embedding, ".weight\"");
+    dense_.embed(*embedding);
+    chain_.embed(*embedding);
+  }
+
+  std::size_t size_bytes() const noexcept { return dense_.size_bytes() + chain_.size_bytes(); }
+
+  /// Layers are taken in order, each once. `known`: its matrices are in `tensors` already, from an earlier run, and are
+  /// only run. Errors: those of `LayerSolver`.
+  BlockError compress(std::size_t layer, bool known, std::vector<LayerReport>& reports) {
+    layer_ = layer;
+    dense_.enter(layer, dense_loader_.load_layer(layer));
+    chain_.enter(layer, loader_.load_layer(layer));
+    const bool classic = !known && !is_sequential();
+    const std::vector<float> entered = classic ? copy_of(chain_.residual()) : std::vector<float>();
+    std::vector<std::pair<std::string, std::shared_ptr<const WeightSource>>> held_back;
+    for (const LinearRole role : roles) {
+      const std::vector<float> dense_before =
+          adds_to_residual(role) ? copy_of(dense_.residual()) : std::vector<float>();
+      dense_.collect(role);
+      dense_.advance(role);
+      chain_.collect(role);
+      if (!known && is_planned(role)) {
+        auto matrices = solve(role, dense_before, reports);
+        if (classic) {
+          held_back.insert(held_back.end(), matrices.begin(), matrices.end());
+        } else {
+          for (auto& [name, matrix] : matrices) tensors_.replace(name, std::move(matrix));
+          chain_.replace(loader_.load_layer(layer));
+        }
+      }
+      chain_.advance(role);
+    }
+    if (classic) {  // the layer is run again, with its new weights
+      for (auto& [name, matrix] : held_back) tensors_.replace(name, std::move(matrix));
+      std::copy(entered.begin(), entered.end(), chain_.residual().data);
+      chain_.enter(layer, loader_.load_layer(layer));
+      for (const LinearRole role : roles) {
+        if (adds_to_residual(role)) {
+          chain_.collect(role);
+          chain_.advance(role);
+        }
+      }
+    }
+    return {layer, error_of(0, calibration_), error_of(calibration_, batch_.size())};
+  }
+
+ private:
+  static constexpr std::array roles{LinearRole::query_key_value, LinearRole::output, LinearRole::up, LinearRole::down};
+  using Named = std::vector<std::pair<std::string, std::shared_ptr<const WeightSource>>>;
+
+  static LoadOptions one_thread() {
+    LoadOptions options;
+    options.threads = 1;
+    return options;
+  }
+  static bool adds_to_residual(LinearRole role) noexcept {
+    return role == LinearRole::output || role == LinearRole::down;
+  }
+  static std::vector<float> copy_of(MatrixView<const float> rows) {
+    return {rows.data, rows.data + rows.rows * rows.columns};
+  }
+
+  const LayerPlan* plan_of(const std::string& name) const {
+    const auto found = plans_.find(name);
+    return found == plans_.end() ? nullptr : &found->second;
+  }
+  bool is_planned(LinearRole role) const {
+    const auto names = layer_names(model_, layer_, role);
+    return std::any_of(names.begin(), names.end(), [&](const std::string& name) { return plan_of(name) != nullptr; });
+  }
+  bool is_sequential() const {
+    for (const LinearRole role : roles) {
+      for (const std::string& name : layer_names(model_, layer_, role)) {
+        const LayerPlan* plan = plan_of(name);
+        if (plan != nullptr && !plan->target.sequential) return false;
+      }
+    }
+    return true;
+  }
+
+  /// New matrices of the layers of `role`, of which those with the same plan are solved together.
+  Named solve(LinearRole role, const std::vector<float>& dense_before, std::vector<LayerReport>& reports) {
+    Named result;
+    const std::vector<std::string> names = layer_names(model_, layer_, role);
+    for (std::size_t first = 0; first < names.size(); ++first) {
+      const LayerPlan* plan = plan_of(names[first]);
+      const auto is_same = [&](std::size_t i) { return plan_of(names[i]) != nullptr && *plan_of(names[i]) == *plan; };
+      std::size_t earlier = 0;
+      while (plan != nullptr && earlier < first && !is_same(earlier)) ++earlier;
+      if (plan == nullptr || earlier < first) continue;  // left as it is, or solved with an earlier one
+      std::vector<std::string> together;
+      for (std::size_t i = first; i < names.size(); ++i) {
+        if (is_same(i)) together.push_back(names[i]);
+      }
+      solve_together(together, role, *plan, dense_before, result, reports);
+    }
+    return result;
+  }
+
+  void solve_together(const std::vector<std::string>& names, LinearRole role, const LayerPlan& plan,
+                      const std::vector<float>& dense_before, Named& result, std::vector<LayerReport>& reports) {
+    const auto begin = std::chrono::steady_clock::now();
+    std::vector<std::shared_ptr<const WeightSource>> sources;
+    std::vector<std::size_t> parts;
+    std::size_t rows = 0;
+    for (const std::string& name : names) {
+      sources.push_back(tensors_.matrix(name));
+      if (sources.back() == nullptr) fail(ErrorCode::not_found, "the checkpoint has no \"", name, ".weight\"");
+      parts.push_back(sources.back()->rows());
+      rows += parts.back();
+    }
+    DenseMatrix<float> weights(rows, sources.front()->columns());
+    const StackedRows stacked(sources);
+    for (std::size_t row = 0; row < rows; ++row) stacked.decode_row(row, weights.view()[row]);
+    for (const float value : weights.values) {
+      if (!std::isfinite(value))
+        fail(ErrorCode::malformed, "tensor \"", names.front(), ".weight\" has a weight that is NaN or infinite");
+    }
+    const LayerStatistics statistics = statistics_of(role, plan.target, dense_before);
+    const CompressedLayer<float> solved = solve_layer(names, std::move(weights), parts, statistics, plan);
+    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    std::size_t first = 0;
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      auto matrix = matrix_of(solved, first, parts[i], plan, stored_type(*sources[i]));
+      first += parts[i];
+      const Sparsity sparsity = measure_sparsity(*matrix);
+      reports.push_back({names[i], matrix->rows(), matrix->columns(), plan_text(plan), sparsity.share(),
+                         solved.relative_error, solved.extra_damping,
+                         seconds * static_cast<double>(parts[i]) / static_cast<double>(rows), matrix->size_bytes()});
+      result.emplace_back(names[i], std::move(matrix));
+    }
+  }
+
+  CompressedLayer<float> solve_layer(const std::vector<std::string>& names, DenseMatrix<float> weights,
+                                     const std::vector<std::size_t>& parts, const LayerStatistics& statistics,
+                                     const LayerPlan& plan) {
+    try {
+      return LayerSolver<float>(std::move(weights), parts, statistics, plan, pool_).solve();
+    } catch (const Error& error) {
+      fail(error.code(), names.front(), ": ", error.what());
+    }
+  }
+
+  LayerStatistics statistics_of(LinearRole role, const TargetPlan& target, const std::vector<float>& dense_before) {
+    const std::size_t tokens = batch_.begin(calibration_);
+    const auto calibration = [&](MatrixView<const float> all) { return rows_of(all, {0, tokens}); };
+    LayerSamples samples{.inputs = calibration(chain_.inputs())};
+    if (target.alpha != 0) samples.dense_inputs = calibration(dense_.inputs());
+    if (adds_to_residual(role) && target.alpha != 0 && target.gamma != 0) {
+      samples.residual = calibration(chain_.residual());
+      samples.dense_residual = calibration({dense_before.data(), batch_.tokens(), model_.hidden});
+    }
+    std::vector<float> weights;
+    if (adds_to_residual(role) && target.row_weights) {
+      weights = row_weights(calibration(dense_.residual()));
+      samples.weights = weights;
+    }
+    return collect_statistics(samples, pool_);
+  }
+
+  /// In which floats without codes are stored: the source's type, and F16 for dequantized codes.
+  static DType stored_type(const WeightSource& source) {
+    const CodeFormat format = source.code_format();
+    return format.bits == 0 ? format.floats : DType::f16;
+  }
+
+  std::shared_ptr<const WeightSource> matrix_of(const CompressedLayer<float>& solved, std::size_t first,
+                                                std::size_t rows, const LayerPlan& plan, DType type) const {
+    const std::size_t n = solved.weights.columns;
+    if (!solved.coded) {
+      std::vector<float> values(solved.weights.view()[first], solved.weights.view()[first] + rows * n);
+      for (float& value : values) {
+        if (type == DType::f16) value = to_float(to_half(value));
+        if (type == DType::bf16) value = to_float(to_bfloat16(value));
+      }
+      return std::make_shared<const MatrixOfFloats>(rows, n, std::move(values), type);
+    }
+    const QuantizationPlan& quantization = *plan.quantization;
+    const std::size_t groups = scale_groups(quantization, n);
+    MatrixOfCodes::Values values;
+    values.codes.assign(solved.coded->codes.begin() + static_cast<std::ptrdiff_t>(first * n),
+                        solved.coded->codes.begin() + static_cast<std::ptrdiff_t>((first + rows) * n));
+    for (std::size_t i = first * groups; i < (first + rows) * groups; ++i) {
+      const CodeScale<float>& scale = solved.coded->scales[i];
+      values.scales.push_back(scale.scale);
+      if (!quantization.symmetric) values.minimums.push_back(scale.value(0));
+    }
+    return std::make_shared<const MatrixOfCodes>(
+        rows, n, CodeFormat{.bits = quantization.bits, .group = quantization.group}, std::move(values));
+  }
+
+  /// Of the sequences [begin, end); 0 for none.
+  double error_of(std::size_t begin, std::size_t end) {
+    double sum = 0;
+    std::size_t count = 0;
+    for (std::size_t sequence = begin; sequence < end; ++sequence) {
+      for (std::size_t token = batch_.begin(sequence) + 1; token < batch_.begin(sequence + 1); ++token) {
+        double error = 0, whole = 0;
+        const float *dense = dense_.residual()[token], *own = chain_.residual()[token];
+        for (std::size_t i = 0; i < model_.hidden; ++i) {
+          const double difference = static_cast<double>(own[i]) - static_cast<double>(dense[i]);
+          error += difference * difference;
+          whole += static_cast<double>(dense[i]) * static_cast<double>(dense[i]);
+        }
+        sum += whole > 0 ? error / whole : 0;
+        ++count;
+      }
+    }
+    return count == 0 ? 0 : sum / static_cast<double>(count);
+  }
+
+  const Architecture& model_;
+  EditedTensors& tensors_;
+  const TokenBatch& batch_;
+  std::size_t calibration_;
+  const Plans& plans_;
+  ThreadPool& pool_;
+  WeightLoader<BlasLinear> dense_loader_, loader_;
+  BlockChain dense_, chain_;
+  std::size_t layer_ = 0;
+};
+
+}  // namespace tulle
