@@ -56,12 +56,40 @@ inline bool is_stream(const std::string& path) {
   return dataset_format(path) == DatasetFormat::text;
 }
 
+/// A row with all its columns.
+struct DatasetObject {
+  Json object;
+  std::string where;  ///< "data.jsonl, line 7", for messages
+};
+
 namespace detail {
+
+/// Errors: malformed.
+template <class Row>
+Row&& require_object(Row&& row, const std::string& where) {
+  if (row.is_object()) return std::forward<Row>(row);
+  fail(ErrorCode::malformed, where, ": a row must be a JSON object such as {\"text\": \"...\"}, found ",
+       row.type_name());
+}
 
 /// Errors: malformed.
 inline void require_utf8_row(std::string_view text, const std::string& where) {
   if (!is_valid_utf8(text)) fail(ErrorCode::malformed, where, ": the text is not UTF-8");
 }
+
+/// Takes rows as they are, until there are enough.
+class ObjectCollector {
+ public:
+  explicit ObjectCollector(std::size_t max_rows) : max_rows_(max_rows) {}
+
+  bool full() const noexcept { return max_rows_ > 0 && objects_.size() == max_rows_; }
+  void add(Json row, std::string where) { objects_.push_back({require_object(std::move(row), where), where}); }
+  std::vector<DatasetObject> take() { return std::move(objects_); }
+
+ private:
+  std::size_t max_rows_;
+  std::vector<DatasetObject> objects_;
+};
 
 /// Takes the text out of rows, until there are enough.
 class RowCollector {
@@ -71,10 +99,7 @@ class RowCollector {
   bool full() const noexcept { return options_.max_rows > 0 && rows_.size() == options_.max_rows; }
 
   void add(const Json& row, const std::string& where) {
-    if (!row.is_object()) {
-      fail(ErrorCode::malformed, where, ": a row must be a JSON object such as {\"text\": \"...\"}, found ",
-           row.type_name());
-    }
+    (void)require_object(row, where);
     if (!columns_) columns_ = options_.columns.empty() ? default_columns(row, where) : options_.columns;
     add(row_of(row, *columns_, where));
   }
@@ -106,7 +131,8 @@ inline void read_text_rows(DatasetInput& input, RowCollector& rows) {
   }
 }
 
-inline void read_json_lines(DatasetInput& input, RowCollector& rows) {
+template <class Rows>
+void read_json_lines(DatasetInput& input, Rows& rows) {
   DatasetLines lines(input);
   while (!rows.full()) {
     const std::optional<std::string_view> line = lines.next();
@@ -128,7 +154,8 @@ inline std::string whole_text(DatasetInput& input, std::uint64_t limit, std::str
   return text;
 }
 
-inline void read_json_array(DatasetInput& input, RowCollector& rows) {
+template <class Rows>
+void read_json_array(DatasetInput& input, Rows& rows) {
   constexpr std::uint64_t limit = std::uint64_t{1} << 30;
   const Json list = parse_json(whole_text(input, limit, "store the rows as JSON lines (.jsonl)"), input.path());
   if (!list.is_array()) {
@@ -140,7 +167,8 @@ inline void read_json_array(DatasetInput& input, RowCollector& rows) {
   }
 }
 
-inline void read_csv_rows(DatasetInput& input, RowCollector& rows) {
+template <class Rows>
+void read_csv_rows(DatasetInput& input, Rows& rows) {
   CsvReader reader(input);
   std::vector<std::string> names, fields;
   const auto is_blank = [](const std::vector<std::string>& record) { return record.size() == 1 && record[0].empty(); };
@@ -166,6 +194,29 @@ inline void read_csv_rows(DatasetInput& input, RowCollector& rows) {
 
 }  // namespace detail
 
+namespace detail {
+
+/// The rows of a file that is no stream.
+template <class Rows>
+void read_objects(DatasetFormat format, DatasetInput& input, Rows& rows) {
+  if (format == DatasetFormat::json_lines) return read_json_lines(input, rows);
+  if (format == DatasetFormat::csv) return read_csv_rows(input, rows);
+  read_json_array(input, rows);
+}
+
+}  // namespace detail
+
+/// The rows of a .jsonl, .json or .csv file with all their columns, in order; at most `max_rows`, 0: all.
+/// Errors: those of `read_dataset`; unsupported for a text file.
+inline std::vector<DatasetObject> read_dataset_objects(const std::string& path, std::size_t max_rows = 0) {
+  const DatasetFormat format = dataset_format(path);
+  if (format == DatasetFormat::text) fail(ErrorCode::unsupported, path, ": expected a .jsonl, .json or .csv file");
+  DatasetInput input(path, DatasetOptions().max_bytes);
+  detail::ObjectCollector rows(max_rows);
+  detail::read_objects(format, input, rows);
+  return rows.take();
+}
+
 /// The rows of a dataset that hold text, in order: objects (one a line in .jsonl, an array in .json), records of a .csv
 /// file whose first line names the columns, or the lines of a .txt file.
 /// Errors: not_found, io, those of the format with the line; invalid_argument for a column that is not there and for a
@@ -174,11 +225,10 @@ inline std::vector<DatasetRow> read_dataset(const std::string& path, const Datas
   const DatasetFormat format = dataset_format(path);
   DatasetInput input(path, options.max_bytes);
   detail::RowCollector rows(path, options);
-  switch (format) {
-    case DatasetFormat::text: detail::read_text_rows(input, rows); break;
-    case DatasetFormat::json_lines: detail::read_json_lines(input, rows); break;
-    case DatasetFormat::json: detail::read_json_array(input, rows); break;
-    case DatasetFormat::csv: detail::read_csv_rows(input, rows); break;
+  if (format == DatasetFormat::text) {
+    detail::read_text_rows(input, rows);
+  } else {
+    detail::read_objects(format, input, rows);
   }
   return rows.take();
 }

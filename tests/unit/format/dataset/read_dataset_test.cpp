@@ -108,6 +108,20 @@ TEST_CASE("a packed dataset is read only as far as it is needed", "[format][data
   CHECK(refusal("a.jsonl.gz", test::stored_gzip(text), {.max_bytes = 2 << 20}) == ErrorCode::capacity);
 }
 
+TEST_CASE("rows are also read with all their columns", "[format][dataset]") {
+  const TemporaryFolder folder;
+  for (const std::string& path :
+       {folder.write("a.json", rows_json), folder.write("a.jsonl", rows_jsonl), folder.write("a.csv", rows_csv)}) {
+    const std::vector<DatasetObject> rows = read_dataset_objects(path);
+    REQUIRE(rows.size() == 2);
+    CHECK(rows[1].object == parse_json(R"({"q": "2+2?", "a": "4"})", "row"));
+    CHECK(rows[1].where.starts_with(path + ", "));
+    CHECK(read_dataset_objects(path, 1).size() == 1);
+  }
+  CHECK(test::error_of([&] { (void)read_dataset_objects(folder.write("b.jsonl", "[]")); }) == ErrorCode::malformed);
+  CHECK(test::error_of([&] { (void)read_dataset_objects(folder.write("b.txt", "text")); }) == ErrorCode::unsupported);
+}
+
 TEST_CASE("a stream is the whole text", "[format][dataset]") {
   const TemporaryFolder folder;
   CHECK(read_stream(folder.write("a.txt", "\xEF\xBB\xBFone\r\n\r\ntwo")) == "one\r\n\r\ntwo");
@@ -133,9 +147,10 @@ TEST_CASE("mutated files end in an error or in rows", "[format][dataset]") {
       changed.resize(1 + random() % changed.size());
       const std::string path = folder.write(name, changed);
       try {
-        CHECK_FALSE(texts(path, {.columns = {"q", "a"}, .max_bytes = 1 << 20}).empty());
+        const bool empty = texts(path, {.columns = {"q", "a"}, .max_bytes = 1 << 20}).empty();
+        CHECK_FALSE(empty);
       } catch (const Error& error) {
-        CHECK(std::string_view(error.what()).find(name) != std::string_view::npos);
+        CHECK_THAT(error.what(), ContainsSubstring(name));
       }
     }
   }

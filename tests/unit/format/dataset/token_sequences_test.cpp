@@ -15,9 +15,9 @@ using Tokens = std::vector<Token>;
 
 namespace {
 
-/// The tokenizer of a tiny GGUF file, which puts <s> before a text, and a chat template.
+/// A tokenizer that puts <s> before a text, and a chat template.
 struct Fixture {
-  std::shared_ptr<const Tokenizer> tokenizer = load_tokenizer(TULLE_GOLDEN "/models/gguf/q8_0.gguf");
+  std::shared_ptr<const Tokenizer> tokenizer = load_tokenizer(TULLE_GOLDEN "/tokenizers/llama2-style");
   TextEncoder encoder{*tokenizer, "{% for m in messages %}[{{ m.role }}]{{ m.content }}{% endfor %}"};
 
   Tokens plain(std::string_view text) const { return tokenizer->encode(text); }
