@@ -74,11 +74,12 @@ inline std::string joined_text(const std::string& path, const DatasetOptions& da
   return text;
 }
 
-/// The BOS token, where the tokenizer puts one before a text.
+/// The token that the tokenizer puts before a text: BOS, by that name or not.
 inline std::optional<Token> leading_bos(const Tokenizer& tokenizer) {
   const std::vector<Token> around = tokenizer.encode("", {.add_special_tokens = true});
-  const std::optional<Token> bos = tokenizer.bos_token();
-  return !around.empty() && bos && around.front() == *bos ? bos : std::nullopt;
+  if (around.empty()) return std::nullopt;
+  const bool is_bos = around.front() == tokenizer.bos_token();
+  return is_bos || around.front() != tokenizer.eos_token() ? std::optional(around.front()) : std::nullopt;
 }
 
 inline EvaluationWindows llama_cpp_windows(const std::string& path, const Tokenizer& tokenizer, std::size_t window,
@@ -97,7 +98,7 @@ inline EvaluationWindows llama_cpp_windows(const std::string& path, const Tokeni
 
 inline EvaluationWindows sparseml_windows(const std::string& path, const Tokenizer& tokenizer, std::size_t window,
                                           const DatasetOptions& dataset) {
-  const std::optional<Token> bos = tokenizer.bos_token();
+  const std::optional<Token> bos = tokenizer.bos_token() ? tokenizer.bos_token() : leading_bos(tokenizer);
   if (!bos) {
     fail(ErrorCode::unsupported, "SparseML's method puts a BOS token before every text, and the tokenizer has none; ",
          "use another method");

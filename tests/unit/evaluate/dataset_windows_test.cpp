@@ -83,7 +83,7 @@ TEST_CASE("hf-stride reads one text with its special tokens", "[evaluate]") {
 
 TEST_CASE("llama.cpp's chunks begin with BOS where texts do", "[evaluate]") {
   const Fixture fixture;
-  const Token bos = fixture.tokenizer->bos_token().value();
+  const Token bos = fixture.special("").at(0);
   const std::string_view without_end = prose.substr(0, prose.size() - 1);
   CHECK(tokens_of(fixture.read(fixture.text, method(PerplexityMethod::llama_cpp, 6))) ==
         tokens_of(half_scored_windows(fixture.special(without_end), 6, &bos)));
@@ -100,7 +100,7 @@ TEST_CASE("SparseML's samples are BOS and a text", "[evaluate]") {
   const Fixture fixture;
   const auto sample = [&](std::string_view text) {
     Tokens tokens = fixture.plain(text);
-    tokens.insert(tokens.begin(), fixture.tokenizer->bos_token().value());
+    tokens.insert(tokens.begin(), fixture.special("").at(0));
     return tokens;
   };
   const EvaluationWindows windows = fixture.read(fixture.rows, method(PerplexityMethod::sparseml));
