@@ -21,6 +21,7 @@ struct Module {
     embedding,
     norm,
   };
+  enum class Reads { other, attention_norm, mlp_norm };  ///< whose output a linear layer multiplies
   static constexpr std::size_t no_parent = static_cast<std::size_t>(-1);
 
   Kind kind = Kind::container;
@@ -29,6 +30,7 @@ struct Module {
   std::size_t rows = 0, columns = 0;  ///< of the weight [rows, columns]; a norm has one column
   std::optional<std::size_t> layer;   ///< of the decoder, where it is part of one
   std::size_t parent = no_parent;     ///< index of the container that holds it, which is before it
+  Reads reads = Reads::other;
 };
 
 struct ModuleList {
@@ -97,22 +99,25 @@ class ModuleListBuilder {
       if (inner.empty()) return;
       add({Module::Kind::norm, prefix + inner, std::string(classes_.norm), model_.hidden, 1, layer, {}}, whole);
     };
-    const auto linear = [&](const std::string& inner, std::size_t rows, std::size_t columns, std::size_t parent) {
+    const auto linear = [&](const std::string& inner, std::size_t rows, std::size_t columns, std::size_t parent,
+                            Module::Reads reads) {
       if (inner.empty()) return;
-      add({Module::Kind::linear, prefix + inner, "Linear", rows, columns, layer, {}}, parent);
+      add({Module::Kind::linear, prefix + inner, "Linear", rows, columns, layer, {}, reads}, parent);
     };
+    using Reads = Module::Reads;
+    const Reads mlp_reads = names.mlp_norm.empty() ? Reads::attention_norm : Reads::mlp_norm;
     norm(names.attention_norm);
     const std::size_t attention = container(names.output, classes_.attention);
-    linear(names.query, model_.query_rows(), model_.hidden, attention);
-    linear(names.key, model_.kv_rows(), model_.hidden, attention);
-    linear(names.value, model_.kv_rows(), model_.hidden, attention);
-    linear(names.query_key_value, model_.qkv_rows(), model_.hidden, attention);
-    linear(names.output, model_.hidden, model_.query_rows(), attention);
+    linear(names.query, model_.query_rows(), model_.hidden, attention, Reads::attention_norm);
+    linear(names.key, model_.kv_rows(), model_.hidden, attention, Reads::attention_norm);
+    linear(names.value, model_.kv_rows(), model_.hidden, attention, Reads::attention_norm);
+    linear(names.query_key_value, model_.qkv_rows(), model_.hidden, attention, Reads::attention_norm);
+    linear(names.output, model_.hidden, model_.query_rows(), attention, Reads::other);
     norm(names.mlp_norm);
     const std::size_t mlp = container(names.up, classes_.mlp);
-    linear(names.gate, spec.intermediate, model_.hidden, mlp);
-    linear(names.up, spec.intermediate, model_.hidden, mlp);
-    linear(names.down, model_.hidden, spec.intermediate, mlp);
+    linear(names.gate, spec.intermediate, model_.hidden, mlp, mlp_reads);
+    linear(names.up, spec.intermediate, model_.hidden, mlp, mlp_reads);
+    linear(names.down, model_.hidden, spec.intermediate, mlp, Reads::other);
   }
 
   const Architecture& model_;

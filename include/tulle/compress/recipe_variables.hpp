@@ -4,7 +4,7 @@
 
 #include <cstddef>
 #include <map>
-#include <span>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -28,10 +28,11 @@ class RecipeVariables {
   /// A name that is already there keeps its value.
   void add(const std::string& name, const RecipeNode& value) { values_.try_emplace(name, Variable{value}); }
 
-  /// Whether some value referred to it.
-  bool is_used(const std::string& name) const {
-    const auto found = values_.find(name);
-    return found != values_.end() && found->second.is_used;
+  /// Adds the names of all variables that some value referred to.
+  void add_used(std::set<std::string>& names) const {
+    for (const auto& [name, variable] : values_) {
+      if (variable.is_used) names.insert(name);
+    }
   }
 
   /// Replaces what `node` refers to, in all of its values.
