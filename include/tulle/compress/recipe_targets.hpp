@@ -44,7 +44,7 @@ class RecipeTarget {
   std::optional<Regex> pattern_;
 };
 
-/// The rank of every module of a list, in its order: of the module itself or of a container that holds it.
+/// The rank of every module of a list, in its order: its own or, for a linear layer, that of a container around it.
 /// `unmatched`, if given, gets the entries that name no module.
 inline std::vector<TargetRank> target_ranks(const ModuleList& list, std::span<const RecipeTarget> targets,
                                             std::vector<const RecipeTarget*>* unmatched = nullptr) {
@@ -61,7 +61,9 @@ inline std::vector<TargetRank> target_ranks(const ModuleList& list, std::span<co
   }
   for (std::size_t i = 0; i < list.modules.size(); ++i) {
     const std::size_t parent = list.modules[i].parent;
-    if (parent != Module::no_parent) ranks[i] = std::max(ranks[i], ranks[parent]);
+    const bool is_meant =
+        list.modules[i].kind == Module::Kind::linear || list.modules[i].kind == Module::Kind::container;
+    if (is_meant && parent != Module::no_parent) ranks[i] = std::max(ranks[i], ranks[parent]);
   }
   return ranks;
 }

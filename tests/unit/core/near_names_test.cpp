@@ -7,8 +7,7 @@
 
 #include <catch2/catch_all.hpp>
 
-namespace tulle {
-namespace {
+using namespace tulle;
 
 TEST_CASE("the edit distance counts insertions, deletions and replacements", "[core][near_names]") {
   CHECK(detail::edit_distance("", "") == 0);
@@ -26,6 +25,3 @@ TEST_CASE("similar names are listed nearest first, at most three", "[core][near_
   CHECK(detail::near_names("ignore", known).empty());
   CHECK(detail::near_names(std::string(1000000, 't'), known).empty());
 }
-
-}  // namespace
-}  // namespace tulle
