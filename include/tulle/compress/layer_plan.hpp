@@ -39,12 +39,22 @@ struct Damping {
   bool operator==(const Damping&) const = default;
 };
 
+/// Outlier weighed layerwise sparsity (arXiv:2310.05175): blocks with more outliers stay denser. An outlier is a weight
+/// whose |weight| times the norm of its input is above `outlier` times the mean of its block.
+struct OwlProfile {
+  double outlier = 5;
+  double spread = 0.08;  ///< sparsities differ from their mean by at most about this
+
+  bool operator==(const OwlProfile&) const = default;
+};
+
 struct PruningPlan {
   PruningMethod method = PruningMethod::alps;
   double sparsity = 0.5;  ///< share of zeros; balanced structures have their own
   SparsityStructure structure{};
   std::size_t block_size = 128;      ///< SparseGPT: columns whose mask is found at once
   bool keep_existing_zeros = false;  ///< weights that are zero stay so
+  std::optional<OwlProfile> owl{};   ///< `sparsity` is then the mean over all blocks with this profile
 
   bool operator==(const PruningPlan&) const = default;
 };

@@ -90,13 +90,5 @@ TEST_CASE("arguments that are no object are refused", "[generate][argument_rows]
   }
 }
 
-TEST_CASE("the edit distance counts insertions, deletions and replacements", "[generate][argument_rows]") {
-  CHECK(detail::edit_distance("", "") == 0);
-  CHECK(detail::edit_distance("abc", "") == 3);
-  CHECK(detail::edit_distance("", "abc") == 3);
-  CHECK(detail::edit_distance("kitten", "sitting") == 3);
-  CHECK(detail::edit_distance("flaw", "lawn") == 2);
-}
-
 }  // namespace
 }  // namespace tulle

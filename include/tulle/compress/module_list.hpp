@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file The modules of a model as recipes name them: names and classes of Hugging Face (L5).
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <tulle/model/architecture.hpp>
+
+namespace tulle {
+
+struct Module {
+  enum class Kind {
+    container,  ///< holds other modules: a decoder layer, its attention, its MLP
+    linear,
+    embedding,
+    norm,
+  };
+  enum class Reads { other, attention_norm, mlp_norm };  ///< whose output a linear layer multiplies
+  static constexpr std::size_t no_parent = static_cast<std::size_t>(-1);
+
+  Kind kind = Kind::container;
+  std::string name;                   ///< "model.layers.0.self_attn.q_proj"
+  std::string class_name;             ///< "Linear"
+  std::size_t rows = 0, columns = 0;  ///< of the weight [rows, columns]; a norm has one column
+  std::optional<std::size_t> layer;   ///< of the decoder, where it is part of one
+  std::size_t parent = no_parent;     ///< index of the container that holds it, which is before it
+  Reads reads = Reads::other;
+};
+
+struct ModuleList {
+  std::vector<Module> modules;
+  std::string embedding, head;           ///< names
+  bool tied_head = false;                ///< the head's weight is the embedding's
+  std::string attention_norm, mlp_norm;  ///< names inside a layer, for SmoothQuant's default mappings
+};
+
+namespace detail {
+
+/// Names of transformers' classes.
+struct ModuleClasses {
+  std::string_view family, model, layer, attention, mlp, norm;
+};
+inline constexpr std::array module_classes{
+    ModuleClasses{"llama", "LlamaModel", "LlamaDecoderLayer", "LlamaAttention", "LlamaMLP", "LlamaRMSNorm"},
+    ModuleClasses{"qwen2", "Qwen2Model", "Qwen2DecoderLayer", "Qwen2Attention", "Qwen2MLP", "Qwen2RMSNorm"},
+    ModuleClasses{"codegen", "CodeGenModel", "CodeGenBlock", "CodeGenAttention", "CodeGenMLP", "LayerNorm"}};
+
+class ModuleListBuilder {
+ public:
+  explicit ModuleListBuilder(const Architecture& model) : model_(model) {
+    for (const ModuleClasses& each : module_classes) {
+      if (each.family == model.family) classes_ = each;
+    }
+  }
+
+  ModuleList build() {
+    const WeightNames& names = model_.names;
+    const std::string root = names.embedding.substr(0, names.embedding.find('.'));
+    const std::size_t top = add({Module::Kind::container, root, std::string(classes_.model), 0, 0, {}, {}}, none);
+    add({Module::Kind::embedding, names.embedding, "Embedding", model_.vocabulary, model_.hidden, {}, {}}, top);
+    for (std::size_t layer = 0; layer < model_.layers.size(); ++layer) add_layer(layer, top);
+    add({Module::Kind::norm, names.final_norm, std::string(classes_.norm), model_.hidden, 1, {}, {}}, top);
+    add({Module::Kind::linear, names.head, "Linear", model_.vocabulary, model_.hidden, {}, {}}, none);
+    list_.embedding = names.embedding;
+    list_.head = names.head;
+    list_.tied_head = model_.tied_head;
+    list_.attention_norm = names.attention_norm;
+    list_.mlp_norm = names.mlp_norm;
+    return std::move(list_);
+  }
+
+ private:
+  static constexpr std::size_t none = Module::no_parent;
+
+  std::size_t add(Module module, std::size_t parent) {
+    module.parent = parent;
+    list_.modules.push_back(std::move(module));
+    return list_.modules.size() - 1;
+  }
+
+  void add_layer(std::size_t layer, std::size_t top) {
+    const WeightNames& names = model_.names;
+    const LayerSpec& spec = model_.layers[layer];
+    std::string prefix = names.layer;
+    if (const auto at = prefix.find("{}"); at != std::string::npos) prefix.replace(at, 2, std::to_string(layer));
+    const std::string name = prefix.substr(0, prefix.size() - 1);
+    const std::size_t whole = add({Module::Kind::container, name, std::string(classes_.layer), 0, 0, layer, {}}, top);
+    const auto container = [&](const std::string& first, std::string_view class_name) {
+      const std::string inner = first.substr(0, first.find('.'));
+      return add({Module::Kind::container, prefix + inner, std::string(class_name), 0, 0, layer, {}}, whole);
+    };
+    const auto norm = [&](const std::string& inner) {
+      if (inner.empty()) return;
+      add({Module::Kind::norm, prefix + inner, std::string(classes_.norm), model_.hidden, 1, layer, {}}, whole);
+    };
+    const auto linear = [&](const std::string& inner, std::size_t rows, std::size_t columns, std::size_t parent,
+                            Module::Reads reads) {
+      if (inner.empty()) return;
+      add({Module::Kind::linear, prefix + inner, "Linear", rows, columns, layer, {}, reads}, parent);
+    };
+    using Reads = Module::Reads;
+    const Reads mlp_reads = names.mlp_norm.empty() ? Reads::attention_norm : Reads::mlp_norm;
+    norm(names.attention_norm);
+    const std::size_t attention = container(names.output, classes_.attention);
+    linear(names.query, model_.query_rows(), model_.hidden, attention, Reads::attention_norm);
+    linear(names.key, model_.kv_rows(), model_.hidden, attention, Reads::attention_norm);
+    linear(names.value, model_.kv_rows(), model_.hidden, attention, Reads::attention_norm);
+    linear(names.query_key_value, model_.qkv_rows(), model_.hidden, attention, Reads::attention_norm);
+    linear(names.output, model_.hidden, model_.query_rows(), attention, Reads::other);
+    norm(names.mlp_norm);
+    const std::size_t mlp = container(names.up, classes_.mlp);
+    linear(names.gate, spec.intermediate, model_.hidden, mlp, mlp_reads);
+    linear(names.up, spec.intermediate, model_.hidden, mlp, mlp_reads);
+    linear(names.down, model_.hidden, spec.intermediate, mlp, Reads::other);
+  }
+
+  const Architecture& model_;
+  ModuleClasses classes_{"", "Model", "DecoderLayer", "Attention", "MLP", "Norm"};
+  ModuleList list_;
+};
+
+}  // namespace detail
+
+/// All modules with weights, and those that hold them, each after its container.
+inline ModuleList module_list(const Architecture& model) {
+  return detail::ModuleListBuilder(model).build();
+}
+
+}  // namespace tulle

@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file Reads YAML, JSON and Markdown front matter into a tree; the only include of yaml-cpp (L5).
+#pragma once
+
+#include <cstddef>
+#include <istream>
+#include <streambuf>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <yaml-cpp/eventhandler.h>
+#include <yaml-cpp/exceptions.h>
+#include <yaml-cpp/parser.h>
+
+#include <tulle/compress/recipe_node.hpp>
+#include <tulle/core/error.hpp>
+#include <tulle/format/quoted_name.hpp>
+#include <tulle/text/utf8.hpp>
+
+namespace tulle {
+
+namespace detail {
+
+/// Builds the tree out of the parser's events. An alias is a copy of its anchor; the number of nodes is limited, so
+/// that aliases of aliases cannot fill the memory.
+class RecipeTreeBuilder final : public YAML::EventHandler {
+ public:
+  RecipeTreeBuilder(std::string_view where, std::size_t first_line) : where_(where), first_line_(first_line) {}
+
+  void OnDocumentStart(const YAML::Mark&) override {}
+  void OnDocumentEnd() override {}
+  void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override { put(make(mark, {}), anchor); }
+
+  void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override {
+    RecipeNode copy;
+    bool is_complete = false;
+    for (const auto& [id, node, size] : anchors_) {
+      if (id != anchor) continue;
+      is_complete = true;
+      count(size, line_of(mark));
+      copy = node;
+    }
+    if (!is_complete) fail_at(ErrorCode::malformed, where_, line_of(mark), "an alias inside its own anchor");
+    require_depth(depth_of(copy), line_of(mark));
+    put(std::move(copy), 0);
+  }
+
+  void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                const std::string& value) override {
+    RecipeNode node = make(mark, tag);
+    node.is_quoted = tag == "!";
+    const bool is_null = !node.is_quoted && (value == "~" || value == "null" || value == "Null" || value == "NULL");
+    if (!is_null && (!value.empty() || node.is_quoted)) node.kind = RecipeNode::Kind::scalar;
+    if (!is_null) node.text = value;
+    put(std::move(node), anchor);
+  }
+
+  void OnSequenceStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                       YAML::EmitterStyle::value) override {
+    open(RecipeNode::Kind::sequence, mark, tag, anchor);
+  }
+  void OnSequenceEnd() override { close(); }
+
+  void OnMapStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                  YAML::EmitterStyle::value) override {
+    open(RecipeNode::Kind::mapping, mark, tag, anchor);
+  }
+  void OnMapEnd() override { close(); }
+
+  RecipeNode take() { return std::move(root_); }
+
+ private:
+  static constexpr std::size_t deepest = 64, most_nodes = 100000;
+
+  struct Open {
+    RecipeNode node;
+    YAML::anchor_t anchor = 0;
+    bool has_key = false;        // of a mapping: a key that waits for its value
+    std::size_t first_node = 0;  // the count before it
+  };
+  struct Anchored {
+    YAML::anchor_t id = 0;
+    RecipeNode node;
+    std::size_t size = 0;
+  };
+
+  std::size_t line_of(const YAML::Mark& mark) const {
+    return first_line_ + static_cast<std::size_t>(mark.line < 0 ? 0 : mark.line);
+  }
+
+  RecipeNode make(const YAML::Mark& mark, const std::string& tag) {
+    RecipeNode node;
+    node.line = line_of(mark);
+    if (tag != "?" && tag != "!") node.tag = tag;
+    count(1, node.line);
+    return node;
+  }
+
+  void count(std::size_t nodes, std::size_t line) {
+    nodes_ += nodes;
+    if (nodes_ > most_nodes) fail_at(ErrorCode::capacity, where_, line, "more than ", most_nodes, " values");
+  }
+
+  void require_depth(std::size_t inner, std::size_t line) const {
+    if (open_.size() + inner <= deepest) return;
+    fail_at(ErrorCode::malformed, where_, line, "nested deeper than ", deepest, " levels");
+  }
+
+  static std::size_t depth_of(const RecipeNode& node) {
+    std::size_t inner = 0;
+    for (const RecipeNode& item : node.items) inner = std::max(inner, depth_of(item));
+    return node.is_sequence() || node.is_mapping() ? inner + 1 : 0;
+  }
+
+  void open(RecipeNode::Kind kind, const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor) {
+    Open next{make(mark, tag), anchor, false, nodes_};
+    next.node.kind = kind;
+    require_depth(1, next.node.line);
+    open_.push_back(std::move(next));
+  }
+
+  void close() {
+    Open done = std::move(open_.back());
+    open_.pop_back();
+    const std::size_t size = nodes_ - done.first_node + 1;
+    if (done.anchor != 0) anchors_.push_back({done.anchor, done.node, size});
+    put(std::move(done.node), 0);
+  }
+
+  void put(RecipeNode node, YAML::anchor_t anchor) {
+    if (anchor != 0) anchors_.push_back({anchor, node, 1});
+    if (open_.empty()) {
+      root_ = std::move(node);
+      return;
+    }
+    Open& parent = open_.back();
+    if (parent.node.is_mapping() && !parent.has_key) {
+      if (!node.is_scalar()) fail_at(ErrorCode::malformed, where_, node.line, "a key that is ", node.kind_name());
+      if (parent.node.find(node.text) != nullptr) {
+        fail_at(ErrorCode::malformed, where_, node.line, "the key ", quoted_name(node.text), " appears twice");
+      }
+      parent.node.keys.push_back(std::move(node));
+      parent.has_key = true;
+      return;
+    }
+    parent.node.items.push_back(std::move(node));
+    parent.has_key = false;
+  }
+
+  std::string_view where_;
+  std::size_t first_line_;
+  std::vector<Open> open_;  // outermost first
+  std::vector<Anchored> anchors_;
+  std::size_t nodes_ = 0;
+  RecipeNode root_;
+};
+
+/// Characters that are read where they are.
+class ViewBuffer final : public std::streambuf {
+ public:
+  explicit ViewBuffer(std::string_view text) {
+    char* begin = const_cast<char*>(text.data());  // never written: there is no put area
+    setg(begin, begin, begin + text.size());
+  }
+};
+
+/// The text between two lines of "---" at the beginning of a Markdown file, or the whole text. `first_line` is the
+/// line of the file that it begins at.
+inline std::string_view front_matter(std::string_view text, std::size_t& first_line) {
+  constexpr std::string_view fence = "---\n";
+  first_line = 1;
+  if (!text.starts_with(fence)) return text;
+  const std::size_t end = text.find("\n---", fence.size() - 1);
+  if (end == std::string_view::npos) return text;
+  const std::size_t after = end + fence.size();
+  if (after < text.size() && text[after] != '\n' && text[after] != '\r') return text;
+  first_line = 2;
+  return text.substr(fence.size(), end + 1 - fence.size());
+}
+
+}  // namespace detail
+
+/// Reads one document: YAML, JSON, or the front matter of a Markdown file. `where` names the source in messages.
+/// Limits: 1 MiB, 64 levels, 100000 values with those of aliases.
+/// Errors: malformed for text that is not UTF-8 or not YAML and for keys that appear twice, with the line; capacity.
+inline RecipeNode parse_recipe_yaml(std::string_view text, std::string_view where) {
+  constexpr std::size_t longest = std::size_t{1} << 20;
+  if (text.size() > longest) {
+    fail(ErrorCode::capacity, where, ": ", text.size(), " bytes are too many for a recipe; at most ", longest);
+  }
+  if (!is_valid_utf8(text) || text.find('\0') != std::string_view::npos) {
+    fail(ErrorCode::malformed, where, ": a recipe must be text in UTF-8");
+  }
+  std::size_t first_line = 1;
+  detail::ViewBuffer buffer(detail::front_matter(text, first_line));
+  std::istream stream(&buffer);
+  detail::RecipeTreeBuilder builder(where, first_line);
+  try {
+    YAML::Parser parser(stream);
+    parser.HandleNextDocument(builder);
+  } catch (const YAML::Exception& error) {
+    const std::size_t line = first_line + static_cast<std::size_t>(error.mark.line < 0 ? 0 : error.mark.line);
+    detail::fail_at(ErrorCode::malformed, where, line, "not valid YAML: ", error.msg);
+  }
+  return builder.take();
+}
+
+}  // namespace tulle

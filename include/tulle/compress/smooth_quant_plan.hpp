@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file Which layers SmoothQuant scales against each other (L5).
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <tulle/compress/modifier.hpp>
+#include <tulle/compress/module_list.hpp>
+#include <tulle/compress/recipe_targets.hpp>
+#include <tulle/core/error.hpp>
+
+namespace tulle {
+
+/// With activations of channel j up to x_j and weights of its columns up to w_j, column j of `balanced` is multiplied,
+/// and row j of `smoothed` divided, by x_j^strength / w_j^(1 - strength) (Xiao et al. 2023, equation 4), or by
+/// x_j / log2(2 + x_j) where `is_logarithmic`.
+struct SmoothQuantPlan {
+  struct Mapping {
+    std::vector<std::string> balanced;  ///< names of linear layers
+    std::string smoothed;               ///< name of a norm or linear layer
+
+    bool operator==(const Mapping&) const = default;
+  };
+  double strength = 0.5;
+  bool is_logarithmic = false;
+  std::vector<Mapping> mappings;  ///< in the order of the layers
+
+  bool operator==(const SmoothQuantPlan&) const = default;
+};
+
+namespace detail {
+
+/// The pairs of one mapping in all decoder layers, appended to `plan`.
+/// Errors: not_found where no layer has both; invalid_argument where a layer has several to smooth or sizes differ.
+inline void map_layers(const ModuleList& list, std::span<const TargetRank> balanced,
+                       std::span<const TargetRank> smoothed, std::string_view place, SmoothQuantPlan& plan) {
+  bool is_found = false;
+  for (std::size_t begin = 0; begin < list.modules.size();) {
+    std::size_t end = begin + 1;
+    while (end < list.modules.size() && list.modules[end].layer == list.modules[begin].layer) ++end;
+    SmoothQuantPlan::Mapping mapping;
+    std::size_t channels = 0;
+    for (std::size_t i = begin; list.modules[begin].layer && i < end; ++i) {
+      const Module& module = list.modules[i];
+      const bool has_weights = module.kind == Module::Kind::linear || module.kind == Module::Kind::norm;
+      if (smoothed[i] == TargetRank::none || !has_weights) continue;
+      if (!mapping.smoothed.empty()) {
+        fail(ErrorCode::invalid_argument, place, ": a mapping smooths both ", mapping.smoothed, " and ", module.name,
+             "; name one of them");
+      }
+      mapping.smoothed = module.name;
+      channels = module.rows;
+    }
+    for (std::size_t i = begin; !mapping.smoothed.empty() && i < end; ++i) {
+      const Module& module = list.modules[i];
+      if (balanced[i] == TargetRank::none || module.kind != Module::Kind::linear) continue;
+      if (module.columns != channels) {
+        fail(ErrorCode::invalid_argument, place, ": ", mapping.smoothed, " gives ", channels, " channels, but ",
+             module.name, " has ", module.columns, " columns");
+      }
+      mapping.balanced.push_back(module.name);
+    }
+    if (!mapping.balanced.empty()) {
+      is_found = true;
+      plan.mappings.push_back(std::move(mapping));
+    }
+    begin = end;
+  }
+  if (!is_found) fail(ErrorCode::not_found, place, ": a mapping names no two layers of one decoder layer");
+}
+
+}  // namespace detail
+
+/// Without mappings: each norm of a layer and the linear layers that read it.
+/// Errors: as `map_layers`; `place` begins the message.
+inline SmoothQuantPlan plan_smooth_quant(const SmoothQuantModifier& modifier, const ModuleList& list,
+                                         std::string_view place) {
+  SmoothQuantPlan plan{modifier.strength, modifier.is_logarithmic, {}};
+  const std::vector<TargetRank> ignored = target_ranks(list, modifier.ignore);
+  const auto ranks = [&](const std::vector<RecipeTarget>& targets) {
+    std::vector<TargetRank> all = target_ranks(list, targets);
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      if (ignored[i] != TargetRank::none) all[i] = TargetRank::none;
+    }
+    return all;
+  };
+  for (const SmoothQuantModifier::Mapping& mapping : modifier.mappings) {
+    detail::map_layers(list, ranks(mapping.balanced), ranks(mapping.smoothed), place, plan);
+  }
+  if (!modifier.mappings.empty()) return plan;
+  std::vector<TargetRank> norm(list.modules.size(), TargetRank::none), readers = norm;
+  const auto map_norm = [&](const std::string& name, bool is_attention) {
+    if (name.empty()) return;
+    for (std::size_t i = 0; i < list.modules.size(); ++i) {
+      const Module& module = list.modules[i];
+      const bool is_open = module.layer && ignored[i] == TargetRank::none;
+      norm[i] = is_open && module.name.ends_with("." + name) ? TargetRank::by_name : TargetRank::none;
+      const bool reads = module.reads == (is_attention ? Module::Reads::attention_norm : Module::Reads::mlp_norm);
+      readers[i] = is_open && reads ? TargetRank::by_name : TargetRank::none;
+    }
+    detail::map_layers(list, readers, norm, place, plan);
+  };
+  map_norm(list.attention_norm, true);
+  map_norm(list.mlp_norm, false);
+  return plan;
+}
+
+}  // namespace tulle

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file What a stage of a recipe does with each linear layer of a model (L5).
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <tulle/compress/layer_plan.hpp>
+#include <tulle/compress/mask_structure.hpp>
+#include <tulle/compress/modifier.hpp>
+#include <tulle/compress/module_list.hpp>
+#include <tulle/compress/smooth_quant_plan.hpp>
+#include <tulle/compress/stage_planner.hpp>
+#include <tulle/core/error.hpp>
+
+namespace tulle {
+
+/// Applies a stage's modifiers to the modules of a model.
+/// Errors: not_found for targets that name nothing; invalid_argument for modifiers that contradict each other or do not
+/// fit the model's shapes. Messages name the recipe's line.
+inline StagePlan plan_stage(const RecipeStage& stage, const ModuleList& modules) {
+  return detail::StagePlanner(stage, modules).plan();
+}
+
+/// What `--sparsity`, `--structure` and `--bits` mean: every linear layer of the decoder layers with Tulle's own
+/// methods; head and embedding stay. `sparsity` none with a structure of "": not pruned. `bits`: 16 (not quantized), 8
+/// (one scale per row) or 4 (symmetric, groups of 32 columns).
+/// Errors: invalid_argument, also where nothing is to be done.
+inline StagePlan plan_of_flags(const ModuleList& modules, std::optional<double> sparsity, std::string_view structure,
+                               std::size_t bits) {
+  LayerPlan plan;
+  if (sparsity || !structure.empty()) {
+    if (sparsity && !(*sparsity > 0 && *sparsity < 1)) {
+      fail(ErrorCode::invalid_argument, "--sparsity must be above 0 and below 1");
+    }
+    set_sparsity(plan.pruning.emplace(), parse_mask_structure(structure, "--structure"), sparsity, MaskCount::kept,
+                 "--sparsity");
+  }
+  if (bits != 16 && bits != 8 && bits != 4) {
+    fail(ErrorCode::invalid_argument, "--bits must be 16, 8 or 4, not ", bits);
+  }
+  if (bits != 16) {
+    plan.quantization.emplace().bits = bits;
+    plan.quantization->group = bits == 4 ? 32 : 0;
+  }
+  if (!plan.pruning && !plan.quantization) {
+    fail(ErrorCode::invalid_argument, "nothing to do: give --recipe, --sparsity, --structure, or --bits 8 or 4");
+  }
+  StagePlan stage;
+  for (const Module& module : modules.modules) {
+    if (module.kind != Module::Kind::linear || !module.layer) continue;
+    detail::require_shape(module, plan, "--structure and --bits");
+    stage.layers.emplace(module.name, plan);
+  }
+  return stage;
+}
+
+}  // namespace tulle

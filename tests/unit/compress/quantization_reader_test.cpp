@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <tulle/compress/quantization_reader.hpp>
+
+#include <string>
+#include <vector>
+
+#include <catch2/catch_all.hpp>
+#include <tulle/compress/recipe_yaml.hpp>
+
+#include "unit/compress/tiny_modules.hpp"
+
+using namespace tulle;
+
+namespace {
+
+QuantizationModifier nearest(const std::string& text, std::vector<std::string>* notes = nullptr) {
+  const RecipeNode node = parse_recipe_yaml(text, "r.yaml");
+  std::vector<std::string> unused;
+  const detail::RecipeArguments arguments(node, "Q", "r.yaml");
+  return detail::QuantizationReader(arguments, notes != nullptr ? *notes : unused).read_nearest();
+}
+
+QuantizationModifier gptq(const std::string& text) {
+  const RecipeNode node = parse_recipe_yaml(text, "r.yaml");
+  std::vector<std::string> unused;
+  const detail::RecipeArguments arguments(node, "G", "r.yaml");
+  return detail::QuantizationReader(arguments, unused).read_gptq();
+}
+
+SmoothQuantModifier smooth(const std::string& text) {
+  const RecipeNode node = parse_recipe_yaml(text, "r.yaml");
+  std::vector<std::string> unused;
+  return detail::read_smooth_quant(detail::RecipeArguments(node, "S", "r.yaml"), false, unused);
+}
+
+/// "Linear: 8; Embedding: -"
+std::string groups(const QuantizationModifier& modifier) {
+  std::string text;
+  for (const QuantizationGroup& group : modifier.groups) {
+    text += text.empty() ? "" : "; ";
+    for (const RecipeTarget& target : group.targets) text += target.text() + " ";
+    text += group.weights ? std::to_string(group.weights->bits) : "-";
+  }
+  return text;
+}
+
+}  // namespace
+
+TEST_CASE("SparseML's form quantizes all that is not overridden", "[compress][quantization_reader]") {
+  CHECK(groups(nearest("{}")) == "Linear Embedding 8");
+  CHECK(groups(nearest("{scheme: deepsparse}")) == "Linear Embedding 8");
+  CHECK(groups(nearest("{scheme: {weights: {num_bits: 4, group_size: 32}}}")) == "Linear Embedding 4");
+  CHECK(groups(nearest("scheme_overrides: {Embedding: {weights: null}, lm_head: null}")) ==
+        "Embedding -; lm_head -; Linear Embedding 8");
+  std::vector<std::string> notes;
+  nearest("scheme_overrides: {Linear: {weights: {strategy: channel, symmetric: true}}}", &notes);
+  REQUIRE(notes.size() == 1);
+  CHECK(notes[0].starts_with("line 1: scheme_overrides.Linear: input activations are asymmetric and static"));
+}
+
+TEST_CASE("llm-compressor's forms", "[compress][quantization_reader]") {
+  CHECK(groups(nearest("{scheme: W8A8}")) == "Linear 8");
+  CHECK(groups(nearest("{scheme: W4A16, targets: [lm_head]}")) == "lm_head 4");
+  CHECK(groups(nearest("{scheme: {W8A8: [Linear], W4A16: 're:.*down'}}")) == "Linear 8; re:.*down 4");
+  CHECK(groups(nearest("{config_groups: {group_0: {targets: [Linear], weights: {num_bits: 8}}, W4A16: [lm_head]}}")) ==
+        "Linear 8; lm_head 4");
+  CHECK(groups(nearest("{targets: [Linear], scheme: {weights: {num_bits: 4, group_size: 64}}}")) == "Linear 4");
+}
+
+TEST_CASE("GPTQ is the same with its damping", "[compress][quantization_reader]") {
+  const QuantizationModifier modifier = gptq("{scheme: W4A16, dampening_frac: 0.05, sequential_update: true}");
+  CHECK(modifier.method == QuantizationMethod::gptq);
+  CHECK(modifier.target == TargetPlan{0, 0, false, true, {0, 0, 0.05}});
+  REQUIRE(modifier.groups.size() == 1);
+  CHECK(modifier.groups[0].weights == QuantizationPlan{QuantizationMethod::gptq, 4, 128, true, false, false});
+  CHECK(gptq("{scheme: W4A16, observer: mse}").groups[0].weights->searches_scale);
+  CHECK(gptq("{scheme: W4A16, observer: {weights: mse}}").groups[0].weights->searches_scale);
+  CHECK(gptq("{scheme: W4A16, weight_observer: minmax}").groups[0].weights->searches_scale == false);
+}
+
+TEST_CASE("wrong arguments of quantization modifiers are errors", "[compress][quantization_reader]") {
+  const auto error = [](const std::string& text) { return error_of([&] { nearest(text); }); };
+  CHECK(error("{shceme: W8A8}") ==
+        "invalid_argument: r.yaml, line 1: unknown argument \"shceme\" of Q; did you mean scheme?");
+  CHECK(error("{scheme: W8A8, scheme_overrides: {}}").starts_with("invalid_argument: "));
+  CHECK(error("{targets: [Linear]}").find("has neither a scheme nor config_groups") != std::string::npos);
+  CHECK(error("{scheme: [W8A8]}").starts_with("invalid_argument: "));
+  CHECK(error("{scheme: {W8A8: []}}").starts_with("invalid_argument: "));
+  CHECK(error("{config_groups: {}}").starts_with("invalid_argument: "));
+  CHECK(error("{config_groups: [1]}").starts_with("invalid_argument: "));
+  CHECK(error("{config_groups: {g: {weights: {num_bits: 8}}}}").find("config_groups.g has no targets") !=
+        std::string::npos);
+  CHECK(error("{config_groups: {g: {targets: [Linear]}}, scheme: W8A8}").starts_with("invalid_argument: "));
+  CHECK(error("{scheme_overrides: [1]}").starts_with("invalid_argument: "));
+  CHECK(error("{scheme: W8A8, observer: {weight: mse}}").starts_with("invalid_argument: "));
+  CHECK(error_of([] { gptq("{}"); }).find("has neither a scheme nor config_groups") != std::string::npos);
+  CHECK(error_of([] { gptq("{scheme: W4A16, quantize: false}"); }).starts_with("invalid_argument: "));
+}
+
+TEST_CASE("SmoothQuant's arguments", "[compress][quantization_reader]") {
+  CHECK(smooth("{}").strength == 0.5);
+  CHECK(smooth("{alpha: 0.8}").strength == 0.8);
+  CHECK(smooth("{smoothing_strength: 0.7, algorithm: log_equalization}").is_logarithmic);
+  const SmoothQuantModifier modifier = smooth(
+      "mappings: [[['re:.*q_proj', 're:.*k_proj'], 're:.*input_layernorm'], {balance_layers: [a], smooth_layer: b}]");
+  REQUIRE(modifier.mappings.size() == 2);
+  CHECK(modifier.mappings[0].balanced.size() == 2);
+  CHECK(modifier.mappings[0].smoothed[0].text() == "re:.*input_layernorm");
+  CHECK(modifier.mappings[1].balanced[0].text() == "a");
+  for (const char* text : {"{mappings: []}", "{mappings: {a: 1}}", "{mappings: [[a]]}", "{mappings: [[[], b]]}",
+                           "{mappings: [[[[a]], b]]}", "{mappings: [{balance_layers: [a]}]}", "{mappings: [x]}",
+                           "{alpha: 0.5, smoothing_strength: 0.5}", "{alpha: 2}", "{algorithm: magic}",
+                           "{mappings: [{balance_layer: [a], smooth_layer: b}]}"}) {
+    INFO(text);
+    CHECK(error_of([&] { smooth(text); }).starts_with("invalid_argument: r.yaml, line 1: "));
+  }
+}
