@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-/// \file Which quantized checkpoints of the compressed-tensors form can be read: int8 weights with a scale per row
-/// (L3).
+/// \file Which quantized checkpoints of the compressed-tensors form can be read: integer weights of 4 or 8 bits (L3).
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include <tulle/core/error.hpp>
 #include <tulle/core/json.hpp>
-#include <tulle/format/encoding/i8.hpp>
+#include <tulle/format/encoding/coded_rows.hpp>
 #include <tulle/format/quoted_name.hpp>
 #include <tulle/tensor/encoded_tensor.hpp>
 
@@ -27,30 +29,30 @@ inline const Json* filled_object(const Json& object, const char* key, std::strin
 
 [[noreturn]] inline void refuse_quantization(std::string_view where, const std::string& what) {
   fail(ErrorCode::unsupported, where, ": ", what,
-       "; use the unquantized model, or one saved as int-quantized with symmetric "
-       "8-bit weights per channel");
+       "; use the unquantized model, or one saved as int-quantized or pack-quantized with integer weights of 4 or 8 "
+       "bits");
 }
 
 inline void check_quantization_format(const std::string& format, std::string_view where) {
-  if (format != "int-quantized" && format != "naive-quantized") {
+  if (format != "int-quantized" && format != "naive-quantized" && format != "pack-quantized") {
     refuse_quantization(where, "quantization format " + quoted_name(format) + " is not supported");
   }
 }
 
 /// One entry of "config_groups": a scheme, or the name of a preset with a list of targets. Only the weights decide: how
-/// activations are quantized is a matter of the kernel that runs them.
-inline void check_quantization_group(const std::string& name, const Json& group, std::string_view where) {
+/// activations are quantized is a matter of the kernel that runs them. Returns the columns that share a scale, or 0.
+inline std::size_t quantization_group(const std::string& name, const Json& group, std::string_view where) {
   if (group.is_array()) {
-    if (name != "W8A8" && name != "INT8_W8A8")
-      refuse_quantization(where, "quantization preset " + quoted_name(name) + " is not supported");
-    return;
+    if (name == "W8A8" || name == "INT8_W8A8" || name == "W8A16") return 0;
+    if (name == "W4A16" || name == "W4A16_ASYM" || name == "W4A8") return 128;
+    refuse_quantization(where, "quantization preset " + quoted_name(name) + " is not supported");
   }
   if (!group.is_object())
     fail(ErrorCode::malformed, where, ": quantization group ", quoted_name(name), " is no object");
   const auto format = json_value(group, "format", std::string("int-quantized"), where);
   check_quantization_format(format, where);
   const Json* weights = filled_object(group, "weights", where);
-  if (weights == nullptr) return;
+  if (weights == nullptr) return 0;
 
   const auto refuse = [&](const std::string& what) {
     refuse_quantization(where, "quantization group " + quoted_name(name) + " has " + what);
@@ -58,26 +60,46 @@ inline void check_quantization_group(const std::string& name, const Json& group,
   const auto type = json_value(*weights, "type", std::string("int"), where);
   if (type != "int") refuse("weights of type " + quoted_name(type));
   const int bits = json_value(*weights, "num_bits", 8, where);
-  if (bits != 8) refuse("weights of " + std::to_string(bits) + " bits");
-  if (!json_value(*weights, "symmetric", true, where)) refuse("asymmetric weights");
+  if (bits != 8 && bits != 4) refuse("weights of " + std::to_string(bits) + " bits");
   const int group_size = json_value(*weights, "group_size", -1, where);
   const auto strategy = json_value(*weights, "strategy", std::string(group_size > 0 ? "group" : "channel"), where);
-  if (strategy != "channel" && strategy != "tensor") refuse("weights with a scale per " + quoted_name(strategy));
+  if (strategy == "channel" || strategy == "tensor") return 0;
+  if (strategy != "group" || group_size <= 0) refuse("weights with a scale per " + quoted_name(strategy));
+  return static_cast<std::size_t>(group_size);
+}
+
+/// The settings, and the object around them where there is one; nullptr for both where nothing is quantized.
+inline std::pair<const Json*, const Json*> quantization_settings(const Json& config, std::string_view where) {
+  const Json* outer = filled_object(config, "compression_config", where);
+  const Json* settings = filled_object(config, "quantization_config", where);
+  if (settings == nullptr && outer != nullptr) settings = filled_object(*outer, "quantization_config", where);
+  return {settings == nullptr ? outer : settings, outer};
+}
+
+/// Columns that share a scale, for every group of the config that says so.
+inline std::vector<std::size_t> quantization_groups(const Json& config, std::string_view where) {
+  const Json* settings = quantization_settings(config, where).first;
+  const Json* groups = settings == nullptr ? nullptr : filled_object(*settings, "config_groups", where);
+  std::vector<std::size_t> sizes;
+  if (groups == nullptr) return sizes;
+  for (const auto& group : groups->items()) sizes.push_back(quantization_group(group.key(), group.value(), where));
+  return sizes;
 }
 
 }  // namespace detail
 
+/// "quant_method" of our own sparse form (format/README.md), whose tensors say all that is needed.
+inline constexpr std::string_view bitmask_method = "tulle-bitmask";
+
 /// Reads `quantization_config` (or `compression_config`, as compressed-tensors up to 0.6 wrote it) of a config.json.
-/// After it an I8 tensor "P.weight" has its scales in "P.weight_scale": `check_int8_tensors`.
-/// Errors: unsupported for every form but int8 per channel or tensor; malformed for wrong JSON types.
+/// Its tensors are then looked at by `check_quantized_tensors`.
+/// Errors: unsupported for every form but integer weights of 4 or 8 bits; malformed for wrong JSON types.
 inline void check_quantization_config(const Json& config, std::string_view where) {
-  const Json* outer = detail::filled_object(config, "compression_config", where);
-  const Json* settings = detail::filled_object(config, "quantization_config", where);
-  if (settings == nullptr && outer != nullptr) settings = detail::filled_object(*outer, "quantization_config", where);
-  if (settings == nullptr) settings = outer;
+  const auto [settings, outer] = detail::quantization_settings(config, where);
   if (settings == nullptr) return;
 
   const auto method = json_value(*settings, "quant_method", std::string("compressed-tensors"), where);
+  if (method == bitmask_method) return;
   if (method != "compressed-tensors") {
     detail::refuse_quantization(where, "quantization method " + detail::quoted_name(method) + " is not supported");
   }
@@ -92,11 +114,10 @@ inline void check_quantization_config(const Json& config, std::string_view where
            " is not supported; save the model with its zeros in place");
     }
   }
-  const Json* groups = detail::filled_object(*settings, "config_groups", where);
-  if (groups == nullptr) return;
   const auto format = json_value(*settings, "format", std::string("int-quantized"), where);
-  if (format != "mixed-precision") detail::check_quantization_format(format, where);
-  for (const auto& group : groups->items()) detail::check_quantization_group(group.key(), group.value(), where);
+  if (!detail::quantization_groups(config, where).empty() && format != "mixed-precision") {
+    detail::check_quantization_format(format, where);
+  }
 }
 
 /// Whether the checkpoint needs activations with one scale per token: the "input_activations" of a group have the
@@ -112,25 +133,29 @@ inline bool quantizes_activations_per_token(const Json& config) {
   return false;
 }
 
-/// Every I8 matrix "P.weight" [N, K] needs "P.weight_scale" of [N, 1], [N] or [1] floats.
-/// Errors: not_found or malformed, naming the tensor.
-inline void check_int8_tensors(const TensorSource& source, std::string_view where) {
+/// Every I8 matrix "P.weight" [N, K] and every packed one "P.weight_packed" needs "P.weight_scale": floats [N, groups],
+/// [N] or one, where `columns / groups` is what the config says. Their values are read with the matrix.
+/// Errors: not_found, malformed or unsupported, naming the tensor.
+inline void check_quantized_tensors(const TensorSource& source, const Json& config, std::string_view where) {
+  const std::vector<std::size_t> known = detail::quantization_groups(config, where);
+  const Json* settings = detail::quantization_settings(config, where).first;
+  const bool is_bitmask = settings != nullptr && settings->value("quant_method", Json()) == bitmask_method;
   for (const std::string& name : source.names()) {
     const EncodedTensor& tensor = *source.find(name);
-    if (tensor.dtype != DType::i8 || tensor.shape.size() != 2 || !name.ends_with(".weight")) continue;
-    const EncodedTensor* scale = source.find(scale_name(name));
-    if (scale == nullptr) {
-      fail(ErrorCode::not_found, where, ": I8 tensor ", detail::quoted_name(name), " has no ",
-           detail::quoted_name(scale_name(name)), "; is the checkpoint complete?");
+    const bool is_i8 = tensor.dtype == DType::i8 && tensor.shape.size() == 2 && name.ends_with(".weight");
+    const bool is_packed = name.ends_with(".weight_packed");
+    if (!is_i8 && !is_packed) continue;
+    const std::string weight = is_i8 ? name : name.substr(0, name.rfind('_'));
+    const auto shape =
+        is_i8 ? tensor.shape : detail::read_sizes(source, detail::find_beside(source, weight + "_shape", tensor), 2);
+    const EncodedTensor& scale = detail::find_beside(source, scale_name(weight), tensor);
+    const std::size_t groups = detail::scales_in_row(scale, shape[0]);
+    if (groups == 1 ||
+        (shape[1] % groups == 0 && (is_bitmask || std::count(known.begin(), known.end(), shape[1] / groups) != 0))) {
+      continue;
     }
-    const bool is_float = is_float_dtype(scale->dtype);
-    const std::size_t rows = tensor.shape[0], count = scale->elements();
-    const bool is_column = scale->shape.size() == 1 || (scale->shape.size() == 2 && scale->shape[1] == 1);
-    const bool is_one = scale->shape.size() <= 1 && count == 1;
-    if (!is_float || !(is_one || (is_column && count == rows))) {
-      fail(ErrorCode::malformed, where, ": ", detail::quoted_name(scale_name(name)), " must hold ", rows,
-           " floats (one per row) or one");
-    }
+    fail(ErrorCode::unsupported, where, ": ", detail::quoted_name(scale.name), " has ", groups, " groups in a row of ",
+         shape[1], " columns, which is none of the config's group sizes; a row must be whole groups");
   }
 }
 

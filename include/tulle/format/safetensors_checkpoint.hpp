@@ -49,7 +49,7 @@ inline const InputFile& open_safetensors(const ModelFiles& files, const std::str
 inline void open_one_safetensors(const ModelFiles& files, const std::string& name, CheckpointParts& parts) {
   open_configs(files, parts);
   open_safetensors(files, name, parts);
-  check_int8_tensors(parts.tensors, files.where());
+  check_quantized_tensors(parts.tensors, parts.config, files.where());
 }
 
 inline void open_shards(const ModelFiles& files, const std::string& index_name, CheckpointParts& parts) {
@@ -75,7 +75,7 @@ inline void open_shards(const ModelFiles& files, const std::string& index_name, 
       }
     }
   }
-  check_int8_tensors(parts.tensors, files.where());
+  check_quantized_tensors(parts.tensors, parts.config, files.where());
 }
 
 inline void refuse_pytorch_model(const ModelFiles& files, const std::string& name, CheckpointParts&) {

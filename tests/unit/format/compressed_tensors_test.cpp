@@ -74,23 +74,33 @@ TEST_CASE("no quantization, and symmetric int8 per channel or tensor, are read",
   CHECK(with("/config_groups/group_0/input_activations", nullptr) == std::nullopt);
   CHECK(with("/config_groups", Json{{"W8A8", {"Linear"}}}) == std::nullopt);
   CHECK(with("/sparsity_config", Json{{"format", "dense"}, {"global_sparsity", 0.5}}) == std::nullopt);
+  CHECK(code_of({{"quantization_config", {{"quant_method", "tulle-bitmask"}}}}) == std::nullopt);
+}
+
+TEST_CASE("integer weights of 4 and 8 bits, in groups and with zero points, are read", "[format][compressed_tensors]") {
+  CHECK(with("/format", "pack-quantized") == std::nullopt);
+  CHECK(with("/format", "mixed-precision") == std::nullopt);
+  CHECK(with("/config_groups/group_0/format", "pack-quantized") == std::nullopt);
+  CHECK(with("/config_groups/group_0/weights/num_bits", 4) == std::nullopt);
+  CHECK(with("/config_groups/group_0/weights/symmetric", false) == std::nullopt);
+  CHECK(with("/config_groups/group_0/weights", Json{{"num_bits", 8}, {"group_size", 128}}) == std::nullopt);
+  for (const char* preset : {"W4A16", "W8A16", "W4A16_ASYM"})
+    CHECK(with("/config_groups", Json{{preset, {"Linear"}}}) == std::nullopt);
 }
 
 TEST_CASE("every other form is refused by name", "[format][compressed_tensors]") {
   for (const char* method : {"gptq", "awq", "bitsandbytes", "fp8"})
     CHECK(with("/quant_method", method) == ErrorCode::unsupported);
-  for (const char* format : {"pack-quantized", "float-quantized", "nvfp4-pack-quantized", "marlin-24", "fakequant"}) {
+  for (const char* format : {"float-quantized", "nvfp4-pack-quantized", "marlin-24", "fakequant"}) {
     CHECK(with("/format", format) == ErrorCode::unsupported);
     CHECK(with("/config_groups/group_0/format", format) == ErrorCode::unsupported);
   }
   CHECK(with("/transform_config", Json{{"config_groups", {{"u", 1}}}}) == ErrorCode::unsupported);
   CHECK(with("/config_groups/group_0/weights/type", "float") == ErrorCode::unsupported);
-  CHECK(with("/config_groups/group_0/weights/num_bits", 4) == ErrorCode::unsupported);
-  CHECK(with("/config_groups/group_0/weights/symmetric", false) == ErrorCode::unsupported);
+  CHECK(with("/config_groups/group_0/weights/num_bits", 3) == ErrorCode::unsupported);
   CHECK(with("/config_groups/group_0/weights/strategy", "group") == ErrorCode::unsupported);
   CHECK(with("/config_groups/group_0/weights/strategy", "block") == ErrorCode::unsupported);
-  CHECK(with("/config_groups/group_0/weights", Json{{"num_bits", 8}, {"group_size", 128}}) == ErrorCode::unsupported);
-  CHECK(with("/config_groups", Json{{"W4A16", {"Linear"}}}) == ErrorCode::unsupported);
+  CHECK(with("/config_groups", Json{{"FP8", {"Linear"}}}) == ErrorCode::unsupported);
   for (const char* format : {"sparse-bitmask", "sparse-24-bitmask", "marlin-24"}) {
     CHECK(with("/sparsity_config", Json{{"format", format}}) == ErrorCode::unsupported);
     CHECK(code_of({{"compression_config", {{"sparsity_config", {{"format", format}}}}}}) == ErrorCode::unsupported);
@@ -109,7 +119,6 @@ TEST_CASE("wrong JSON types are malformed", "[format][compressed_tensors]") {
   CHECK(with("/config_groups/group_0", 1) == ErrorCode::malformed);
   CHECK(with("/config_groups/group_0/weights", "int8") == ErrorCode::malformed);
   CHECK(with("/config_groups/group_0/weights/num_bits", "8") == ErrorCode::malformed);
-  CHECK(with("/config_groups/group_0/weights/symmetric", 1) == ErrorCode::malformed);
   CHECK(with("/sparsity_config", "none") == ErrorCode::malformed);
 }
 
@@ -123,27 +132,36 @@ TEST_CASE("activations per token are what the strategy of a group says", "[forma
   CHECK_FALSE(quantizes_activations_per_token(Json::object()));
 }
 
-TEST_CASE("an I8 matrix needs a scale per row or one", "[format][compressed_tensors]") {
-  const auto scaled = [](DType dtype, std::vector<std::size_t> shape) {
+TEST_CASE("an I8 matrix needs a scale per row or one, or those of groups that the config names",
+          "[format][compressed_tensors]") {
+  Json config;
+  const auto scaled = [&](DType dtype, std::vector<std::size_t> shape) {
     Tensors tensors;
     tensors.add("q.weight", DType::i8, {6, 4});
     tensors.add("q.weight_scale", dtype, std::move(shape));
-    return error_of([&] { check_int8_tensors(tensors, "m"); });
+    return error_of([&] { check_quantized_tensors(tensors, config, "m"); });
   };
   CHECK(scaled(DType::f32, {6, 1}) == std::nullopt);
   CHECK(scaled(DType::bf16, {6}) == std::nullopt);
   CHECK(scaled(DType::f16, {1}) == std::nullopt);
   CHECK(scaled(DType::f32, {}) == std::nullopt);
   CHECK(scaled(DType::f32, {4}) == ErrorCode::malformed);
-  CHECK(scaled(DType::f32, {6, 2}) == ErrorCode::malformed);
   CHECK(scaled(DType::f32, {1, 6}) == ErrorCode::malformed);
-  CHECK(scaled(DType::i8, {6, 1}) == ErrorCode::malformed);
+  CHECK(scaled(DType::f32, {6, 0}) == ErrorCode::malformed);
+  CHECK(scaled(DType::i8, {6, 1}) == ErrorCode::unsupported);
+  CHECK(scaled(DType::f32, {6, 2}) == ErrorCode::unsupported);
+  Json settings = w8a8();
+  settings["config_groups"]["group_0"]["weights"] = {{"num_bits", 8}, {"strategy", "group"}, {"group_size", 2}};
+  config = {{"quantization_config", settings}};
+  CHECK(scaled(DType::f32, {6, 2}) == std::nullopt);
+  CHECK(scaled(DType::f32, {6, 3}) == ErrorCode::unsupported);
+  CHECK(scaled(DType::f32, {6, 4}) == ErrorCode::unsupported);
 
   Tensors alone;
   alone.add("q.weight", DType::i8, {6, 4});
-  CHECK(error_of([&] { check_int8_tensors(alone, "m"); }) == ErrorCode::not_found);
+  CHECK(error_of([&] { check_quantized_tensors(alone, config, "m"); }) == ErrorCode::not_found);
   Tensors others;
   others.add("mask", DType::i8, {6, 4});
   others.add("norm.weight", DType::f32, {6});
-  CHECK(error_of([&] { check_int8_tensors(others, "m"); }) == std::nullopt);
+  CHECK(error_of([&] { check_quantized_tensors(others, config, "m"); }) == std::nullopt);
 }

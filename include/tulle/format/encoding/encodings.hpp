@@ -7,7 +7,9 @@
 #include <string>
 
 #include <tulle/core/error.hpp>
+#include <tulle/format/encoding/bitmask.hpp>
 #include <tulle/format/encoding/i8.hpp>
+#include <tulle/format/encoding/pack_quantized.hpp>
 #include <tulle/format/encoding/plain.hpp>
 #include <tulle/format/encoding/q4_0.hpp>
 #include <tulle/format/encoding/q4_1.hpp>
@@ -50,10 +52,15 @@ inline std::string encoding_names() {
   return names;
 }
 
-/// `TensorSource::matrix` of a source whose layers store their weights in "NAME.weight".
+/// `TensorSource::matrix` of a source whose layers store their weights in "NAME.weight", "NAME.weight_packed" or
+/// "NAME.weight_mask", and in tensors beside these.
 inline std::shared_ptr<const WeightSource> open_matrix(const TensorSource& source, const std::string& name) {
   const EncodedTensor* tensor = source.find(name + ".weight");
-  if (tensor == nullptr) return nullptr;
+  if (tensor == nullptr) {
+    if (const EncodedTensor* packed = source.find(name + ".weight_packed")) return open_packed_rows(source, *packed);
+    if (const EncodedTensor* mask = source.find(name + ".weight_mask")) return open_bitmask_rows(source, *mask);
+    return nullptr;
+  }
   if (tensor->shape.size() != 2) {
     fail(ErrorCode::malformed, "tensor \"", tensor->name, "\" has ", tensor->shape.size(),
          " dimensions where a matrix ", "[rows, columns] is needed");

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file Rows of integer codes whose scales, and perhaps zero points, lie in tensors of their own (L3).
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <tulle/core/error.hpp>
+#include <tulle/core/half.hpp>
+#include <tulle/format/encoding/file_rows.hpp>
+
+namespace tulle {
+
+/// The name of the scales of a weight tensor.
+inline std::string scale_name(std::string_view weight_name) {
+  return std::string(weight_name) + "_scale";
+}
+
+/// What makes values of the codes of a matrix: value = scale * (code - zero point).
+struct CodeScales {
+  std::size_t group = 0;             ///< columns that share one; 0: a whole row
+  std::vector<float> scales{};       ///< [rows, groups]
+  std::vector<std::int8_t> zeros{};  ///< [rows, groups]; empty: all are 0
+};
+
+/// Symmetric codes are kept. Codes of 4 bits with zero points become codes of 5 bits without: the difference. Codes of
+/// 8 bits with zero points would need 9, so they are read as floats alone.
+class CodedRows : public WeightSource {
+ public:
+  std::size_t rows() const noexcept final { return rows_; }
+  std::size_t columns() const noexcept final { return columns_; }
+  CodeFormat code_format() const noexcept final { return format_; }
+
+  void decode(std::span<const std::uint32_t> rows, MatrixView<float> out) const noexcept final;
+  void codes(std::span<const std::uint32_t> rows, MatrixView<std::int8_t> out, float* scales,
+             float*) const noexcept final;
+
+ protected:
+  /// `bits`: 4 or 8. scales: [rows, groups], one per row or one for all.
+  CodedRows(std::size_t rows, std::size_t columns, std::size_t bits, CodeScales scales);
+
+  /// A row as the file has it: int8 codes without scales and zero points. codes [columns].
+  virtual void unpack(std::size_t row, std::byte* codes) const noexcept = 0;
+
+  const CodeScales& code_scales() const noexcept { return scales_; }
+  std::size_t scale_bytes() const noexcept { return scales_.scales.size() * sizeof(float) + scales_.zeros.size(); }
+
+ private:
+  std::size_t rows_, columns_, groups_, group_;
+  CodeScales scales_;
+  CodeFormat format_;
+};
+
+inline CodedRows::CodedRows(std::size_t rows, std::size_t columns, std::size_t bits, CodeScales scales)
+    : rows_(rows),
+      columns_(columns),
+      group_(std::max<std::size_t>(1, scales.group == 0 ? columns : scales.group)),
+      scales_(std::move(scales)) {
+  groups_ = (columns + group_ - 1) / group_;
+  if (scales_.scales.size() == 1) scales_.scales.resize(rows * groups_, scales_.scales[0]);
+  if (scales_.zeros.size() == 1) scales_.zeros.resize(rows * groups_, scales_.zeros[0]);
+  if (std::all_of(scales_.zeros.begin(), scales_.zeros.end(), [](std::int8_t zero) { return zero == 0; })) {
+    scales_.zeros.clear();
+  } else {
+    if (bits == 8) return;  // floats
+    ++bits;
+  }
+  format_.bits = bits;
+  format_.group = scales_.group;
+  format_.half_scales =
+      format_.group != 0 && std::all_of(scales_.scales.begin(), scales_.scales.end(),
+                                        [](float scale) { return to_float(to_half(scale)) == scale; });
+}
+
+inline void CodedRows::decode(std::span<const std::uint32_t> rows, MatrixView<float> out) const noexcept {
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    // The codes lie in the last quarter of the floats' memory: a float never covers a code that is still to be read.
+    const std::byte* code = reinterpret_cast<std::byte*>(out[i]) + 3 * columns_;
+    unpack(rows[i], reinterpret_cast<std::byte*>(out[i]) + 3 * columns_);
+    for (std::size_t begin = 0, at = rows[i] * groups_; begin < columns_; begin += group_, ++at) {
+      const int zero = scales_.zeros.empty() ? 0 : scales_.zeros[at];
+      const std::size_t end = std::min(begin + group_, columns_);
+      for (std::size_t column = begin; column < end; ++column, ++code) {
+        out[i][column] = static_cast<float>(static_cast<std::int8_t>(*code) - zero) * scales_.scales[at];
+      }
+    }
+  }
+}
+
+inline void CodedRows::codes(std::span<const std::uint32_t> rows, MatrixView<std::int8_t> out, float* scales,
+                             float*) const noexcept {
+  for (std::size_t i = 0; i < rows.size(); ++i, scales += groups_) {
+    unpack(rows[i], reinterpret_cast<std::byte*>(out[i]));
+    std::copy_n(scales_.scales.begin() + static_cast<std::ptrdiff_t>(rows[i] * groups_), groups_, scales);
+    for (std::size_t column = 0; column < columns_ && !scales_.zeros.empty(); ++column) {
+      out[i][column] = static_cast<std::int8_t>(out[i][column] - scales_.zeros[rows[i] * groups_ + column / group_]);
+    }
+  }
+}
+
+namespace detail {
+
+[[noreturn]] inline void fail_tensor(const EncodedTensor& tensor, const std::string& what) {
+  fail(ErrorCode::malformed, "tensor \"", tensor.name, "\" ", what);
+}
+
+/// The tensor `name` beside the tensor `of`. Errors: not_found.
+inline const EncodedTensor& find_beside(const TensorSource& source, const std::string& name, const EncodedTensor& of) {
+  const EncodedTensor* tensor = source.find(name);
+  if (tensor != nullptr) return *tensor;
+  fail(ErrorCode::not_found, dtype_name(of.dtype), " tensor \"", of.name, "\" has no \"", name,
+       "\"; is the checkpoint complete?");
+}
+
+/// `count` sizes of an I64 tensor, each below 2^32. Errors: malformed.
+inline std::vector<std::size_t> read_sizes(const TensorSource& source, const EncodedTensor& tensor, std::size_t count) {
+  if (tensor.dtype != DType::i64 || tensor.elements() != count) {
+    fail_tensor(tensor, "must hold " + std::to_string(count) + " sizes (I64)");
+  }
+  const TensorBytes bytes(source, tensor);
+  std::vector<std::size_t> sizes;
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto size = load_unaligned<std::uint64_t>(bytes.span().data() + 8 * i);
+    if (size >> 32 != 0) fail_tensor(tensor, "holds a size that is negative or too large");
+    sizes.push_back(static_cast<std::size_t>(size));
+  }
+  return sizes;
+}
+
+/// How many scales a row has. Errors: malformed when they are not [rows, groups], [rows] or one; unsupported for a type
+/// that is not floats.
+inline std::size_t scales_in_row(const EncodedTensor& scale, std::size_t rows) {
+  const auto& shape = scale.shape;
+  if (!is_float_dtype(scale.dtype)) {
+    fail(ErrorCode::unsupported, "tensor \"", scale.name, "\" is ", dtype_name(scale.dtype),
+         "; needed is F32, F16 or BF16");
+  }
+  if (scale.elements() == 1 || (shape.size() == 1 && shape[0] == rows)) return 1;
+  if (shape.size() == 2 && shape[0] == rows && shape[1] != 0) return shape[1];
+  fail_tensor(scale, "has " + std::to_string(scale.elements()) + " elements where " + std::to_string(rows) +
+                         " rows need one each, one per group of columns, or one for all");
+}
+
+/// I8 in the shape of the scales, or packed codes of `bits` bits in I32 words along the rows, [words, groups]
+/// (compressed-tensors from 0.10 on). Errors: malformed.
+inline std::vector<std::int8_t> read_zero_points(const TensorSource& source, const EncodedTensor& tensor,
+                                                 std::size_t rows, std::size_t groups, std::size_t bits) {
+  const std::size_t count = tensor.elements();
+  const TensorBytes bytes(source, tensor);
+  std::vector<std::int8_t> zeros;
+  const int low = -(1 << (bits - 1));
+  if (tensor.dtype == DType::i8 && (count == 1 || count == rows * groups)) {
+    for (const std::byte byte : bytes.span()) zeros.push_back(static_cast<std::int8_t>(byte));
+  } else if (tensor.dtype == DType::i32 && tensor.shape == std::vector{(rows * bits + 31) / 32, groups}) {
+    for (std::size_t at = 0; at < rows * groups; ++at) {
+      const std::size_t bit = at / groups * bits;  // 4 or 8 bits never straddle words
+      const auto word = load_unaligned<std::uint32_t>(bytes.span().data() + (bit / 32 * groups + at % groups) * 4);
+      zeros.push_back(static_cast<std::int8_t>(static_cast<int>((word >> (bit % 32)) & ((1u << bits) - 1)) + low));
+    }
+  } else {
+    fail_tensor(tensor, "must hold a zero point for every scale, I8 or packed in I32 along the rows");
+  }
+  if (std::any_of(zeros.begin(), zeros.end(), [low](int zero) { return zero < low || zero >= -low; })) {
+    fail_tensor(tensor, "holds a zero point outside of the codes");
+  }
+  return zeros;
+}
+
+}  // namespace detail
+
+/// "WEIGHT_scale" and "WEIGHT_zero_point" beside the codes `tensor` of `columns` columns. WEIGHT: "P.weight".
+/// `group`: columns that share a scale; by default that is `columns` over the number of scales, which must divide it.
+/// Errors: not_found without scales; malformed and unsupported, with the tensor's name.
+inline CodeScales read_code_scales(const TensorSource& source, const EncodedTensor& tensor, const std::string& weight,
+                                   std::size_t rows, std::size_t columns, std::size_t bits,
+                                   std::optional<std::size_t> group = {}) {
+  const EncodedTensor& scale = detail::find_beside(source, scale_name(weight), tensor);
+  const std::size_t groups = detail::scales_in_row(scale, rows);
+  if (group ? groups != CodeFormat{.group = *group}.groups(columns) : columns % groups != 0) {
+    detail::fail_tensor(
+        scale, "has " + std::to_string(groups) + " groups in a row of " + std::to_string(columns) + " columns");
+  }
+  CodeScales result;
+  result.group = group ? *group : groups == 1 ? 0 : columns / groups;
+  result.scales = read_floats(source, scale);
+  if (const EncodedTensor* zero = source.find(weight + "_zero_point")) {
+    result.zeros = detail::read_zero_points(source, *zero, rows, groups, bits);
+  }
+  return result;
+}
+
+}  // namespace tulle

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file Rows of packed codes of 4 or 8 bits: compressed-tensors' pack-quantized (L3).
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <tulle/core/error.hpp>
+#include <tulle/format/encoding/coded_rows.hpp>
+
+namespace tulle {
+
+/// Codes are stored as code + 2^(bits - 1), low bits first; a row ends at a whole 32-bit word (compressed-tensors,
+/// `pack_to_int32`).
+class PackedRows final : public CodedRows {
+ public:
+  /// words [rows, ceil(columns * bits / 32)]; bits: 4 or 8.
+  PackedRows(std::unique_ptr<const MatrixBytes> words, std::size_t rows, std::size_t columns, std::size_t bits,
+             CodeScales scales)
+      : CodedRows(rows, columns, bits, std::move(scales)), bytes_(std::move(words)), bits_(bits) {}
+
+  std::size_t size_bytes() const noexcept override { return bytes_->span().size() + scale_bytes(); }
+  std::shared_ptr<const WeightSource> copied() const override {
+    return std::make_shared<const PackedRows>(bytes_->copied(), rows(), columns(), bits_, code_scales());
+  }
+
+ private:
+  void unpack(std::size_t row, std::byte* codes) const noexcept override {
+    const std::byte* bytes = bytes_->span().data() + row * (bytes_->span().size() / rows());
+    for (std::size_t column = 0; column < columns(); ++column) {
+      const int code = bits_ == 8 ? static_cast<int>(bytes[column]) - 128
+                                  : ((static_cast<int>(bytes[column / 2]) >> (column % 2 * 4)) & 15) - 8;
+      codes[column] = static_cast<std::byte>(code);
+    }
+  }
+
+  std::unique_ptr<const MatrixBytes> bytes_;
+  std::size_t bits_;
+};
+
+namespace detail {
+
+/// The bits of a code, which the width of a row tells. Errors: malformed; unsupported for other than 4 and 8.
+inline std::size_t packed_bits(const EncodedTensor& packed, std::size_t rows, std::size_t columns) {
+  if (packed.dtype != DType::i32 || packed.shape.size() != 2 || packed.shape[0] != rows || rows == 0 || columns == 0) {
+    fail_tensor(packed, "must be I32 with a row of words for each of the " + std::to_string(rows) + " rows");
+  }
+  const std::size_t words = packed.shape[1], of_4 = (columns + 7) / 8, of_8 = (columns + 3) / 4;
+  if (of_4 == of_8 || (words != of_4 && words != of_8)) {
+    fail(ErrorCode::unsupported, "tensor \"", packed.name, "\" has ", words, " words for ", columns,
+         " columns; codes of 4 or 8 bits are read, from 5 columns on");
+  }
+  return words == of_4 ? 4 : 8;
+}
+
+}  // namespace detail
+
+/// `packed`: "P.weight_packed" I32, beside "P.weight_shape" I64 [2] and what `read_code_scales` reads.
+/// Errors: not_found, malformed and unsupported, with the tensor's name.
+inline std::shared_ptr<const WeightSource> open_packed_rows(const TensorSource& source, const EncodedTensor& packed) {
+  const std::string weight = packed.name.substr(0, packed.name.rfind('_'));
+  if (source.find(weight + "_g_idx") != nullptr) {
+    fail(ErrorCode::unsupported, "tensor \"", weight,
+         "_g_idx\": groups in the order of activations are not read; quantize with actorder \"static\"");
+  }
+  const auto shape = detail::read_sizes(source, detail::find_beside(source, weight + "_shape", packed), 2);
+  const std::size_t bits = detail::packed_bits(packed, shape[0], shape[1]);
+  CodeScales scales = read_code_scales(source, packed, weight, shape[0], shape[1], bits);
+  return std::make_shared<const PackedRows>(std::make_unique<const MatrixBytes>(source, packed), shape[0], shape[1],
+                                            bits, std::move(scales));
+}
+
+}  // namespace tulle

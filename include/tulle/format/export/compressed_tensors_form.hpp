@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file A model in the form of compressed-tensors, for transformers and vLLM (L3).
+#pragma once
+
+#include <compare>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <tulle/core/json.hpp>
+#include <tulle/format/compressed_tensors.hpp>
+#include <tulle/format/export/matrix_tensors.hpp>
+#include <tulle/format/export/model_parts.hpp>
+#include <tulle/format/output_tensor.hpp>
+#include <tulle/tensor/encoded_tensor.hpp>
+
+namespace tulle {
+
+/// Tensors and the config that describes them.
+struct ExportedForm {
+  std::vector<OutputTensor> tensors;
+  Json config;
+  std::vector<std::string> notes;  ///< what differs from the model, one sentence each
+};
+
+namespace detail {
+
+/// How a matrix is quantized in this form.
+struct CodeScheme {
+  std::size_t bits = 0;   // 4 or 8; 0: not at all
+  std::size_t group = 0;  // columns that share a scale; 0: a row
+  bool packed = false;    // pack-quantized, else int-quantized
+
+  auto operator<=>(const CodeScheme&) const = default;
+};
+
+/// `weights_only`: int8 with a scale per row is packed, too: activations then stay floats.
+inline CodeScheme scheme_of(const MatrixPart& part, bool weights_only) {
+  const CodeFormat& format = part.format;
+  const bool whole_groups = format.group == 0 || part.columns % format.group == 0;
+  if (format.bits == 0 || format.bits > 8 || format.has_minimums || part.is_table || !whole_groups) return {};
+  const std::size_t group = format.group == part.columns ? 0 : format.group, bits = format.bits <= 4 ? 4 : 8;
+  return {bits, group, bits == 4 || group != 0 || weights_only};
+}
+
+/// The type of a matrix that is not quantized in this form. Codes become 16-bit floats: those of the model, else F16.
+inline DType float_type_of(const MatrixPart& part, const Json& config) {
+  if (part.format.bits == 0) return part.format.floats;
+  for (const char* key : {"dtype", "torch_dtype"}) {
+    if (json_value(config, key, std::string(), "config.json") == "bfloat16") return DType::bf16;
+  }
+  return DType::f16;
+}
+
+inline Json quantization_arguments(std::size_t bits, const char* strategy, Json group, bool dynamic) {
+  return {{"num_bits", bits},
+          {"type", "int"},
+          {"symmetric", true},
+          {"strategy", strategy},
+          {"group_size", std::move(group)},
+          {"dynamic", dynamic},
+          {"actorder", nullptr},
+          {"block_structure", nullptr},
+          {"observer", dynamic ? Json() : Json("minmax")},
+          {"observer_kwargs", Json::object()}};
+}
+
+inline Json scheme_config(const CodeScheme& scheme, Json targets) {
+  const Json weights = scheme.group == 0 ? quantization_arguments(scheme.bits, "channel", nullptr, false)
+                                         : quantization_arguments(scheme.bits, "group", scheme.group, false);
+  return {{"targets", std::move(targets)},
+          {"weights", weights},
+          {"input_activations", scheme.packed ? Json() : quantization_arguments(8, "token", nullptr, true)},
+          {"output_activations", nullptr}};
+}
+
+inline const char* scheme_format(const CodeScheme& scheme) {
+  return scheme.packed ? "pack-quantized" : "int-quantized";
+}
+
+/// "quantization_config" of a model whose schemes have these layers. Keys that only some versions of compressed-tensors
+/// know are left out; unknown ones are errors there.
+inline Json compressed_tensors_config(const std::map<CodeScheme, std::vector<std::string>>& schemes,
+                                      const std::vector<std::string>& unquantized) {
+  Json groups = Json::object();
+  const bool mixed = schemes.size() > 1;
+  for (const auto& [scheme, layers] : schemes) {
+    Json group = scheme_config(scheme, mixed ? Json(layers) : Json::array({"Linear"}));
+    if (mixed) group["format"] = scheme_format(scheme);
+    groups["group_" + std::to_string(groups.size())] = std::move(group);
+  }
+  return {{"quant_method", "compressed-tensors"},
+          {"version", "0.18.0"},
+          {"format", mixed ? "mixed-precision" : scheme_format(schemes.begin()->first)},
+          {"quantization_status", "compressed"},
+          {"config_groups", std::move(groups)},
+          {"ignore", unquantized},
+          {"kv_cache_scheme", nullptr},
+          {"global_compression_ratio", nullptr},
+          {"sparsity_config", Json::object()},
+          {"transform_config", Json::object()}};
+}
+
+}  // namespace detail
+
+/// Zeros stay in place. int8 with a scale per row becomes int-quantized with activations quantized per token;
+/// other symmetric codes become pack-quantized, of 4 or 8 bits. Everything else becomes floats: embeddings and heads,
+/// codes with minimums, and rows that are no whole number of groups. Scales are F32: a reader multiplies in their type.
+/// `config`: the model's. Lifetime: that of the source. Errors: those of the source.
+inline ExportedForm compressed_tensors_form(const TensorSource& source, const Json& config) {
+  ExportedForm form;
+  form.config = config;
+  form.config.erase("compression_config");
+  form.config.erase("quantization_config");
+  const bool weights_only =
+      !detail::quantization_groups(config, "config.json").empty() && !quantizes_activations_per_token(config);
+  const ModelParts parts = model_parts(source);
+  std::map<detail::CodeScheme, std::vector<std::string>> schemes;
+  std::vector<std::string> unquantized{"lm_head"};  // a tied head is a layer, too
+  for (const MatrixPart& part : parts.matrices) {
+    const detail::CodeScheme scheme = detail::scheme_of(part, weights_only);
+    if (scheme.bits == 0) {
+      const DType dtype = detail::float_type_of(part, config);
+      form.tensors.push_back(float_tensor(source, part, dtype));
+      if (part.name != "lm_head") unquantized.push_back(part.name);
+      if (part.format.bits != 0) {
+        form.notes.push_back(part.name + ": codes of " + std::to_string(part.format.bits) + " bits became " +
+                             std::string(dtype_name(dtype)) + ": " +
+                             (part.is_table              ? "embeddings and heads stay floats in this form"
+                              : part.format.has_minimums ? "this form has no place for minimums"
+                                                         : "a row is no whole number of groups"));
+      }
+      continue;
+    }
+    schemes[scheme].push_back(part.name);
+    form.tensors.push_back(scale_tensor(source, part, DType::f32));
+    if (scheme.packed) {
+      form.tensors.push_back(packed_tensor(source, part, scheme.bits));
+      form.tensors.push_back(
+          shape_tensor(part, {static_cast<std::int64_t>(part.rows), static_cast<std::int64_t>(part.columns)}));
+    } else {
+      form.tensors.push_back(code_tensor(source, part));
+    }
+  }
+  for (const std::string& tensor : parts.tensors) form.tensors.push_back(plain_tensor(source, tensor));
+  if (!schemes.empty()) {
+    form.config["quantization_config"] = detail::compressed_tensors_config(schemes, unquantized);
+  }
+  return form;
+}
+
+}  // namespace tulle

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file The tensors of a model by what they are: matrices that layers multiply with, tables, and everything else (L3).
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <tulle/core/error.hpp>
+#include <tulle/tensor/encoded_tensor.hpp>
+#include <tulle/tensor/weight_source.hpp>
+
+namespace tulle {
+
+/// A matrix of weights in a source of tensors.
+struct MatrixPart {
+  std::string name;  ///< of the layer: "model.layers.0.mlp.up_proj"
+  std::size_t rows = 0, columns = 0;
+  CodeFormat format{};
+  bool is_table = false;  ///< an embedding or the head
+
+  bool operator==(const MatrixPart&) const = default;
+};
+
+/// What a model is made of.
+struct ModelParts {
+  std::vector<MatrixPart> matrices;
+  std::vector<std::string> tensors;  ///< norms, biases, buffers: names of tensors
+};
+
+namespace detail {
+
+/// Embeddings and heads, by the last part of a layer's name. All families call them so.
+inline bool is_table_name(std::string_view layer) {
+  constexpr std::array<std::string_view, 8> names{
+      "embed_tokens", "wte", "wpe", "embed_in", "embed_out", "lm_head", "word_embeddings", "embed_positions"};
+  const std::string_view last = layer.substr(layer.rfind('.') + 1);
+  return std::find(names.begin(), names.end(), last) != names.end();
+}
+
+/// "P" of "P.weight", "P.weight_packed" and of every other tensor that stores a part of P's weights; else "".
+inline std::string_view layer_of_weights(std::string_view tensor) {
+  constexpr std::array<std::string_view, 8> parts{"",       "_packed", "_mask",       "_values",
+                                                  "_scale", "_shape",  "_zero_point", "_g_idx"};
+  const std::size_t dot = tensor.rfind('.');
+  if (dot == std::string_view::npos || !tensor.substr(dot).starts_with(".weight")) return {};
+  const std::string_view part = tensor.substr(dot + std::string_view(".weight").size());
+  return std::find(parts.begin(), parts.end(), part) == parts.end() ? std::string_view() : tensor.substr(0, dot);
+}
+
+/// Whether the matrix of a layer can be asked for: its weights have two extents, or are packed.
+inline bool has_matrix(const TensorSource& source, const std::string& layer) {
+  const EncodedTensor* weight = source.find(layer + ".weight");
+  if (weight != nullptr) return weight->shape.size() == 2;
+  return source.find(layer + ".weight_packed") != nullptr || source.find(layer + ".weight_mask") != nullptr;
+}
+
+}  // namespace detail
+
+/// Opens every matrix once, for its size and format. Errors: those of `TensorSource::matrix`.
+inline ModelParts model_parts(const TensorSource& source) {
+  ModelParts parts;
+  std::set<std::string, std::less<>> seen;
+  for (const std::string& tensor : source.names()) {
+    const std::string layer(detail::layer_of_weights(tensor));
+    if (layer.empty() || !detail::has_matrix(source, layer)) {
+      parts.tensors.push_back(tensor);
+    } else if (seen.insert(layer).second) {
+      const auto matrix = source.matrix(layer);
+      if (matrix == nullptr) fail(ErrorCode::not_found, "the model has no matrix \"", layer, "\"");
+      parts.matrices.push_back(
+          {layer, matrix->rows(), matrix->columns(), matrix->code_format(), detail::is_table_name(layer)});
+    }
+  }
+  return parts;
+}
+
+}  // namespace tulle

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <tulle/format/export/export_model.hpp>
+
+#include <algorithm>
+#include <catch2/catch_all.hpp>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include <tulle/format/checkpoint.hpp>
+
+#include "unit/format/export/made_model.hpp"
+#include "unit/format/file_builder.hpp"
+
+using namespace tulle;
+using namespace tulle::testing;
+
+namespace {
+
+/// Of every kind of matrix; embedding and head of int8.
+MadeModel mixed_model() {
+  MadeModel model;
+  model.put("model.embed_tokens", 40, 64, int8_rows);
+  model.put("model.layers.0.up", 24, 64, int4_groups, 0.5);
+  model.put("model.layers.0.down", 64, 24, int8_rows, 0.5);
+  model.tensors.put_random("model.layers.0.gate.weight", DType::f16, 24, 64, 5);
+  model.tensors.put_floats("model.norm.weight", {64}, std::vector<float>(64, 0.5f));
+  return model;
+}
+
+ModelDescription description() {
+  ModelDescription description;
+  description.config = {{"model_type", "llama"}};
+  description.generation_config = {{"eos_token_id", 2}};
+  description.files = {{"tokenizer.json", "{}"}, {"chat_template.jinja", "{{ messages }}"}};
+  return description;
+}
+
+std::size_t files_in(const std::string& path) {
+  return static_cast<std::size_t>(std::distance(std::filesystem::directory_iterator(path), {}));
+}
+
+}  // namespace
+
+TEST_CASE("a model is written with its files, and read again to the same bits", "[format][export]") {
+  const MadeModel model = mixed_model();
+  const test::TemporaryFolder folder;
+  for (const ExportForm form : {ExportForm::compressed_tensors, ExportForm::bitmask}) {
+    const std::string path = folder.path(form == ExportForm::bitmask ? "deep/bitmask" : "compressed");
+    std::vector<double> fractions;
+    ExportOptions options;
+    options.form = form;
+    options.progress = [&](std::string_view, double fraction) { fractions.push_back(fraction); };
+    const ExportReport report = export_model(model, description(), path, options);
+    CHECK(fractions.back() == 1);
+    CHECK(report.files == std::vector<std::string>{"model.safetensors", "chat_template.jinja", "tokenizer.json",
+                                                   "generation_config.json", "config.json"});
+    CHECK(files_in(path) == 5);
+    CHECK(report.notes.size() == (form == ExportForm::bitmask ? 0 : 1));
+    const auto copy = Checkpoint::open(path);
+    CHECK(copy->generation_config() == Json{{"eos_token_id", 2}});
+    for (const MatrixPart& part : model_parts(model).matrices) {
+      if (form == ExportForm::compressed_tensors && part.is_table) continue;
+      CAPTURE(part.name);
+      CHECK(same_matrix(*copy->matrix(part.name), *model.matrix(part.name)));
+    }
+    // Again, from what was written.
+    const ExportReport again = export_model(*copy, description(), path + "-again", options);
+    CHECK(again.bytes == report.bytes);
+  }
+}
+
+TEST_CASE("a directory that is not empty is kept, unless it may be replaced", "[format][export]") {
+  const MadeModel model = mixed_model();
+  const test::TemporaryFolder folder;
+  folder.write("notes.txt", std::string_view("mine"));
+  CHECK(test::error_of([&] { export_model(model, description(), folder.path()); }) == ErrorCode::invalid_argument);
+  CHECK(files_in(folder.path()) == 1);
+  CHECK(test::error_of([&] { export_model(model, description(), folder.path("notes.txt")); }) ==
+        ErrorCode::invalid_argument);
+  ExportOptions options;
+  options.replace = true;
+  export_model(model, description(), folder.path(), options);
+  CHECK(files_in(folder.path()) == 6);
+}
+
+TEST_CASE("an export that fails leaves no file", "[format][export]") {
+  MadeModel model = mixed_model();
+  model.tensors.put_floats("lm_head.weight", {1, 2}, {1, 2});
+  const test::TemporaryFolder folder;
+  ModelDescription broken = description();
+  broken.files["missing/tokenizer.json"] = "{}";
+  CHECK(test::error_of([&] { export_model(model, broken, folder.path()); }) == ErrorCode::io);
+  CHECK(files_in(folder.path()) == 0);
+  model.tensors.put("blocks", DType::q8_0, {32}, std::vector<std::byte>(34));
+  CHECK(test::error_of([&] { export_model(model, description(), folder.path()); }) == ErrorCode::unsupported);
+  CHECK(files_in(folder.path()) == 0);
+}
+
+TEST_CASE("mutated files of every form are read or refused", "[format][export]") {
+  const MadeModel model = mixed_model();
+  for (const ExportForm form : {ExportForm::compressed_tensors, ExportForm::bitmask}) {
+    const test::TemporaryFolder folder;
+    ExportOptions options;
+    options.form = form;
+    export_model(model, description(), folder.path("m"), options);
+    std::ifstream file(folder.path("m/model.safetensors"), std::ios::binary);
+    const std::string text{std::istreambuf_iterator<char>(file), {}};
+    const test::Bytes bytes = test::to_bytes(text);
+    std::mt19937 random(1);
+    std::size_t refused = 0;
+    for (std::size_t i = 0; i < 300; ++i) {
+      test::Bytes mutated = bytes;
+      const std::size_t size = i % 2 == 0 ? mutated.size() : mutated.size() / 2;  // half of them in the header
+      for (std::size_t change = 0; change <= i % 3; ++change) {
+        mutated[random() % size] = static_cast<std::byte>(random());
+      }
+      try {
+        folder.write("m/model.safetensors", mutated);
+        const auto copy = Checkpoint::open(folder.path("m"));
+        for (const MatrixPart& part : model_parts(*copy).matrices) (void)values_of(*copy->matrix(part.name));
+      } catch (const Error&) {
+        ++refused;
+      }
+    }
+    CHECK(refused > 30);
+  }
+}

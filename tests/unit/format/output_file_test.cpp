@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <tulle/format/output_file.hpp>
+
+#include <catch2/catch_all.hpp>
+#include <fstream>
+#include <iterator>
+#include <unit/format/file_builder.hpp>
+
+using namespace tulle;
+
+namespace {
+
+std::string content_of(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+}  // namespace
+
+TEST_CASE("a file has its name when it is finished, and not before", "[format][output_file]") {
+  const test::TemporaryFolder folder;
+  const std::string path = folder.path("a");
+  {
+    OutputFile file(path);
+    file.write("abc");
+    file.pad(4);
+    CHECK(file.size() == 4);
+    CHECK_FALSE(std::filesystem::exists(path));
+    file.finish();
+  }
+  CHECK(content_of(path) == std::string("abc\0", 4));
+  {
+    OutputFile file(path);
+    file.write("other");
+  }
+  CHECK(content_of(path) == std::string("abc\0", 4));
+  write_file(path, "new");
+  CHECK(content_of(path) == "new");
+  CHECK(std::distance(std::filesystem::directory_iterator(folder.path()), {}) == 1);
+}
+
+TEST_CASE("a file that cannot be written is an error that names it", "[format][output_file]") {
+  const test::TemporaryFolder folder;
+  CHECK(test::error_of([&] { OutputFile file(folder.path("missing/a")); }) == ErrorCode::io);
+  std::filesystem::create_directory(folder.path("taken"));
+  folder.write("taken/file", std::string_view("x"));
+  const std::string message = test::message_of([&] { write_file(folder.path("taken"), "text"); });
+  CHECK(message.find("taken") != std::string::npos);
+  CHECK_FALSE(std::filesystem::exists(folder.path("taken.part")));
+  if (!std::filesystem::exists("/dev/full")) SKIP("this machine has no /dev/full");
+  std::filesystem::create_symlink("/dev/full", folder.path("full.part"));
+  CHECK(test::error_of([&] { write_file(folder.path("full"), std::string(1 << 20, 'x')); }) == ErrorCode::io);
+  CHECK_FALSE(std::filesystem::exists(folder.path("full")));
+}
