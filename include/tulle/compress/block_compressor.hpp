@@ -7,7 +7,6 @@
 #include <chrono>
 #include <cmath>
 #include <cstddef>
-#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -18,9 +17,12 @@
 #include <tulle/compress/block_chain.hpp>
 #include <tulle/compress/compressed_matrix.hpp>
 #include <tulle/compress/edited_tensors.hpp>
+#include <tulle/compress/held_out_scores.hpp>
 #include <tulle/compress/layer_plan.hpp>
 #include <tulle/compress/layer_solver.hpp>
 #include <tulle/compress/layer_statistics.hpp>
+#include <tulle/compress/smooth_quant.hpp>
+#include <tulle/compress/stage_planner.hpp>
 #include <tulle/core/error.hpp>
 #include <tulle/core/thread_pool.hpp>
 #include <tulle/model/weight_loader.hpp>
@@ -102,24 +104,23 @@ inline std::string plan_text(const LayerPlan& plan) {
 /// sequences; of the weights, one layer.
 class BlockCompressor {
  public:
-  using Plans = std::map<std::string, LayerPlan>;  // by the names of linear layers
-
   /// The first `calibration` sequences of `batch` make the statistics; on the others the error is measured.
-  /// `tensors` gets the compressed matrices. All must outlive the object. Errors: those of loading; memory.
-  BlockCompressor(const Architecture& model, const TensorSource& dense, EditedTensors& tensors, const TokenBatch& batch,
-                  std::size_t calibration, const Plans& plans, ThreadPool& pool)
+  /// `tensors`, which is based on `folded`, gets the compressed matrices, and `folded` what SmoothQuant changes. All must outlive the object. Errors: those of loading; memory.
+  BlockCompressor(const Architecture& model, EditedTensors& folded, EditedTensors& tensors, const TokenBatch& batch,
+                  std::size_t calibration, const StagePlan& plan, ThreadPool& pool)
       : model_(model),
+        folded_(folded),
         tensors_(tensors),
         batch_(batch),
         calibration_(calibration),
-        plans_(plans),
+        plan_(plan),
         pool_(pool),
-        dense_loader_(dense, model, one_thread()),
+        dense_loader_(folded, model, one_thread()),
         loader_(tensors, model, one_thread()),
         dense_(model, batch, pool),
         chain_(model, batch, pool) {
     prepare_blas();
-    const auto embedding = dense.matrix(model.names.embedding);
+    const auto embedding = folded.matrix(model.names.embedding);
     if (embedding == nullptr)
       fail(ErrorCode::not_found, "the checkpoint has no \"", model.names.embedding, ".weight\"");
     dense_.embed(*embedding);
@@ -141,6 +142,11 @@ class BlockCompressor {
       const std::vector<float> dense_before =
           adds_to_residual(role) ? copy_of(dense_.residual()) : std::vector<float>();
       dense_.collect(role);
+      if (smooth(role)) {
+        dense_.replace(dense_loader_.load_layer(layer));
+        dense_.collect(role);
+        chain_.replace(loader_.load_layer(layer));
+      }
       dense_.advance(role);
       chain_.collect(role);
       if (!known && is_planned(role)) {
@@ -168,6 +174,12 @@ class BlockCompressor {
     return {layer, error_of(0, calibration_), error_of(calibration_, batch_.size())};
   }
 
+  /// After the last layer: on the held-out sequences. Errors: memory.
+  HeldOutScores score() {
+    return score_held_out(model_, dense_loader_.load_ends(), batch_, calibration_, dense_.residual(), chain_.residual(),
+                          pool_);
+  }
+
  private:
   static constexpr std::array roles{LinearRole::query_key_value, LinearRole::output, LinearRole::up, LinearRole::down};
   using Named = std::vector<std::pair<std::string, std::shared_ptr<const WeightSource>>>;
@@ -185,8 +197,8 @@ class BlockCompressor {
   }
 
   const LayerPlan* plan_of(const std::string& name) const {
-    const auto found = plans_.find(name);
-    return found == plans_.end() ? nullptr : &found->second;
+    const auto found = plan_.layers.find(name);
+    return found == plan_.layers.end() ? nullptr : &found->second;
   }
   bool is_planned(LinearRole role) const {
     const auto names = layer_names(model_, layer_, role);
@@ -200,6 +212,19 @@ class BlockCompressor {
       }
     }
     return true;
+  }
+
+  /// Applies SmoothQuant to what the layers of `role` read; whether there was something to do.
+  bool smooth(LinearRole role) {
+    if (!plan_.smooth_quant) return false;
+    const std::vector<std::string> names = layer_names(model_, layer_, role);
+    bool changed = false;
+    for (const SmoothQuantPlan::Mapping& mapping : plan_.smooth_quant->mappings) {
+      if (std::find(names.begin(), names.end(), mapping.balanced.front()) == names.end()) continue;
+      smooth_layers(*plan_.smooth_quant, mapping, rows_of(dense_.inputs(), {0, batch_.begin(calibration_)}), folded_);
+      changed = true;
+    }
+    return changed;
   }
 
   /// New matrices of the layers of `role`, of which those with the same plan are solved together.
@@ -288,29 +313,26 @@ class BlockCompressor {
     return format.bits == 0 ? format.floats : DType::f16;
   }
 
-  std::shared_ptr<const WeightSource> matrix_of(const CompressedLayer<float>& solved, std::size_t first,
-                                                std::size_t rows, const LayerPlan& plan, DType type) const {
+  static std::shared_ptr<const WeightSource> matrix_of(const CompressedLayer<float>& solved, std::size_t first,
+                                                       std::size_t rows, const LayerPlan& plan, DType type) {
     const std::size_t n = solved.weights.columns;
-    if (!solved.coded) {
-      std::vector<float> values(solved.weights.view()[first], solved.weights.view()[first] + rows * n);
-      for (float& value : values) {
-        if (type == DType::f16) value = to_float(to_half(value));
-        if (type == DType::bf16) value = to_float(to_bfloat16(value));
-      }
-      return std::make_shared<const MatrixOfFloats>(rows, n, std::move(values), type);
-    }
+    if (!solved.coded) return matrix_of_floats(rows, n, type, {solved.weights.view()[first], rows * n});
     const QuantizationPlan& quantization = *plan.quantization;
     const std::size_t groups = scale_groups(quantization, n);
-    MatrixOfCodes::Values values;
-    values.codes.assign(solved.coded->codes.begin() + static_cast<std::ptrdiff_t>(first * n),
-                        solved.coded->codes.begin() + static_cast<std::ptrdiff_t>((first + rows) * n));
-    for (std::size_t i = first * groups; i < (first + rows) * groups; ++i) {
-      const CodeScale<float>& scale = solved.coded->scales[i];
-      values.scales.push_back(scale.scale);
-      if (!quantization.symmetric) values.minimums.push_back(scale.value(0));
+    struct Owner {
+      std::vector<std::int8_t> codes;
+      std::vector<float> scales, minimums;
+    };
+    const auto owner = std::make_shared<Owner>();
+    const auto codes = std::span(solved.coded->codes).subspan(first * n, rows * n);
+    owner->codes.assign(codes.begin(), codes.end());
+    for (const CodeScale<float>& scale : std::span(solved.coded->scales).subspan(first * groups, rows * groups)) {
+      owner->scales.push_back(scale.scale);
+      if (!quantization.symmetric) owner->minimums.push_back(scale.value(0));
     }
     return std::make_shared<const MatrixOfCodes>(
-        rows, n, CodeFormat{.bits = quantization.bits, .group = quantization.group}, std::move(values));
+        rows, n, CodeFormat{.bits = quantization.bits, .group = quantization.group},
+        MatrixOfCodes::Values{owner->codes, owner->scales, owner->minimums}, owner);
   }
 
   /// Of the sequences [begin, end); 0 for none.
@@ -334,10 +356,10 @@ class BlockCompressor {
   }
 
   const Architecture& model_;
-  EditedTensors& tensors_;
+  EditedTensors &folded_, &tensors_;
   const TokenBatch& batch_;
   std::size_t calibration_;
-  const Plans& plans_;
+  const StagePlan& plan_;
   ThreadPool& pool_;
   WeightLoader<BlasLinear> dense_loader_, loader_;
   BlockChain dense_, chain_;

@@ -18,7 +18,7 @@
 #include <tulle/core/types.hpp>
 #include <tulle/evaluate/estimate.hpp>
 #include <tulle/evaluate/evaluation_window.hpp>
-#include <tulle/evaluate/row_score.hpp>
+#include <tulle/sampling/row_score.hpp>
 #include <tulle/evaluate/window_reader.hpp>
 #include <tulle/generate/engine.hpp>
 

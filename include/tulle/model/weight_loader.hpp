@@ -49,10 +49,7 @@ class WeightLoader {
 
   /// Errors: not_found for a missing tensor, malformed for a wrong shape, unsupported for a type no kernel reads.
   ModelWeights<Kernel> load() {
-    ModelWeights<Kernel> weights;
-    const WeightNames& names = model_.names;
-    load_head(weights);
-    weights.final_norm = norm(names.final_norm);
+    ModelWeights<Kernel> weights = load_ends();
     weights.layers.reserve(model_.layers.size());
     for (std::size_t index = 0; index < model_.layers.size(); ++index) {
       weights.layers.push_back(load_layer(index));
@@ -60,6 +57,14 @@ class WeightLoader {
         options_.progress("loading", static_cast<double>(index + 1) / static_cast<double>(model_.layers.size()));
       }
     }
+    return weights;
+  }
+
+  /// What stands before and after the decoder layers, and none of them. Errors: as `load`.
+  ModelWeights<Kernel> load_ends() const {
+    ModelWeights<Kernel> weights;
+    load_head(weights);
+    weights.final_norm = norm(model_.names.final_norm);
     return weights;
   }
 

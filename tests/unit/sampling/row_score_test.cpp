@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <tulle/evaluate/row_score.hpp>
+#include <tulle/sampling/row_score.hpp>
 
 #include <catch2/catch_all.hpp>
 #include <cmath>

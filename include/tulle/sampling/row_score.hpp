@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// \file Scores of one row of logits: negative log-likelihood, and the distance from another model's row (L5).
+/// \file Scores of one row of logits: negative log-likelihood, and the distance from another model's row (L2).
 #pragma once
 
 #include <algorithm>

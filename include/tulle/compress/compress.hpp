@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file Compresses a model: a recipe's plan, calibration tokens and a dense checkpoint in, sparse and quantized weights
+/// out (L5).
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <tulle/compress/block_compressor.hpp>
+#include <tulle/compress/edited_tensors.hpp>
+#include <tulle/compress/held_out_scores.hpp>
+#include <tulle/compress/layer_plan.hpp>
+#include <tulle/compress/quantizer.hpp>
+#include <tulle/compress/stage_planner.hpp>
+#include <tulle/compress/token_batch.hpp>
+#include <tulle/compress/work_directory.hpp>
+#include <tulle/core/error.hpp>
+#include <tulle/core/json.hpp>
+#include <tulle/core/progress.hpp>
+#include <tulle/core/thread_pool.hpp>
+#include <tulle/model/architecture.hpp>
+
+namespace tulle {
+
+struct CompressionOptions {
+  std::size_t held_out = 0;        ///< of the sequences, the last ones only measure the error
+  std::string work_directory;      ///< keeps every decoder layer that is done; empty: memory alone
+  Json settings = Json::object();  ///< what else must be the same when the work is taken up again
+  std::size_t threads = 0;         ///< 0: one per core that the process may use. The result does not depend on it
+  Progress progress{};
+};
+
+/// A compressed model. Lifetime: the dense tensors must outlive it.
+struct CompressedModel {
+  std::shared_ptr<EditedTensors> folded;   ///< the dense model with its norms smoothed; what `tensors` is based on
+  std::shared_ptr<EditedTensors> tensors;  ///< to be exported, or loaded
+  std::vector<LayerReport> layers;
+  std::vector<BlockError> block_errors;
+  HeldOutScores held_out;
+  double seconds = 0;
+  std::vector<std::string> notes;
+};
+
+namespace detail {
+
+/// Int8 codes of the embedding, one scale per row, nearest.
+inline std::shared_ptr<const WeightSource> embedding_of_codes(const WeightSource& rows, ThreadPool& pool) {
+  struct Owner {
+    std::vector<std::int8_t> codes;
+    std::vector<float> scales;
+  };
+  const std::size_t n = rows.columns();
+  const auto owner = std::make_shared<Owner>();
+  owner->codes.resize(rows.rows() * n);
+  owner->scales.resize(rows.rows());
+  const QuantizationPlan plan{.bits = 8, .searches_scale = false};
+  std::vector<std::vector<float>> buffers(pool.size(), std::vector<float>(n));
+  pool.run([&](std::size_t worker) noexcept {
+    for (std::size_t row = worker; row < rows.rows(); row += pool.size()) {
+      std::vector<float>& values = buffers[worker];
+      rows.decode_row(row, values.data());
+      const CodeScale<float> scale = find_scale<float>(values, nullptr, plan);
+      owner->scales[row] = scale.scale;
+      for (std::size_t j = 0; j < n; ++j) owner->codes[row * n + j] = static_cast<std::int8_t>(scale.code(values[j]));
+    }
+  });
+  return std::make_shared<const MatrixOfCodes>(rows.rows(), n, CodeFormat{.bits = 8},
+                                               MatrixOfCodes::Values{owner->codes, owner->scales, {}}, owner);
+}
+
+inline Json report_json(const LayerReport& layer) {
+  return {{"name", layer.name},
+          {"rows", layer.rows},
+          {"columns", layer.columns},
+          {"form", layer.form},
+          {"sparsity", layer.sparsity},
+          {"relative_error", layer.relative_error},
+          {"extra_damping", layer.extra_damping},
+          {"seconds", layer.seconds},
+          {"bytes", layer.bytes}};
+}
+
+inline LayerReport report_from_json(const Json& json) {
+  return {json.at("name"),           json.at("rows"),          json.at("columns"), json.at("form"), json.at("sparsity"),
+          json.at("relative_error"), json.at("extra_damping"), json.at("seconds"), json.at("bytes")};
+}
+
+inline Json report_json(const BlockError& error) {
+  return {{"layer", error.layer}, {"calibration", error.calibration}, {"held_out", error.held_out}};
+}
+
+}  // namespace detail
+
+/// Compresses the linear layers of `plan`, one decoder layer in memory at a time. `sequences` are calibration tokens,
+/// and the last `options.held_out` of them unseen ones. Deterministic: the same bytes for the same arguments on one
+/// kind of CPU, whatever the threads and interruptions.
+/// Memory: two residual streams [tokens, hidden], their layers' inputs [tokens, intermediate] and one decoder layer.
+/// Errors: invalid_argument for sequences or a plan that do not fit; malformed for weights that are not finite; io;
+/// memory.
+inline CompressedModel compress(const TensorSource& dense, const Architecture& model,
+                                std::span<const std::vector<Token>> sequences, const StagePlan& plan,
+                                const CompressionOptions& options = {}) {
+  const auto begin = std::chrono::steady_clock::now();
+  if (sequences.size() <= options.held_out) {
+    fail(ErrorCode::invalid_argument, "the dataset has ", sequences.size(), " sequences, of which ", options.held_out,
+         " are held out; give more text, or shorter sequences");
+  }
+  const TokenBatch batch(sequences, model.vocabulary);
+  ThreadPool pool(options.threads);
+  std::optional<WorkDirectory> work;
+  if (!options.work_directory.empty()) work.emplace(options.work_directory, options.settings);
+
+  CompressedModel result;
+  result.folded = std::make_shared<EditedTensors>(dense);
+  result.tensors = std::make_shared<EditedTensors>(*result.folded);
+  BlockCompressor compressor(model, *result.folded, *result.tensors, batch, sequences.size() - options.held_out, plan,
+                             pool);
+  for (std::size_t layer = 0; layer < model.layers.size(); ++layer) {
+    const bool known = work && work->has(layer);
+    std::vector<LayerReport> reports;
+    if (known) {
+      for (auto& [name, matrix] : work->load(layer)) result.tensors->replace(name, std::move(matrix));
+      for (const Json& report : work->report(layer)) reports.push_back(detail::report_from_json(report));
+    }
+    std::vector<LayerReport> made;
+    result.block_errors.push_back(compressor.compress(layer, known, made));
+    if (!known) {
+      reports = std::move(made);
+      Json saved = Json::array();
+      NamedMatrices matrices;
+      for (const LayerReport& report : reports) {
+        saved.push_back(detail::report_json(report));
+        matrices.emplace_back(report.name, result.tensors->matrix(report.name));
+      }
+      if (work) {
+        work->save(layer, matrices, saved);
+        // From now on over the file, so that memory holds one layer.
+        for (auto& [name, matrix] : work->load(layer)) result.tensors->replace(name, std::move(matrix));
+      }
+    }
+    result.layers.insert(result.layers.end(), reports.begin(), reports.end());
+    if (options.progress) {
+      options.progress("compressing", static_cast<double>(layer + 1) / static_cast<double>(model.layers.size()));
+    }
+  }
+  result.held_out = compressor.score();
+  if (plan.embedding_bits == 8) {
+    result.tensors->replace(model.names.embedding,
+                            detail::embedding_of_codes(*dense.matrix(model.names.embedding), pool));
+  }
+  result.notes = plan.notes;
+  for (const LayerReport& layer : result.layers) {
+    if (layer.extra_damping == 0) continue;
+    result.notes.push_back(layer.name + ": its inputs were nearly dependent, so damping was raised by " +
+                           std::to_string(layer.extra_damping) + " of the diagonal's mean");
+  }
+  result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  return result;
+}
+
+}  // namespace tulle

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file SmoothQuant: large activations move into the weights, where codes have a scale per row (L5).
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <tulle/compress/compressed_matrix.hpp>
+#include <tulle/compress/edited_tensors.hpp>
+#include <tulle/compress/smooth_quant_plan.hpp>
+#include <tulle/core/error.hpp>
+
+namespace tulle {
+
+/// Divides the norm `mapping.smoothed` by a factor per channel, and multiplies the columns of the layers that read it:
+/// the model computes the same. `inputs` [tokens, channels] are what these layers read.
+/// Source: Xiao et al. 2023, SmoothQuant, equation 4. Errors: unsupported where what is smoothed is no norm.
+inline void smooth_layers(const SmoothQuantPlan& plan, const SmoothQuantPlan::Mapping& mapping,
+                          MatrixView<const float> inputs, EditedTensors& tensors) {
+  const EncodedTensor* norm = tensors.find(mapping.smoothed + ".weight");
+  if (norm == nullptr || norm->elements() != inputs.columns) {
+    fail(ErrorCode::unsupported, "SmoothQuant of ", mapping.smoothed,
+         " is not possible here; smooth the norm that the layers read");
+  }
+  const std::size_t n = inputs.columns;
+  std::vector<float> activations(n), weights(n), factors(n);
+  for (std::size_t row = 0; row < inputs.rows; ++row) {
+    for (std::size_t j = 0; j < n; ++j) activations[j] = std::max(activations[j], std::abs(inputs[row][j]));
+  }
+  std::vector<std::vector<float>> matrices;
+  for (const std::string& name : mapping.balanced) {
+    const auto matrix = tensors.matrix(name);
+    if (matrix == nullptr || matrix->columns() != n)
+      fail(ErrorCode::not_found, "SmoothQuant: there is no layer ", name);
+    std::vector<float>& values = matrices.emplace_back(matrix->rows() * n);
+    for (std::size_t row = 0; row < matrix->rows(); ++row) {
+      matrix->decode_row(row, values.data() + row * n);
+      for (std::size_t j = 0; j < n; ++j) weights[j] = std::max(weights[j], std::abs(values[row * n + j]));
+    }
+  }
+  constexpr float least = 1e-5f;
+  for (std::size_t j = 0; j < n; ++j) {
+    const double x = std::max(activations[j], least), w = std::max(weights[j], least);
+    const double factor =
+        plan.is_logarithmic ? x / std::log2(2 + x) : std::pow(x, plan.strength) / std::pow(w, 1 - plan.strength);
+    factors[j] = std::max(static_cast<float>(factor), least);
+  }
+  for (std::size_t i = 0; i < matrices.size(); ++i) {
+    std::vector<float>& values = matrices[i];
+    for (std::size_t at = 0; at < values.size(); ++at) values[at] *= factors[at % n];
+    tensors.replace(mapping.balanced[i], matrix_of_floats(values.size() / n, n, DType::f32, values));
+  }
+  for (const char* part : {".weight", ".bias"}) {
+    const EncodedTensor* tensor = tensors.find(mapping.smoothed + part);
+    if (tensor == nullptr) continue;
+    std::vector<float> values = read_floats(tensors, *tensor);
+    for (std::size_t j = 0; j < n; ++j) values[j] /= factors[j];
+    tensors.replace_values(mapping.smoothed + part, std::move(values));
+  }
+}
+
+}  // namespace tulle
