@@ -66,9 +66,9 @@ int main(int count, char** arguments) {
   program.set_version_flag("--version", "tulle " TULLE_VERSION, "Print the version and exit");
   program.set_help_flag("-h,--help", "Print this help and exit");
   program.require_subcommand(0, 1);
-  const std::array commands{generate_command(program),   chat_command(program),    tokenize_command(program),
-                            detokenize_command(program), logits_command(program),  inspect_command(program),
-                            benchmark_command(program),  evaluate_command(program)};
+  const std::array commands{generate_command(program),   chat_command(program),     tokenize_command(program),
+                            detokenize_command(program), logits_command(program),   inspect_command(program),
+                            benchmark_command(program),  evaluate_command(program), compress_command(program)};
   try {
     program.parse(reversed_arguments(count, arguments));
     for (const Command& command : commands) {

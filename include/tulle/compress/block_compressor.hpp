@@ -16,6 +16,7 @@
 
 #include <tulle/compress/block_chain.hpp>
 #include <tulle/compress/compressed_matrix.hpp>
+#include <tulle/compress/compression_report.hpp>
 #include <tulle/compress/edited_tensors.hpp>
 #include <tulle/compress/held_out_scores.hpp>
 #include <tulle/compress/layer_plan.hpp>
@@ -29,25 +30,6 @@
 #include <tulle/tensor/sparsity.hpp>
 
 namespace tulle {
-
-/// What compression did with one linear layer.
-struct LayerReport {
-  std::string name;
-  std::size_t rows = 0, columns = 0;
-  std::string form;  ///< "alps 8:16, gptq int4 group 32"
-  double sparsity = 0;
-  double relative_error = 0;  ///< of its output on the same inputs, squared
-  double extra_damping = 0;   ///< that its Hessian needed beyond the plan's, in means of the diagonal
-  double seconds = 0;
-  std::size_t bytes = 0;  ///< codes and scales, or floats; zeros count
-};
-
-/// |x~ - x|^2 / |x|^2 of the residual stream after a decoder layer, mean over the tokens without the first of a
-/// sequence.
-struct BlockError {
-  std::size_t layer = 0;
-  double calibration = 0, held_out = 0;
-};
 
 /// The layers of `role` as the checkpoint names them, in the order of the rows that run.
 inline std::vector<std::string> layer_names(const Architecture& model, std::size_t layer, LinearRole role) {
@@ -72,32 +54,6 @@ inline std::vector<std::string> layer_names(const Architecture& model, std::size
     default: take({names.down}); break;
   }
   return found;
-}
-
-/// The text of `LayerReport::form`.
-inline std::string plan_text(const LayerPlan& plan) {
-  std::string text;
-  if (plan.pruning) {
-    constexpr std::array methods{"alps", "sparsegpt", "wanda", "magnitude"};
-    const SparsityStructure& structure = plan.pruning->structure;
-    text = methods[static_cast<std::size_t>(plan.pruning->method)];
-    if (structure.kind == SparsityStructure::Kind::balanced) {
-      text += " " + std::to_string(structure.keep) + ":" + std::to_string(structure.of);
-      if (structure.max_gap != 0) text += "-gap" + std::to_string(structure.max_gap);
-    } else {
-      text += " " + std::to_string(static_cast<int>(std::lround(plan.pruning->sparsity * 100))) + " %";
-      if (structure.kind == SparsityStructure::Kind::row) text += " of a row";
-    }
-  }
-  if (plan.quantization) {
-    const QuantizationPlan& values = *plan.quantization;
-    text += text.empty() ? "" : ", ";
-    text += values.jointly ? "jointly" : values.method == QuantizationMethod::gptq ? "gptq" : "nearest";
-    text += " int" + std::to_string(values.bits);
-    if (values.group != 0) text += " group " + std::to_string(values.group);
-    if (!values.symmetric) text += " with a minimum";
-  }
-  return text;
 }
 
 /// Compresses one decoder layer after the other. The dense and the compressed model's residual streams are kept for all

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include <tulle/compress/block_compressor.hpp>
+#include <tulle/compress/compression_report.hpp>
 #include <tulle/compress/edited_tensors.hpp>
 #include <tulle/compress/held_out_scores.hpp>
 #include <tulle/compress/layer_plan.hpp>
@@ -36,17 +37,6 @@ struct CompressionOptions {
   Json settings = Json::object();  ///< what else must be the same when the work is taken up again
   std::size_t threads = 0;         ///< 0: one per core that the process may use. The result does not depend on it
   Progress progress{};
-};
-
-/// A compressed model. Lifetime: the dense tensors must outlive it.
-struct CompressedModel {
-  std::shared_ptr<EditedTensors> folded;   ///< the dense model with its norms smoothed; what `tensors` is based on
-  std::shared_ptr<EditedTensors> tensors;  ///< to be exported, or loaded
-  std::vector<LayerReport> layers;
-  std::vector<BlockError> block_errors;
-  HeldOutScores held_out;
-  double seconds = 0;
-  std::vector<std::string> notes;
 };
 
 namespace detail {
@@ -74,27 +64,6 @@ inline std::shared_ptr<const WeightSource> embedding_of_codes(const WeightSource
   });
   return std::make_shared<const MatrixOfCodes>(rows.rows(), n, CodeFormat{.bits = 8},
                                                MatrixOfCodes::Values{owner->codes, owner->scales, {}}, owner);
-}
-
-inline Json report_json(const LayerReport& layer) {
-  return {{"name", layer.name},
-          {"rows", layer.rows},
-          {"columns", layer.columns},
-          {"form", layer.form},
-          {"sparsity", layer.sparsity},
-          {"relative_error", layer.relative_error},
-          {"extra_damping", layer.extra_damping},
-          {"seconds", layer.seconds},
-          {"bytes", layer.bytes}};
-}
-
-inline LayerReport report_from_json(const Json& json) {
-  return {json.at("name"),           json.at("rows"),          json.at("columns"), json.at("form"), json.at("sparsity"),
-          json.at("relative_error"), json.at("extra_damping"), json.at("seconds"), json.at("bytes")};
-}
-
-inline Json report_json(const BlockError& error) {
-  return {{"layer", error.layer}, {"calibration", error.calibration}, {"held_out", error.held_out}};
 }
 
 }  // namespace detail
@@ -128,7 +97,7 @@ inline CompressedModel compress(const TensorSource& dense, const Architecture& m
     std::vector<LayerReport> reports;
     if (known) {
       for (auto& [name, matrix] : work->load(layer)) result.tensors->replace(name, std::move(matrix));
-      for (const Json& report : work->report(layer)) reports.push_back(detail::report_from_json(report));
+      for (const Json& report : work->report(layer)) reports.push_back(layer_report(report));
     }
     std::vector<LayerReport> made;
     result.block_errors.push_back(compressor.compress(layer, known, made));
@@ -137,7 +106,7 @@ inline CompressedModel compress(const TensorSource& dense, const Architecture& m
       Json saved = Json::array();
       NamedMatrices matrices;
       for (const LayerReport& report : reports) {
-        saved.push_back(detail::report_json(report));
+        saved.push_back(report_json(report));
         matrices.emplace_back(report.name, result.tensors->matrix(report.name));
       }
       if (work) {

@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file `tulle compress`, a program of its own: it alone links linear algebra and recipes. Exit status: as `tulle`.
+#include <sys/resource.h>
+
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <new>
+#include <optional>
+#include <string>
+#include <tulle/compress/compress.hpp>
+#include <tulle/compress/recipe.hpp>
+#include <tulle/compress/stage_plan.hpp>
+#include <tulle/core/error.hpp>
+#include <tulle/format/checkpoint.hpp>
+#include <tulle/format/export/export_model.hpp>
+#include <tulle/model/families.hpp>
+#include <utility>
+#include <vector>
+
+#include "../tulle/command_line.hpp"
+#include "../tulle/compress_html.hpp"
+#include "../tulle/interrupt.hpp"
+#include "../tulle/model_path.hpp"
+#include "../tulle/new_file.hpp"
+#include "../tulle/progress_bar.hpp"
+#include "../tulle/streams.hpp"
+#include "calibration.hpp"
+
+namespace {
+
+constexpr const char* footer =
+    R"(Makes a sparse, quantized model out of a dense one: a decoder layer after the other, calibrated on a text. What a
+recipe says is done, or without one what --sparsity, --structure and --bits say. DIR becomes a Hugging Face directory
+that transformers, vLLM (8 bits) and Tulle read; the stages of a recipe go to DIR/stage_NAME. Beside the model stand
+compression.json and compression.html: error, sparsity and time of every matrix, and the loss on held-out text.
+
+Interrupted work (DIR.unfinished) goes on where it stopped when the same command is given again.
+
+Examples:
+  tulle compress models/llama-1b --dataset wiki.txt -o sparse --sparsity 0.5 --bits 8
+  tulle compress model.gguf --dataset alpaca.jsonl --text-column instruction+output -o small --structure 8:16-gap4 --bits 4
+  tulle compress models/llama-1b --dataset open_platypus.jsonl -o out --recipe recipe.yaml)";
+
+struct CompressFlags {
+  std::string model, directory, recipe, structure, form = "compressed-tensors";
+  std::optional<double> sparsity;
+  std::size_t bits = 16, threads = 0;
+  std::vector<std::string> variables;
+  CalibrationFlags calibration;
+  bool force = false, json = false, quiet = false;
+};
+
+int report(int status, std::string message) {
+  for (char& letter : message) {
+    if (letter == '\n' || letter == '\r') letter = ' ';
+  }
+  std::fprintf(stderr, "tulle: %s\n", message.c_str());
+  return status;
+}
+
+std::size_t peak_memory() {
+  rusage usage{};
+  ::getrusage(RUSAGE_SELF, &usage);
+  return static_cast<std::size_t>(usage.ru_maxrss) * 1024;
+}
+
+/// The stages of the recipe, or the one that the flags mean.
+std::vector<std::pair<std::string, tulle::RecipeStage>> read_stages(const CompressFlags& flags) {
+  std::vector<std::pair<std::string, tulle::RecipeStage>> stages;
+  if (flags.recipe.empty()) return stages;
+  std::map<std::string, std::string> variables;
+  for (const std::string& variable : flags.variables) {
+    const std::size_t at = variable.find('=');
+    if (at == std::string::npos || at == 0)
+      throw UsageError("--recipe-args takes NAME=VALUE, not \"" + variable + "\"");
+    variables[variable.substr(0, at)] = variable.substr(at + 1);
+  }
+  const tulle::Recipe recipe = tulle::parse_recipe(read_file(flags.recipe), flags.recipe, variables);
+  for (const tulle::RecipeStage& stage : recipe.stages) {
+    stages.emplace_back(stage.name == "default" ? "" : "stage_" + stage.name, stage);
+  }
+  return stages;
+}
+
+void require_empty(const std::string& directory, bool force) {
+  std::error_code error;
+  if (force || !std::filesystem::exists(directory, error) || std::filesystem::is_empty(directory, error)) return;
+  tulle::fail(tulle::ErrorCode::invalid_argument, directory, " is not empty; give another directory, or --force");
+}
+
+/// Compresses `path` into `directory` and returns the report.
+tulle::Json compress_stage(const CompressFlags& flags, const std::string& path, const std::string& directory,
+                           const tulle::RecipeStage* stage, const tulle::Progress& progress) {
+  const auto checkpoint = tulle::Checkpoint::open(path);
+  const tulle::Architecture model = tulle::describe_model(checkpoint->config(), checkpoint->path());
+  const tulle::ModuleList modules = tulle::module_list(model);
+  const tulle::StagePlan plan = stage == nullptr
+                                    ? tulle::plan_of_flags(modules, flags.sparsity, flags.structure, flags.bits)
+                                    : tulle::plan_stage(*stage, modules);
+  const Calibration calibration = read_calibration(flags.calibration, path, *checkpoint, progress);
+  tulle::CompressionOptions options;
+  options.held_out = calibration.held_out;
+  options.work_directory = directory + ".unfinished";
+  options.settings = {{"model", std::filesystem::absolute(path).string()},
+                      {"model_bytes", checkpoint->size_bytes()},
+                      {"plan", tulle::settings_json(plan)},
+                      {"tokens", tulle::checksum(calibration.sequences)},
+                      {"held_out", calibration.held_out}};
+  options.threads = flags.threads;
+  options.progress = progress;
+  const tulle::CompressedModel compressed = tulle::compress(*checkpoint, model, calibration.sequences, plan, options);
+
+  tulle::ExportOptions export_options;
+  export_options.form = flags.form == "bitmask" ? tulle::ExportForm::bitmask : tulle::ExportForm::compressed_tensors;
+  export_options.replace = flags.force;
+  export_options.progress = progress;
+  const tulle::ExportReport written =
+      tulle::export_model(*compressed.tensors, tulle::describe_checkpoint(*checkpoint), directory, export_options);
+
+  tulle::Json json = tulle::report_json(compressed);
+  json["model"] = path;
+  json["recipe"] = flags.recipe;
+  json["dataset"] = flags.calibration.dataset;
+  json["samples"] = calibration.sequences.size() - calibration.held_out;
+  json["held_out_samples"] = calibration.held_out;
+  json["max_seq_length"] = flags.calibration.max_length;
+  json["directory"] = directory;
+  json["peak_memory_bytes"] = peak_memory();
+  json["size"] = {{"dense_bytes", checkpoint->size_bytes()}, {"compressed_bytes", written.bytes}};
+  for (const std::string& note : written.notes) json["notes"].push_back(note);
+  const std::filesystem::path folder(directory);
+  NewFile((folder / "compression.json").string()).write(json.dump(2) + "\n");
+  NewFile((folder / "compression.html").string()).write(compression_html(json));
+  tulle::WorkDirectory(options.work_directory, options.settings).remove();
+  return json;
+}
+
+int compress(const CompressFlags& flags) {
+  const bool by_flags = flags.sparsity || !flags.structure.empty() || flags.bits != 16;
+  if (!flags.recipe.empty() && by_flags) {
+    throw UsageError("--recipe says what is done; --sparsity, --structure and --bits are for a run without one");
+  }
+  if (flags.recipe.empty() && !by_flags) throw UsageError("give --recipe, --sparsity, --structure, or --bits 8 or 4");
+  const auto stages = read_stages(flags);
+  std::string path = model_path(flags.model);
+  const std::filesystem::path root(flags.directory);
+  tulle::Json reports = tulle::Json::array();
+  ProgressBar bar;
+  const tulle::Progress progress = flags.quiet ? tulle::Progress() : bar.progress();
+  if (stages.empty()) {
+    require_empty(flags.directory, flags.force);
+    reports.push_back(compress_stage(flags, path, flags.directory, nullptr, progress));
+  }
+  for (const auto& [folder, stage] : stages) require_empty((root / folder).string(), flags.force);
+  for (const auto& [folder, stage] : stages) {
+    const std::string directory = folder.empty() ? flags.directory : (root / folder).string();
+    reports.push_back(compress_stage(flags, path, directory, &stage, progress));
+    path = directory;
+  }
+  Output output;
+  for (const tulle::Json& report : reports) {
+    output.write(flags.json ? report.dump(2) + "\n" : compression_text(report));
+  }
+  output.flush();
+  return 0;
+}
+
+void add_flags(CLI::App& app, CompressFlags& flags) {
+  const auto add = [&](const char* names, auto& value, const char* type, const char* what) {
+    return app.add_option(flag_names(names), value, what)->type_name(type);
+  };
+  const auto range = [](std::size_t min) { return CLI::Range(min, std::size_t{1} << 30).description(""); };
+  app.add_option("MODEL,-m,--model", flags.model,
+                 "A Hugging Face directory or a GGUF file; without it the default model that tools/run fetches")
+      ->envname("TULLE_MODEL")
+      ->type_name("PATH");
+  add("-o,--output", flags.directory, "DIR", "The directory to write")->required();
+  add("-d,--dataset", flags.calibration.dataset, "FILE", "Text to calibrate on: .txt, .jsonl, .json or .csv, also .gz")
+      ->required();
+  add("--recipe", flags.recipe, "FILE", "YAML of SparseML 1.7 or llm-compressor");
+  add("--recipe-args", flags.variables, "NAME=VALUE", "Values of the recipe's variables")->expected(1)->take_all();
+  add("--sparsity", flags.sparsity, "SHARE", "Share of weights that become zero")
+      ->check(CLI::Range(0.0, 1.0).description(""));
+  add("--structure", flags.structure, "N:M", "Of every M columns N stay: 2:4, 4:8, 8:16, 8:16-gap4; or row");
+  add("--bits", flags.bits, "16|8|4", "Of a value: 8 with a scale per row, 4 in groups of 32, 16 as they are")
+      ->check(CLI::IsMember({16, 8, 4}).description(""))
+      ->capture_default_str();
+  add("--text-column", flags.calibration.text_column, "NAME+...", "Columns of the dataset whose texts are joined");
+  add("-n,--num-samples", flags.calibration.samples, "N", "Sequences of the dataset")
+      ->capture_default_str()
+      ->check(range(1));
+  add("--max-seq-length", flags.calibration.max_length, "N", "Tokens of a sequence")
+      ->capture_default_str()
+      ->check(range(2));
+  add("--held-out", flags.calibration.held_out, "N", "Of the sequences, those that only measure; an eighth, at most 16")
+      ->check(range(0));
+  app.add_flag(flag_names("--apply-chat-template"), flags.calibration.chat,
+               "Make each row's text the user's message in the model's chat template");
+  add("--self-generate", flags.calibration.self_generated, "N", "Add N sequences that the dense model writes")
+      ->capture_default_str()
+      ->check(range(0));
+  add("--format", flags.form, "compressed-tensors|bitmask", "Form of the result: see 'tulle export --help'")
+      ->check(CLI::IsMember({"compressed-tensors", "bitmask"}).description(""))
+      ->capture_default_str();
+  add("--threads", flags.threads, "N", "0: one per core. The result does not depend on it")
+      ->capture_default_str()
+      ->check(CLI::Range(0, 1024).description(""));
+  app.add_flag("--force", flags.force, "Also write where DIR is not empty");
+  app.add_flag("--json", flags.json, "Print the report as JSON");
+  app.add_flag("-q,--quiet", flags.quiet, "No progress bar");
+}
+
+}  // namespace
+
+int main(int count, char** arguments) {
+  std::signal(SIGPIPE, SIG_DFL);
+  end_on_interrupt();
+  CLI::App program("Make a sparse, quantized model out of a dense one.", "tulle compress");
+  program.formatter(std::make_shared<HelpFormatter>());
+  program.footer(footer);
+  program.set_help_flag("-h,--help", "Print this help and exit");
+  CompressFlags flags;
+  add_flags(program, flags);
+  try {
+    program.parse(count, arguments);
+    return compress(flags);
+  } catch (const CLI::Success& done) {
+    return program.exit(done);
+  } catch (const CLI::ParseError& error) {
+    return report(2, std::string(error.what()) + "; see 'tulle compress --help'");
+  } catch (const UsageError& error) {
+    return report(2, std::string(error.what()) + "; see 'tulle compress --help'");
+  } catch (const std::bad_alloc&) {
+    return report(1, "out of memory; use fewer or shorter sequences");
+  } catch (const std::exception& error) {
+    return report(1, error.what());
+  }
+}
