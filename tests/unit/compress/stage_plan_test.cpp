@@ -7,6 +7,7 @@
 
 #include <catch2/catch_all.hpp>
 #include <tulle/compress/recipe.hpp>
+#include <tulle/core/mapped_file.hpp>
 
 #include "unit/compress/tiny_modules.hpp"
 
@@ -14,44 +15,12 @@ using namespace tulle;
 
 namespace {
 
-/// The recipe of SparseML's guide to one-shot pruning and quantization, key for key.
-constexpr std::string_view guide = R"(
-compression_stage:
-    run_type: oneshot
-    oneshot_modifiers:
-        QuantizationModifier:
-            ignore: [LlamaRotaryEmbedding, LlamaRMSNorm, SiLUActivation, QuantizableMatMul]
-            post_oneshot_calibration: true
-            scheme_overrides:
-                Linear:
-                    weights:
-                        num_bits: 8
-                        symmetric: true
-                        strategy: channel
-                Embedding:
-                    input_activations: null
-                    weights:
-                        num_bits: 8
-                        symmetric: false
-        SparseGPTModifier:
-            sparsity: 0.5
-            quantize: True
-            targets: ['re:model.layers.\d*$']
-)";
-
-constexpr std::string_view llm_compressor = R"(
-sparse_stage:
-  pruning_modifiers:
-    SparseGPTModifier: {sparsity: 0.5, mask_structure: "0:0", block_size: 128, dampening_frac: 0.01,
-                        targets: ["re:model.layers.\\d+.*"]}
-quant_stage:
-  quant_modifiers:
-    QuantizationModifier:
-      config_groups:
-        group_0: {targets: [Linear], weights: {num_bits: 8, type: int, symmetric: true, strategy: channel},
-                  input_activations: {num_bits: 8, type: int, symmetric: false, strategy: tensor, dynamic: false}}
-        group_1: {targets: [Embedding], weights: {num_bits: 8, type: int, symmetric: false, strategy: tensor}}
-)";
+/// A file of tests/golden/recipes. guide.yaml is the recipe of SparseML's guide to one-shot compression, key for key;
+/// llm_compressor.yaml says the same in the words of llm-compressor.
+Recipe golden(const std::string& name) {
+  const MappedFile file(std::string(TULLE_GOLDEN) + "/recipes/" + name);
+  return parse_recipe(file.text(), name);
+}
 
 StagePlan flags(std::optional<double> sparsity, std::string_view structure, std::size_t bits) {
   return plan_of_flags(tiny_modules(), sparsity, structure, bits);
@@ -68,7 +37,7 @@ const LayerPlan& up(const StagePlan& plan) {
 }  // namespace
 
 TEST_CASE("the guide's recipe runs as it stands", "[compress][stage_plan]") {
-  const Recipe recipe = parse_recipe(guide, "guide.yaml");
+  const Recipe recipe = golden("guide.yaml");
   REQUIRE(recipe.stages.size() == 1);
   CHECK(recipe.stages[0].name == "compression");
   const StagePlan plan = plan_stage(recipe.stages[0], tiny_modules(22));
@@ -100,7 +69,7 @@ TEST_CASE("the guide's recipe runs as it stands", "[compress][stage_plan]") {
 }
 
 TEST_CASE("the same in llm-compressor's words has two stages", "[compress][stage_plan]") {
-  const Recipe recipe = parse_recipe(llm_compressor, "r.yaml");
+  const Recipe recipe = golden("llm_compressor.yaml");
   REQUIRE(recipe.stages.size() == 2);
   const StagePlan sparse = plan_stage(recipe.stages[0], tiny_modules());
   CHECK(sparse.layers.size() == 14);
@@ -110,6 +79,20 @@ TEST_CASE("the same in llm-compressor's words has two stages", "[compress][stage
   CHECK(quantized.layers.size() == 15);
   CHECK_FALSE(up(quantized).pruning);
   CHECK(quantized.embedding_bits == 8);
+}
+
+TEST_CASE("stages, variables and lists together", "[compress][stage_plan]") {
+  const Recipe recipe = golden("variables.yaml");
+  REQUIRE(recipe.stages.size() == 2);
+  const StagePlan smooth = plan_stage(recipe.stages[0], tiny_modules());
+  CHECK(smooth.layers.empty());
+  REQUIRE(smooth.smooth_quant);
+  CHECK(smooth.smooth_quant->mappings.size() == 2);
+  const StagePlan sparse = plan_stage(recipe.stages[1], tiny_modules());
+  CHECK(up(sparse).pruning->method == PruningMethod::alps);
+  CHECK(up(sparse).target.damping == Damping{0.1, 0.1, 0});
+  CHECK(up(sparse).quantization == QuantizationPlan{QuantizationMethod::gptq, 4, 32, true, false, false});
+  CHECK(sparse.layers.at("model.layers.0.self_attn.q_proj").pruning->sparsity == 0.6);
 }
 
 TEST_CASE("flags mean Tulle's own methods on the decoder layers", "[compress][stage_plan]") {
