@@ -82,12 +82,12 @@ class SchemeReader {
             suggestion(name, known));
   }
 
-  /// A scheme as a mapping {weights, input_activations, output_activations}. Keys in `also_known` are the caller's.
+  /// A scheme as a mapping {weights, input_activations, output_activations}. The key `also_known`, if any, is the caller's.
   std::optional<QuantizationPlan> scheme(const RecipeNode& node, const std::string& owner,
                                          std::string_view also_known = {}) {
     const RecipeArguments arguments(node, owner, where_);
-    const std::array<std::string_view, 4> known{"weights", "input_activations", "output_activations",
-                                                also_known.empty() ? "weights" : also_known};
+    std::vector<std::string_view> known{"weights", "input_activations", "output_activations"};
+    if (!also_known.empty()) known.push_back(also_known);
     constexpr std::array<std::string_view, 1> without_meaning{"format"};
     arguments.require_known(known, without_meaning, notes_);
     const bool is_sparseml = style_ == Style::sparseml;

@@ -278,7 +278,7 @@ class RecipeReader {
 }  // namespace detail
 
 /// Reads a recipe: YAML, JSON or the front matter of a Markdown file. `where` names it in messages. `variables` replace
-/// those of the recipe (`args:`). COMPATIBILITY.md lists modifiers and arguments.
+/// those of the recipe (`args:`). compress/README.md lists modifiers and arguments.
 /// Errors: malformed for what is no YAML; invalid_argument for unknown keys, modifiers, arguments and wrong values,
 /// with the line and the nearest known name; unsupported for what other tools have; not_found for unknown variables.
 inline Recipe parse_recipe(std::string_view text, std::string_view where,

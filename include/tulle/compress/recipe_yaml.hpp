@@ -200,6 +200,12 @@ inline RecipeNode parse_recipe_yaml(std::string_view text, std::string_view wher
   try {
     YAML::Parser parser(stream);
     parser.HandleNextDocument(builder);
+    detail::RecipeTreeBuilder second(where, first_line);
+    if (parser.HandleNextDocument(second)) {
+      if (const RecipeNode rest = second.take(); !rest.is_null()) {
+        detail::fail_at(ErrorCode::malformed, where, rest.line, "a second document; a recipe is one");
+      }
+    }
   } catch (const YAML::Exception& error) {
     const std::size_t line = first_line + static_cast<std::size_t>(error.mark.line < 0 ? 0 : error.mark.line);
     detail::fail_at(ErrorCode::malformed, where, line, "not valid YAML: ", error.msg);

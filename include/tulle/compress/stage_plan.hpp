@@ -3,17 +3,13 @@
 #pragma once
 
 #include <cstddef>
-#include <map>
 #include <optional>
-#include <string>
 #include <string_view>
-#include <vector>
 
 #include <tulle/compress/layer_plan.hpp>
 #include <tulle/compress/mask_structure.hpp>
 #include <tulle/compress/modifier.hpp>
 #include <tulle/compress/module_list.hpp>
-#include <tulle/compress/smooth_quant_plan.hpp>
 #include <tulle/compress/stage_planner.hpp>
 #include <tulle/core/error.hpp>
 

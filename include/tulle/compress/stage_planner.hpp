@@ -97,14 +97,30 @@ class StagePlanner {
          near.empty() ? "" : "; did you mean " + near + "?");
   }
 
+  /// The module or class that a name is a misspelling of: at most 2 letters differ.
+  std::string_view nearest(std::string_view name) const {
+    constexpr std::size_t longest = 64, most = 2;
+    if (name.size() > longest || name.starts_with("re:")) return {};
+    for (const std::string_view each : target_names(list_)) {
+      if (each.size() <= longest && edit_distance(name, each) <= most) return each;
+    }
+    return {};
+  }
+
+  /// What `ignore` names; entries that name nothing become notes, since recipes also name classes without weights.
   std::vector<TargetRank> note_ignored(const std::vector<RecipeTarget>& ignore) {
     std::vector<const RecipeTarget*> unmatched;
     std::vector<TargetRank> ranks = target_ranks(list_, ignore, &unmatched);
+    std::string without_weights;
     for (const RecipeTarget* each : unmatched) {
-      const std::string near = near_names(each->text(), target_names(list_));
-      note(place_ + ": ignore: " + quoted_name(each->text()) + " names no module with weights" +
-           (near.empty() ? "" : "; was " + near + " meant?"));
+      const std::string name = quoted_name(each->text());
+      if (const std::string_view near = nearest(each->text()); !near.empty()) {
+        note(place_ + ": ignore: " + name + " names no module; was " + std::string(near) + " meant?");
+      } else {
+        without_weights += (without_weights.empty() ? "" : ", ") + name;
+      }
     }
+    if (!without_weights.empty()) note(place_ + ": ignore: no module with weights is named " + without_weights);
     return ranks;
   }
 

@@ -68,8 +68,9 @@ TEST_CASE("values know their lines", "[compress][recipe_yaml]") {
 TEST_CASE("what is no YAML is malformed, with its line", "[compress][recipe_yaml]") {
   CHECK(error("a: 1\nb: [1, 2\n").starts_with("malformed: r.yaml, line "));
   CHECK(error("a: 1\n b: 2\n").starts_with("malformed: r.yaml, line 2: not valid YAML: "));
+  CHECK(error("a: 1\n---\nb: 2\n") == "malformed: r.yaml, line 3: a second document; a recipe is one");
   CHECK(error("a: *missing\n").starts_with("malformed: r.yaml, line 1: not valid YAML: "));
-  CHECK(error("a: \"unterminated\n").starts_with("malformed: r.yaml, line "));
+  CHECK(error("a: \"unterminated").starts_with("malformed: r.yaml, line "));
   CHECK(error("a: {b: 1\n").starts_with("malformed: r.yaml, line "));
   CHECK(error("\ta: 1\n").starts_with("malformed: r.yaml"));
   CHECK(error("a: 1\nb: 2\na: 3\n") == "malformed: r.yaml, line 3: the key \"a\" appears twice");

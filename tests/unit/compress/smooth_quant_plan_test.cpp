@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <tulle/compress/smooth_quant_plan.hpp>
+
+#include <string>
+#include <vector>
+
+#include <catch2/catch_all.hpp>
+
+#include "unit/compress/tiny_modules.hpp"
+
+using namespace tulle;
+
+namespace {
+
+using Mapping = SmoothQuantPlan::Mapping;
+
+SmoothQuantModifier modifier(std::vector<std::string> balanced, std::string smoothed) {
+  SmoothQuantModifier result;
+  SmoothQuantModifier::Mapping mapping;
+  for (std::string& each : balanced) mapping.balanced.emplace_back(std::move(each), "r");
+  mapping.smoothed.emplace_back(std::move(smoothed), "r");
+  result.mappings.push_back(std::move(mapping));
+  return result;
+}
+
+std::string error(const SmoothQuantModifier& each) {
+  return error_of([&] { plan_smooth_quant(each, tiny_modules(), "here"); });
+}
+
+}  // namespace
+
+TEST_CASE("by default each norm is smoothed against the layers that read it", "[compress][smooth_quant_plan]") {
+  const SmoothQuantPlan plan = plan_smooth_quant({0.8, false, {}, {}}, tiny_modules(), "here");
+  CHECK(plan.strength == 0.8);
+  REQUIRE(plan.mappings.size() == 4);
+  CHECK(plan.mappings[1] == Mapping{{"model.layers.1.self_attn.q_proj", "model.layers.1.self_attn.k_proj",
+                                     "model.layers.1.self_attn.v_proj"},
+                                    "model.layers.1.input_layernorm"});
+  CHECK(plan.mappings[2] == Mapping{{"model.layers.0.mlp.gate_proj", "model.layers.0.mlp.up_proj"},
+                                    "model.layers.0.post_attention_layernorm"});
+  const SmoothQuantPlan parallel = plan_smooth_quant({}, tiny_modules(1, false, "codegen"), "here");
+  REQUIRE(parallel.mappings.size() == 1);
+  CHECK(parallel.mappings[0] ==
+        Mapping{{"transformer.h.0.attn.qkv_proj", "transformer.h.0.mlp.fc_in"}, "transformer.h.0.ln_1"});
+}
+
+TEST_CASE("mappings pair layers of the same decoder layer", "[compress][smooth_quant_plan]") {
+  const SmoothQuantPlan plan = plan_smooth_quant(modifier({"re:.*down_proj"}, "re:.*up_proj"), tiny_modules(), "here");
+  REQUIRE(plan.mappings.size() == 2);
+  CHECK(plan.mappings[1] == Mapping{{"model.layers.1.mlp.down_proj"}, "model.layers.1.mlp.up_proj"});
+  SmoothQuantModifier ignoring = modifier({"re:.*down_proj"}, "re:.*up_proj");
+  ignoring.ignore.emplace_back("model.layers.0", "r");
+  CHECK(plan_smooth_quant(ignoring, tiny_modules(), "here").mappings.size() == 1);
+}
+
+TEST_CASE("mappings that name no pair, or a wrong one, are errors", "[compress][smooth_quant_plan]") {
+  CHECK(error(modifier({"re:.*down_proj"}, "nothing")) ==
+        "not_found: here: a mapping names no two layers of one decoder layer");
+  CHECK(error(modifier({"lm_head"}, "model.norm")).starts_with("not_found: "));
+  CHECK(error(modifier({"re:.*down_proj"}, "re:.*norm")).find("smooths both") != std::string::npos);
+  CHECK(
+      error(modifier({"re:.*o_proj"}, "re:.*v_proj")) ==
+      "invalid_argument: here: model.layers.0.self_attn.v_proj gives 32 channels, but model.layers.0.self_attn.o_proj "
+      "has 64 columns");
+}
