@@ -21,6 +21,7 @@ Command detokenize_command(CLI::App& program);
 Command logits_command(CLI::App& program);
 Command inspect_command(CLI::App& program);
 Command benchmark_command(CLI::App& program);
+Command export_command(CLI::App& program);
 
 /// An invalid command line, found after CLI11 has read it: exit status 2.
 class UsageError : public std::runtime_error {
