@@ -158,8 +158,8 @@ inline ExportedForm bitmask_form(const TensorSource& source, const Json& config)
     if (format.has_minimums || format.bits > 8) {
       const DType dtype = detail::float_type_of(part, config);
       form.tensors.push_back(float_tensor(source, part, dtype));
-      form.notes.push_back(part.name + ": codes of " + std::to_string(format.bits) + " bits became " +
-                           std::string(dtype_name(dtype)) + ": this form has no place for minimums");
+      form.notes.about(part.name, "codes of " + std::to_string(format.bits) + " bits became " +
+                                      std::string(dtype_name(dtype)) + ": this form has no place for minimums");
       continue;
     }
     const std::size_t mask_bytes = part.rows * ((part.columns + 7) / 8);

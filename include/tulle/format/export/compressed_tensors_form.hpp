@@ -12,6 +12,7 @@
 
 #include <tulle/core/json.hpp>
 #include <tulle/format/compressed_tensors.hpp>
+#include <tulle/format/export/export_notes.hpp>
 #include <tulle/format/export/matrix_tensors.hpp>
 #include <tulle/format/export/model_parts.hpp>
 #include <tulle/format/output_tensor.hpp>
@@ -23,7 +24,7 @@ namespace tulle {
 struct ExportedForm {
   std::vector<OutputTensor> tensors;
   Json config;
-  std::vector<std::string> notes;  ///< what differs from the model, one sentence each
+  ExportNotes notes;  ///< what differs from the model
 };
 
 namespace detail {
@@ -127,11 +128,11 @@ inline ExportedForm compressed_tensors_form(const TensorSource& source, const Js
       form.tensors.push_back(float_tensor(source, part, dtype));
       if (part.name != "lm_head") unquantized.push_back(part.name);
       if (part.format.bits != 0) {
-        form.notes.push_back(part.name + ": codes of " + std::to_string(part.format.bits) + " bits became " +
-                             std::string(dtype_name(dtype)) + ": " +
-                             (part.is_table              ? "embeddings and heads stay floats in this form"
-                              : part.format.has_minimums ? "this form has no place for minimums"
-                                                         : "a row is no whole number of groups"));
+        form.notes.about(part.name, "codes of " + std::to_string(part.format.bits) + " bits became " +
+                                        std::string(dtype_name(dtype)) + ": " +
+                                        (part.is_table              ? "embeddings and heads stay floats in this form"
+                                         : part.format.has_minimums ? "this form has no place for minimums"
+                                                                    : "a row is no whole number of groups"));
       }
       continue;
     }

@@ -4,7 +4,6 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <map>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -15,27 +14,26 @@
 #include <tulle/core/progress.hpp>
 #include <tulle/format/export/bitmask_form.hpp>
 #include <tulle/format/export/compressed_tensors_form.hpp>
+#include <tulle/format/export/export_notes.hpp>
+#include <tulle/format/export/gguf_form.hpp>
+#include <tulle/format/export/model_description.hpp>
+#include <tulle/format/gguf_writer.hpp>
 #include <tulle/format/output_file.hpp>
 #include <tulle/format/safetensors_writer.hpp>
 #include <tulle/tensor/encoded_tensor.hpp>
 
 namespace tulle {
 
-/// What belongs to a model beside its tensors.
-struct ModelDescription {
-  Json config = Json::object();
-  Json generation_config = Json::object();   ///< {}: the model has none
-  std::map<std::string, std::string> files;  ///< tokenizer and chat template: content by name
-};
-
 enum class ExportForm {
   compressed_tensors,  ///< for transformers and vLLM
   bitmask,             ///< the small form of Tulle (format/README.md)
+  gguf,                ///< for llama.cpp: Llama models
 };
 
 struct ExportOptions {
   ExportForm form = ExportForm::compressed_tensors;
-  bool replace = false;  ///< write into a directory that is not empty
+  DType gguf_type = DType::q8_0;  ///< of the layers' matrices in a GGUF file: Q8_0, Q4_0 or F16
+  bool replace = false;           ///< write into a directory that is not empty
   Progress progress{};
 };
 
@@ -96,14 +94,29 @@ class ExportFolder {
 
 }  // namespace detail
 
-/// Writes config.json, generation_config.json, the tokenizer's files and model.safetensors to `directory`, which is
-/// created. config.json comes last, so that what is interrupted is no model. Memory: a few rows of a matrix, and what
-/// the source holds of it. `tensors` may be any source, such as one whose matrices are computed.
-/// Errors: invalid_argument for a directory that is not empty; io, after which what was written is removed; those of
-/// the source.
+/// Writes model.safetensors, the tokenizer's files, generation_config.json and config.json to `directory`, which is
+/// created; or model.gguf, which holds all of them. config.json comes last, so that what is interrupted is no model.
+/// Memory: a few rows of a matrix, and what the source holds of it. `tensors` may be any source, such as one whose
+/// matrices are computed; every matrix is opened two or three times.
+/// Errors: invalid_argument for a directory that is not empty; io, after which what was written is removed; unsupported
+/// for a model that the form cannot hold; those of the source.
 inline ExportReport export_model(const TensorSource& tensors, const ModelDescription& model,
                                  const std::string& directory, const ExportOptions& options = {}) {
   detail::ExportFolder folder(directory, options.replace);
+  ExportReport report;
+  report.notes = model.notes;
+  const auto keep = [&](const ExportNotes& notes) {
+    const std::vector<std::string> lines = notes.lines();
+    report.notes.insert(report.notes.end(), lines.begin(), lines.end());
+    folder.keep(report);
+    return report;
+  };
+  if (options.form == ExportForm::gguf) {
+    const GgufForm form = gguf_form(tensors, model, options.gguf_type);
+    folder.add("model.gguf",
+               [&](const std::string& path) { write_gguf(path, form.metadata, form.tensors, options.progress); });
+    return keep(form.notes);
+  }
   ExportedForm form = options.form == ExportForm::bitmask ? bitmask_form(tensors, model.config)
                                                           : compressed_tensors_form(tensors, model.config);
   folder.add("model.safetensors",
@@ -113,10 +126,7 @@ inline ExportReport export_model(const TensorSource& tensors, const ModelDescrip
     folder.add_text("generation_config.json", model.generation_config.dump(2) + "\n");
   }
   folder.add_text("config.json", form.config.dump(2) + "\n");
-  ExportReport report;
-  report.notes = std::move(form.notes);
-  folder.keep(report);
-  return report;
+  return keep(form.notes);
 }
 
 }  // namespace tulle

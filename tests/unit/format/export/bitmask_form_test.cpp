@@ -86,7 +86,7 @@ TEST_CASE("codes with minimums become floats, and that is said", "[format][expor
   MadeModel model;
   model.put("a", 8, 64, {.bits = 4, .group = 32, .has_minimums = true, .half_scales = true});
   const ExportedForm form = bitmask_form(model, Json::object());
-  REQUIRE(form.notes.size() == 1);
-  CHECK(form.notes[0] == "a: codes of 4 bits became F16: this form has no place for minimums");
+  REQUIRE(form.notes.lines().size() == 1);
+  CHECK(form.notes.lines()[0] == "a: codes of 4 bits became F16: this form has no place for minimums");
   CHECK(form.config.at("quantization_config") == Json{{"quant_method", "tulle-bitmask"}, {"version", 1}});
 }

@@ -35,7 +35,7 @@ TEST_CASE("int8 rows become int-quantized with activations per token", "[format]
   CHECK(tensor_of(form, "model.layers.0.up.weight_scale") == "F32 8 1");
   CHECK(tensor_of(form, "model.layers.0.down.weight") == "BF16 4 8");
   CHECK(tensor_of(form, "model.embed_tokens.weight") == "F16 9 64");
-  CHECK(form.notes.empty());
+  CHECK(form.notes.lines().empty());
   const Json& settings = form.config.at("quantization_config");
   CHECK(settings.at("format") == "int-quantized");
   CHECK(settings.at("ignore") == Json({"lm_head", "model.embed_tokens", "model.layers.0.down"}));
@@ -99,10 +99,10 @@ TEST_CASE("what has no place becomes 16-bit floats, and that is said", "[format]
       compressed_tensors_form(model, {{"quantization_config", {{"quant_method", "tulle-bitmask"}}}});
   for (const char* name : {"lm_head", "minimums"}) CHECK(tensor_of(form, std::string(name) + ".weight") == "F16 8 64");
   CHECK(tensor_of(form, "part_group.weight") == "F16 8 40");
-  REQUIRE(form.notes.size() == 3);
-  CHECK(form.notes[0] == "lm_head: codes of 8 bits became F16: embeddings and heads stay floats in this form");
-  CHECK(form.notes[1].find("minimums") != std::string::npos);
-  CHECK(form.notes[2].find("groups") != std::string::npos);
+  REQUIRE(form.notes.lines().size() == 3);
+  CHECK(form.notes.lines()[0] == "lm_head: codes of 8 bits became F16: embeddings and heads stay floats in this form");
+  CHECK(form.notes.lines()[1].find("minimums") != std::string::npos);
+  CHECK(form.notes.lines()[2].find("groups") != std::string::npos);
   CHECK_FALSE(form.config.contains("quantization_config"));
   CHECK(tensor_of(compressed_tensors_form(model, {{"dtype", "bfloat16"}}), "lm_head.weight") == "BF16 8 64");
 }

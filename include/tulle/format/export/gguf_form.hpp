@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file A Llama model as a GGUF file for llama.cpp (L3).
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <tulle/core/error.hpp>
+#include <tulle/core/json.hpp>
+#include <tulle/format/export/export_notes.hpp>
+#include <tulle/format/export/gguf_blocks.hpp>
+#include <tulle/format/export/matrix_tensors.hpp>
+#include <tulle/format/export/model_description.hpp>
+#include <tulle/format/export/model_parts.hpp>
+#include <tulle/format/export/vocabulary_of_json.hpp>
+#include <tulle/format/gguf_llama.hpp>
+#include <tulle/format/gguf_writer.hpp>
+#include <tulle/text/sentencepiece_vocabulary.hpp>
+
+namespace tulle {
+
+struct GgufForm {
+  GgufMetadata metadata;
+  std::vector<OutputTensor> tensors;
+  ExportNotes notes;  ///< what differs from the model
+};
+
+namespace detail {
+
+/// A layer's name in a GGUF file, and the order of its rows there.
+struct GgufPlace {
+  std::string name;
+  RowOrder order;
+};
+
+/// Rows of rotary heads lie as adjacent pairs in GGUF files: row 2 i + j of a head is Hugging Face's row
+/// j * dimension / 2 + i (llama.cpp's convert_hf_to_gguf.py, `LlamaModel.permute`).
+inline RowOrder pairs_of_halves(std::size_t heads, std::size_t dimension) {
+  return {0, {{{heads, dimension}, {dimension / 2, 1}, {2, dimension / 2}}}};
+}
+
+/// The inverse of `huggingface_tensor`. `layer`: "model.layers.0.self_attn.q_proj". Errors: unsupported for a layer that
+/// GGUF files of the llama architecture lack.
+inline GgufPlace gguf_place(const std::string& layer, std::size_t rows, const Json& config) {
+  if (layer == "model.embed_tokens") return {"token_embd", {}};
+  if (layer == "model.norm") return {"output_norm", {}};
+  if (layer == "lm_head") return {"output", {}};
+  constexpr std::string_view prefix = "model.layers.";
+  const std::size_t dot = layer.starts_with(prefix) ? layer.find('.', prefix.size()) : std::string::npos;
+  for (const GgufLayerTensor& known : gguf_llama_layer) {
+    if (dot == std::string::npos || std::string_view(layer).substr(dot + 1) != known.huggingface) continue;
+    GgufPlace place{"blk." + layer.substr(prefix.size(), dot - prefix.size()) + "." + std::string(known.gguf), {}};
+    if (*known.rotary_heads == 0) return place;
+    const auto heads = json_value(config, known.rotary_heads, std::size_t{0}, "config.json");
+    if (heads == 0 || rows % heads != 0 || rows / heads % 2 != 0) {
+      fail(ErrorCode::malformed, "\"", layer, "\" has ", rows, " rows, which are no ", heads, " heads");
+    }
+    place.order = pairs_of_halves(heads, rows / heads);
+    return place;
+  }
+  fail(ErrorCode::unsupported, "\"", layer, "\" has no place in a GGUF file of the llama architecture");
+}
+
+inline Json rope_parameters_of(const Json& config) {
+  for (const char* key : {"rope_parameters", "rope_scaling"}) {
+    const Json value = config.value(key, Json());
+    if (value.is_object() && !value.empty()) return value;
+  }
+  return Json::object();
+}
+
+/// rope_freqs.weight for "llama3" and "factors"; "linear" becomes metadata. Errors: unsupported for another kind.
+inline void add_rotary(const Json& config, std::size_t head_dim, double theta, GgufForm& form) {
+  constexpr const char* where = "config.json";
+  const Json parameters = rope_parameters_of(config);
+  const auto kind =
+      json_value(parameters, "rope_type", json_value(parameters, "type", std::string("default"), where), where);
+  const auto number = [&](const char* key) { return json_value(parameters, key, 1.0, where); };
+  std::vector<double> divisors;
+  if (kind == "default") return;
+  if (kind == "linear") {
+    form.metadata.string("llama.rope.scaling.type", "linear");
+    form.metadata.f32("llama.rope.scaling.factor", static_cast<float>(number("factor")));
+    return;
+  }
+  if (kind == "llama3") {
+    divisors = llama3_divisors(theta, head_dim / 2, number("factor"), number("low_freq_factor"),
+                               number("high_freq_factor"), number("original_max_position_embeddings"));
+  } else if (kind == "factors") {
+    divisors = json_value(parameters, "factors", divisors, where);
+  } else {
+    fail(ErrorCode::unsupported, where, ": rope scaling \"", kind, "\" has no place in a GGUF file");
+  }
+  std::vector<float> values(divisors.begin(), divisors.end());
+  form.tensors.push_back(
+      {"rope_freqs.weight", DType::f32, {values.size()}, [values = std::move(values)](const TensorSink& sink) {
+         sink(std::as_bytes(std::span(values)));
+       }});
+}
+
+inline void add_llama_metadata(const Json& config, DType type, GgufForm& form) {
+  constexpr const char* where = "config.json";
+  const auto size = [&](const char* key, std::optional<std::size_t> fallback = {}) {
+    const auto value = json_value(config, key, fallback.value_or(0), where);
+    if (value == 0 || value > UINT32_MAX) fail(ErrorCode::malformed, where, ": \"", key, "\" is missing or too large");
+    return static_cast<std::uint32_t>(value);
+  };
+  GgufMetadata& metadata = form.metadata;
+  metadata.string("general.architecture", "llama");
+  metadata.string("general.type", "model");
+  metadata.u32("general.file_type", type == DType::q8_0 ? 7 : type == DType::q4_0 ? 2 : 1);
+  metadata.u32("general.quantization_version", 2);
+  const std::uint32_t heads = size("num_attention_heads"), hidden = size("hidden_size");
+  const std::uint32_t head_dim = size("head_dim", hidden / heads);
+  metadata.u32("llama.block_count", size("num_hidden_layers"));
+  metadata.u32("llama.context_length", size("max_position_embeddings"));
+  metadata.u32("llama.embedding_length", hidden);
+  metadata.u32("llama.feed_forward_length", size("intermediate_size"));
+  metadata.u32("llama.attention.head_count", heads);
+  metadata.u32("llama.attention.head_count_kv", size("num_key_value_heads", heads));
+  metadata.u32("llama.attention.key_length", head_dim);
+  metadata.u32("llama.attention.value_length", head_dim);
+  metadata.f32("llama.attention.layer_norm_rms_epsilon", json_value(config, "rms_norm_eps", 1e-6f, where));
+  metadata.u32("llama.rope.dimension_count", head_dim);
+  metadata.u32("llama.vocab_size", size("vocab_size"));
+  const double theta =
+      json_value(rope_parameters_of(config), "rope_theta", json_value(config, "rope_theta", 10000.0, where), where);
+  metadata.f32("llama.rope.freq_base", static_cast<float>(theta));
+  add_rotary(config, head_dim, theta, form);
+}
+
+/// The content of a file of the model as JSON, or null.
+inline Json described_json(const ModelDescription& model, const char* name) {
+  const auto found = model.files.find(name);
+  return found == model.files.end() ? Json() : parse_json(found->second, name);
+}
+
+/// Nothing where the model has no tokenizer. Errors: those of `vocabulary_of_json`.
+inline std::optional<VocabularySpec> vocabulary_for_gguf(const ModelDescription& model) {
+  if (model.vocabulary) return model.vocabulary;
+  const Json config = described_json(model, "tokenizer_config.json");
+  if (const auto file = model.files.find("tokenizer.model"); file != model.files.end()) {
+    VocabularySpec spec = sentencepiece_vocabulary(file->second, "tokenizer.model");
+    if (spec.model == "llama") {
+      spec.add_bos =
+          json_value(config.is_object() ? config : Json::object(), "add_bos_token", true, "tokenizer_config.json");
+      return spec;
+    }
+  }
+  const Json tokenizer = described_json(model, "tokenizer.json");
+  if (tokenizer.is_null()) return std::nullopt;
+  return vocabulary_of_json(tokenizer, config, "tokenizer.json");
+}
+
+/// A token of config.json: an id, or a list of which the first is taken.
+inline std::optional<Token> config_token(const Json& config, const char* key, std::size_t tokens) {
+  Json value = config.value(key, Json());
+  if (value.is_array() && !value.empty()) value = Json(value.front());
+  if (!value.is_number_unsigned() || value.get<std::uint64_t>() >= tokens) return std::nullopt;
+  return static_cast<Token>(value.get<std::uint64_t>());
+}
+
+inline void add_tokenizer(const ModelDescription& model, std::size_t size, GgufForm& form) {
+  std::optional<VocabularySpec> spec = vocabulary_for_gguf(model);
+  if (!spec) {
+    form.notes.add("the model has no tokenizer, so llama.cpp reads the file for its tensors alone");
+    return;
+  }
+  if (spec->types.empty()) spec->types.assign(spec->tokens.size(), VocabularySpec::normal);
+  for (std::size_t id = spec->tokens.size(); id < size; ++id)
+    set_token(*spec, id, unused_token(id), VocabularySpec::unused);
+  if (!spec->scores.empty()) spec->scores.resize(spec->tokens.size());
+  if (!spec->bos) spec->bos = config_token(model.config, "bos_token_id", spec->tokens.size());
+  if (!spec->eos) spec->eos = config_token(model.config, "eos_token_id", spec->tokens.size());
+  GgufMetadata& metadata = form.metadata;
+  metadata.string("tokenizer.ggml.model", spec->model);
+  metadata.string("tokenizer.ggml.pre", spec->model == "gpt2" ? spec->pre : "default");
+  metadata.strings("tokenizer.ggml.tokens", spec->tokens);
+  if (!spec->scores.empty()) metadata.floats("tokenizer.ggml.scores", spec->scores);
+  metadata.integers("tokenizer.ggml.token_type", spec->types);
+  if (!spec->merges.empty()) metadata.strings("tokenizer.ggml.merges", spec->merges);
+  const auto token = [&](const char* key, const std::optional<Token>& id) {
+    if (id) metadata.u32(key, static_cast<std::uint32_t>(*id));
+  };
+  token("tokenizer.ggml.bos_token_id", spec->bos);
+  token("tokenizer.ggml.eos_token_id", spec->eos);
+  token("tokenizer.ggml.unknown_token_id", spec->unk);
+  metadata.boolean("tokenizer.ggml.add_bos_token", spec->add_bos);
+  metadata.boolean("tokenizer.ggml.add_eos_token", spec->add_eos);
+  metadata.boolean("tokenizer.ggml.add_space_prefix", spec->spaces.adds_one);
+
+  const auto jinja = model.files.find("chat_template.jinja");
+  const Json config = described_json(model, "tokenizer_config.json");
+  const Json configured = config.is_object() ? config.value("chat_template", Json()) : Json();
+  if (jinja != model.files.end()) {
+    metadata.string("tokenizer.chat_template", jinja->second);
+  } else if (configured.is_string()) {
+    metadata.string("tokenizer.chat_template", configured.get<std::string>());
+  }
+}
+
+}  // namespace detail
+
+/// `type`: of the layers' matrices: Q8_0, Q4_0 or F16. With Q4_0 embedding and head are Q8_0. A matrix whose rows are no
+/// whole number of blocks is F16; norms and biases are F32. Lifetime: that of the source.
+/// Errors: unsupported for another family than Llama and for a tokenizer that llama.cpp has no name for; those of the
+/// source.
+inline GgufForm gguf_form(const TensorSource& source, const ModelDescription& model, DType type) {
+  const auto family = json_value(model.config, "model_type", std::string(), "config.json");
+  if (family != "llama") {
+    fail(ErrorCode::unsupported, "a GGUF file is written of Llama models, not of \"", family,
+         "\"; export in another format");
+  }
+  if (type != DType::q8_0 && type != DType::q4_0 && type != DType::f16) {
+    fail(ErrorCode::invalid_argument, "GGUF files are written as Q8_0, Q4_0 or F16, not ", dtype_name(type));
+  }
+  GgufForm form;
+  detail::add_llama_metadata(model.config, type, form);
+  detail::add_tokenizer(model, json_value(model.config, "vocab_size", std::size_t{0}, "config.json"), form);
+  const ModelParts parts = model_parts(source);
+  for (const MatrixPart& part : parts.matrices) {
+    const detail::GgufPlace place = detail::gguf_place(part.name, part.rows, model.config);
+    DType dtype = type == DType::q4_0 && part.is_table ? DType::q8_0 : type;
+    if (part.columns % dtype_info(dtype).block_elements != 0) {
+      dtype = DType::f16;
+      form.notes.about(
+          part.name, "F16, because rows of " + std::to_string(part.columns) + " columns are no whole number of blocks");
+    }
+    form.tensors.push_back(gguf_matrix(source, part, place.name + ".weight", place.order, dtype));
+  }
+  for (const std::string& name : parts.tensors) {
+    const std::size_t dot = name.rfind('.');
+    const EncodedTensor& tensor = *source.find(name);
+    const std::string kind = dot == std::string::npos ? "" : name.substr(dot);
+    if (kind != ".weight" && kind != ".bias") {  // a buffer
+      form.notes.about(name, "left out, because llama.cpp computes what it needs");
+      continue;
+    }
+    const detail::GgufPlace place = detail::gguf_place(name.substr(0, dot), tensor.elements(), model.config);
+    form.tensors.push_back({place.name + kind,
+                            DType::f32,
+                            {tensor.elements()},
+                            [&source, &tensor, order = place.order](const TensorSink& sink) {
+                              const std::vector<float> values = read_floats(source, tensor);
+                              std::vector<float> ordered = values;
+                              for (std::size_t i = 0; i < values.size() && !order.as_it_lies(); ++i) {
+                                ordered[i] = values[order[i]];
+                              }
+                              sink(std::as_bytes(std::span(ordered)));
+                            }});
+  }
+  return form;
+}
+
+}  // namespace tulle
