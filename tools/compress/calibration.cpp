@@ -24,7 +24,7 @@ std::vector<std::vector<tulle::Token>> write_texts(const CalibrationFlags& flags
   tulle::EngineOptions options;
   options.max_sequences = std::min<std::size_t>(flags.self_generated, 8);
   options.sequence_length = std::min(flags.max_length, model->architecture().context_length);
-  const auto engine = tulle::Engine::assemble(model, options);
+  const auto engine = tulle::make_engine(model, options);
   tulle::SamplingOptions sampling;
   sampling.do_sample = true;
   std::vector<std::vector<tulle::Token>> written(flags.self_generated);

@@ -88,8 +88,8 @@ inline CompressedModel compress(const TensorSource& dense, const Architecture& m
   if (!options.work_directory.empty()) work.emplace(options.work_directory, options.settings);
 
   CompressedModel result;
-  result.folded = std::make_shared<EditedTensors>(dense);
-  result.tensors = std::make_shared<EditedTensors>(*result.folded);
+  result.folded = std::make_shared<EditedTensors>(&dense);
+  result.tensors = std::make_shared<EditedTensors>(result.folded.get());
   BlockCompressor compressor(model, *result.folded, *result.tensors, batch, sequences.size() - options.held_out, plan,
                              pool);
   for (std::size_t layer = 0; layer < model.layers.size(); ++layer) {

@@ -18,8 +18,10 @@ namespace tulle {
 /// Where nothing was replaced, what `base` has. Threads: const members may run concurrently.
 class EditedTensors final : public TensorSource {
  public:
-  /// `base` must outlive the object.
-  explicit EditedTensors(const TensorSource& base) : base_(base) {}
+  /// `base`, not null, must outlive the object.
+  explicit EditedTensors(const TensorSource* base) : base_(*base) {}
+  EditedTensors(const EditedTensors&) = delete;
+  EditedTensors& operator=(const EditedTensors&) = delete;
 
   /// The matrix of the layer `name` is `matrix` from now on, for those who ask for it as a matrix.
   void replace(const std::string& name, std::shared_ptr<const WeightSource> matrix) {

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <tulle/compress/compress.hpp>
+
+#include <catch2/catch_all.hpp>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <limits>
+#include <string>
+#include <tulle/compress/stage_plan.hpp>
+#include <tulle/format/checkpoint.hpp>
+#include <tulle/model/families.hpp>
+
+using namespace tulle;
+using Catch::Matchers::ContainsSubstring;
+
+namespace {
+
+struct Tiny {
+  explicit Tiny(const std::string& name)
+      : checkpoint(Checkpoint::open(std::string(TULLE_GOLDEN "/models/") + name)),
+        model(describe_model(checkpoint->config(), checkpoint->path())) {
+    for (std::size_t i = 0; i < 10; ++i) {
+      std::vector<Token>& sequence = sequences.emplace_back();
+      for (std::size_t j = 0; j < 12 + i; ++j) {
+        sequence.push_back(static_cast<Token>((i * 31 + j * j * 7 + j) % model.vocabulary));
+      }
+    }
+  }
+  StagePlan plan(std::optional<double> sparsity, const std::string& structure, std::size_t bits) const {
+    return plan_of_flags(module_list(model), sparsity, structure, bits);
+  }
+  CompressedModel compress(const StagePlan& plan, CompressionOptions options = {}) const {
+    options.held_out = 2;
+    return tulle::compress(*checkpoint, model, sequences, plan, options);
+  }
+
+  std::shared_ptr<const Checkpoint> checkpoint;
+  Architecture model;
+  std::vector<std::vector<Token>> sequences;
+};
+
+std::vector<float> values_of(const WeightSource& matrix) {
+  std::vector<float> values(matrix.rows() * matrix.columns());
+  for (std::size_t row = 0; row < matrix.rows(); ++row) matrix.decode_row(row, values.data() + row * matrix.columns());
+  return values;
+}
+
+std::vector<std::vector<float>> values_of(const CompressedModel& model) {
+  std::vector<std::vector<float>> all;
+  for (const LayerReport& layer : model.layers) all.push_back(values_of(*model.tensors->matrix(layer.name)));
+  return all;
+}
+
+struct Folder {
+  Folder()
+      : path((std::filesystem::temp_directory_path() / ("tulle_compress_" + std::to_string(::getpid()))).string()) {
+    std::filesystem::remove_all(path);
+  }
+  ~Folder() { std::filesystem::remove_all(path); }
+  std::string path;
+};
+
+}  // namespace
+
+TEST_CASE("Every family and kind of plan is compressed as the plan says") {
+  for (const char* name : {"llama-tiny-gqa", "qwen2-tiny", "codegen-tiny", "llama-tiny-int8"}) {
+    const Tiny tiny(name);
+    CAPTURE(name);
+    const CompressedModel half = tiny.compress(tiny.plan(0.5, "", 16));
+    REQUIRE(!half.layers.empty());
+    for (const LayerReport& layer : half.layers) {
+      CAPTURE(layer.name);
+      CHECK_THAT(layer.sparsity, Catch::Matchers::WithinAbs(0.5, 0.01));
+      CHECK(layer.form == "alps 50 %");
+      CHECK(layer.relative_error > 0);
+      CHECK(layer.relative_error < 0.6);
+    }
+    CHECK(half.block_errors.size() == tiny.model.layers.size());
+    CHECK(half.held_out.tokens > 0);
+    CHECK(half.held_out.dense_perplexity > 1);
+
+    const CompressedModel int8 = tiny.compress(tiny.plan({}, "", 8));
+    for (const LayerReport& layer : int8.layers) {
+      CHECK(layer.relative_error < 1e-3);
+      CHECK(int8.tensors->matrix(layer.name)->code_format().bits == 8);
+    }
+    CHECK(int8.held_out.kl_divergence < half.held_out.kl_divergence);
+  }
+}
+
+TEST_CASE("8:16-gap4 with 4 bits keeps the pattern, its distances and scales that are exact in 16 bits") {
+  const Tiny tiny("qwen2-tiny");
+  const CompressedModel model = tiny.compress(tiny.plan({}, "8:16-gap4", 4));
+  for (const LayerReport& layer : model.layers) {
+    const auto matrix = model.tensors->matrix(layer.name);
+    CHECK(matrix->code_format() == CodeFormat{.bits = 4, .group = 32, .half_scales = true});
+    const std::vector<float> values = values_of(*matrix);
+    for (std::size_t begin = 0; begin < values.size(); begin += 16) {
+      std::size_t count = 0;
+      for (std::size_t i = 0; i < 16; ++i) count += values[begin + i] != 0 ? 1 : 0;
+      REQUIRE(count <= 8);
+    }
+  }
+}
+
+TEST_CASE("A compression gives the same values with any number of threads, and again") {
+  const Tiny tiny("llama-tiny-linear");
+  const StagePlan plan = tiny.plan(0.6, "", 4);
+  CompressionOptions one, three;
+  one.threads = 1;
+  three.threads = 3;
+  const CompressedModel first = tiny.compress(plan, one), second = tiny.compress(plan, three);
+  CHECK(values_of(first) == values_of(second));
+  CHECK(first.held_out.perplexity == second.held_out.perplexity);
+}
+
+TEST_CASE("An interrupted compression goes on and gives the same values") {
+  const Tiny tiny("llama-tiny-gqa");
+  const StagePlan plan = tiny.plan(0.5, "", 8);
+  const CompressedModel whole = tiny.compress(plan);
+  const Folder folder;
+  CompressionOptions options;
+  options.work_directory = folder.path;
+  struct Stop {};
+  options.progress = [](std::string_view, double fraction) {
+    if (fraction < 1) throw Stop();
+  };
+  REQUIRE(tiny.model.layers.size() > 1);
+  CHECK_THROWS_AS(tiny.compress(plan, options), Stop);
+  CHECK(std::filesystem::exists(folder.path + "/layer_0.json"));
+  CHECK(!std::filesystem::exists(folder.path + "/layer_1.json"));
+
+  options.progress = {};
+  const CompressedModel resumed = tiny.compress(plan, options);
+  CHECK(values_of(resumed) == values_of(whole));
+  CHECK(resumed.layers.size() == whole.layers.size());
+  CHECK(resumed.held_out.perplexity == whole.held_out.perplexity);
+
+  options.settings = {{"plan", "another"}};
+  CHECK_THROWS_WITH(tiny.compress(plan, options), ContainsSubstring("unfinished work of other settings (plan)"));
+}
+
+TEST_CASE("Classic statistics, SparseGPT with joint codes, Wanda and magnitude") {
+  const Tiny tiny("llama-tiny-gqa");
+  for (const PruningMethod method : {PruningMethod::sparsegpt, PruningMethod::wanda, PruningMethod::magnitude}) {
+    StagePlan plan = tiny.plan(0.5, "", 16);
+    for (auto& [name, layer] : plan.layers) {
+      layer.pruning->method = method;
+      if (method == PruningMethod::wanda) layer.pruning->structure.kind = SparsityStructure::Kind::row;
+      layer.target = {.alpha = 0, .gamma = 0, .row_weights = false, .sequential = false, .damping = {0, 0, 0.01}};
+      if (method == PruningMethod::sparsegpt) {
+        layer.quantization = QuantizationPlan{.bits = 8, .searches_scale = false, .jointly = true};
+      }
+    }
+    const CompressedModel model = tiny.compress(plan);
+    for (const LayerReport& layer : model.layers) {
+      CHECK_THAT(layer.sparsity, Catch::Matchers::WithinAbs(0.5, 0.03));
+      CHECK(model.tensors->matrix(layer.name)->code_format().bits == (method == PruningMethod::sparsegpt ? 8 : 0));
+    }
+  }
+}
+
+TEST_CASE("SmoothQuant changes nothing but how large the activations are") {
+  const Tiny tiny("llama-tiny-gqa");
+  StagePlan plan = tiny.plan({}, "", 8);
+  const CompressedModel plain = tiny.compress(plan);
+  plan.smooth_quant.emplace();
+  const std::string prefix = tiny.model.layer_prefix(0) + "self_attn.";
+  plan.smooth_quant->mappings.push_back(
+      {{prefix + "q_proj", prefix + "k_proj", prefix + "v_proj"}, tiny.model.layer_prefix(0) + "input_layernorm"});
+  const CompressedModel smoothed = tiny.compress(plan);
+  CHECK_THAT(smoothed.held_out.dense_perplexity, Catch::Matchers::WithinRel(plain.held_out.dense_perplexity, 1e-4));
+  CHECK(smoothed.held_out.kl_divergence < 2 * plain.held_out.kl_divergence);
+  const std::string norm = tiny.model.layer_prefix(0) + "input_layernorm.weight";
+  CHECK(read_floats(*smoothed.tensors, *smoothed.tensors->find(norm)) !=
+        read_floats(*tiny.checkpoint, *tiny.checkpoint->find(norm)));
+}
+
+TEST_CASE("What cannot be compressed is refused with a reason") {
+  Tiny tiny("llama-tiny-gqa");
+  const StagePlan plan = tiny.plan(0.5, "", 16);
+  SECTION("a weight that is not a number") {
+    EditedTensors broken(tiny.checkpoint.get());
+    const std::string name = tiny.model.layer_prefix(0) + "mlp.down_proj";
+    const auto matrix = tiny.checkpoint->matrix(name);
+    std::vector<float> values = values_of(*matrix);
+    values[3] = std::numeric_limits<float>::quiet_NaN();
+    broken.replace(name, matrix_of_floats(matrix->rows(), matrix->columns(), DType::f32, values));
+    CHECK_THROWS_WITH(compress(broken, tiny.model, tiny.sequences, plan), ContainsSubstring("NaN"));
+  }
+  SECTION("no sequences besides those that are held out") {
+    tiny.sequences.resize(2);
+    CHECK_THROWS_WITH(tiny.compress(plan), ContainsSubstring("held out"));
+  }
+  SECTION("a token outside of the vocabulary") {
+    tiny.sequences[1][1] = static_cast<Token>(tiny.model.vocabulary);
+    CHECK_THROWS_WITH(tiny.compress(plan), ContainsSubstring("outside of the model's vocabulary"));
+  }
+  SECTION("a structure that does not fit") {
+    StagePlan odd = plan;
+    odd.layers.begin()->second.pruning->structure = {SparsityStructure::Kind::balanced, 3, 7};
+    CHECK_THROWS_WITH(tiny.compress(odd), ContainsSubstring("no whole number of groups"));
+  }
+}
