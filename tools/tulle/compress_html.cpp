@@ -95,6 +95,12 @@ std::string small_charts(const std::string& id, const std::string& title, const 
   return html + "</div></section>\n";
 }
 
+/// A long table, shown on demand.
+std::string folded_table(const TableRows& rows, const std::string& caption) {
+  return "<details><summary>" + html_escaped(caption) + ": table</summary>\n" + html_table(rows, caption) +
+         "</details>\n";
+}
+
 /// The error of each decoder layer's output, on the calibration sequences and on others.
 std::string block_chart(const CompressionReport& report) {
   constexpr double width = 700, height = 220, left = 70, bottom = 24, top = 10;
@@ -133,7 +139,7 @@ std::string block_chart(const CompressionReport& report) {
                     layers - 1);
   html += line("calibration", "calibration") + line("held_out", "held_out");
   html += "</svg>\n<figcaption>Solid: held-out sequences. Dashed: calibration sequences.</figcaption></figure>\n";
-  return html + html_table(rows, title) + "</section>\n";
+  return html + folded_table(rows, title) + "</section>\n";
 }
 
 /// A pair of bars, the compressed model's first; nothing where one of them is missing.
@@ -178,7 +184,7 @@ std::string compression_html(const CompressionReport& report) {
   body += small_charts("sparsity", "Sparsity of each matrix", figures_by_role(report, "sparsity"), {"%.1f %%", 100});
   body += small_charts("seconds", "Seconds for each matrix", figures_by_role(report, "seconds"), {"%.1f s", 1});
   body += notes_section(report);
-  body += "<section><h2>All matrices</h2>\n<details><summary>Show the table</summary>\n" +
-          html_table(matrix_table(report), "Every matrix that was compressed") + "</details></section>\n";
+  body += "<section><h2>All matrices</h2>\n" + folded_table(matrix_table(report), "Every matrix that was compressed") +
+          "</section>\n";
   return html_page(name + " - tulle compress", name, compression_facts(report), body);
 }

@@ -31,7 +31,9 @@ figure { flex: 1 1 28rem; margin: 0; }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
 caption { text-align: left; color: var(--soft); }
 th, td { padding: .25rem .75rem .25rem 0; border-bottom: 1px solid var(--line); text-align: left; }
-.small { display: grid; grid-template-columns: repeat(auto-fill, minmax(15rem, 1fr)); gap: .5rem 1.5rem; flex: 1 0 100%; }
+.small {
+  display: grid; grid-template-columns: repeat(auto-fill, minmax(15rem, 1fr)); gap: .5rem 1.5rem; flex: 1 0 100%;
+}
 .small figcaption { color: var(--soft); }
 .small figure { flex: none; }
 details { flex: 1 0 100%; }
@@ -83,7 +85,7 @@ std::string html_table(const TableRows& rows, const std::string& caption) {
 }
 
 std::string bar_chart(const std::string& id, const std::string& title, const std::vector<Bar>& bars) {
-  constexpr double label = 90, width = 360, row = 40, thick = 22;
+  constexpr double label = 110, width = 360, row = 40, thick = 22;
   double longest = 0;
   std::string description;
   for (const Bar& bar : bars) {
