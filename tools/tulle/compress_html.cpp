@@ -52,7 +52,7 @@ struct FigureForm {
 /// One small chart for each role, columns over the decoder layers, all to one scale.
 std::string small_charts(const std::string& id, const std::string& title, const std::vector<RoleFigures>& roles,
                          const FigureForm& form) {
-  constexpr double width = 300, height = 110, left = 52, bottom = 18, top = 8;
+  constexpr double width = 300, height = 110, left = 64, bottom = 18, top = 8;
   double highest = 0;
   std::size_t layers = 1;
   for (const RoleFigures& role : roles) {
