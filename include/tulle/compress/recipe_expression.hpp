@@ -77,16 +77,22 @@ class RecipeExpression {
       if (accept("*")) {
         value = checked(value * signed_power());
       } else if (accept("//")) {
-        value = checked(std::floor(value / divisor()));
+        const double by = divisor();
+        value = checked(std::round((value - remainder(value, by)) / by));
       } else if (accept("/")) {
         value = checked(value / divisor());
       } else if (accept("%")) {
-        const double by = divisor();
-        value = checked(value - by * std::floor(value / by));
+        value = remainder(value, divisor());
       } else {
         return value;
       }
     }
+  }
+
+  /// With the sign of `by`, as Python's. That of C is exact, so 1 % 0.1 is what the rounded 0.1 leaves.
+  static double remainder(double value, double by) {
+    const double rest = std::fmod(value, by);
+    return rest != 0 && (rest < 0) != (by < 0) ? rest + by : rest;
   }
 
   double divisor() {

@@ -30,6 +30,8 @@ TEST_CASE("arithmetic has Python's precedence", "[compress][recipe_expression]")
   CHECK(value("7 // 2 - 7 % 4") == 0);
   CHECK(value("-7 // 2") == -4);
   CHECK(value("-7 % 4") == 1);
+  CHECK(value("7 % -4") == -1);
+  CHECK(value("1 // 0.1") == 9);  // 0.1 is a little more than a tenth
   CHECK(value("-2 ** 2") == -4);
   CHECK(value("2 ** -1") == 0.5);
   CHECK(value("1 / 4") == 0.25);
