@@ -65,7 +65,7 @@ class ExportTest(CommandTest):
         self.assertLess(sizes["bitmask"], 0.67 * weights)
         self.assertGreater(sizes["compressed-tensors"], weights)
         config = json.loads((self.folder / "bitmask" / "deployment" / "config.json").read_text())
-        self.assertEqual(config["quantization_config"], {"quant_method": "tulle-bitmask", "version": 1})
+        self.assertEqual(config["quantization_config"]["quant_method"], "tulle-bitmask")
         config = json.loads((self.folder / "compressed-tensors" / "deployment" / "config.json").read_text())
         self.assertEqual(config["quantization_config"]["format"], "int-quantized")
         self.assertIn("lm_head", config["quantization_config"]["ignore"])

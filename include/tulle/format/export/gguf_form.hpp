@@ -162,7 +162,7 @@ inline std::optional<VocabularySpec> vocabulary_for_gguf(const ModelDescription&
 inline std::optional<Token> config_token(const Json& config, const char* key, std::size_t tokens) {
   Json value = config.value(key, Json());
   if (value.is_array() && !value.empty()) value = Json(value.front());
-  if (!value.is_number_unsigned() || value.get<std::uint64_t>() >= tokens) return std::nullopt;
+  if (!value.is_number_integer() || value < 0 || value.get<std::uint64_t>() >= tokens) return std::nullopt;
   return static_cast<Token>(value.get<std::uint64_t>());
 }
 
