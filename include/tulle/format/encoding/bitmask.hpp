@@ -48,11 +48,40 @@ class MaskedValues {
   /// Calls put(column, address of the row's values, which of them it is) for every nonzero of a row.
   template <class Put>
   void for_each(std::size_t row, Put put) const noexcept {
-    const std::byte* values = values_->span().data() + begins_[row];
     std::size_t index = 0;
     for (std::size_t at = 0; at < mask_bytes_; ++at) {
       for (auto bits = static_cast<unsigned>(mask_row(row)[at]); bits != 0; bits &= bits - 1) {
-        put(at * 8 + static_cast<std::size_t>(std::countr_zero(bits)), values, index++);
+        put(at * 8 + static_cast<std::size_t>(std::countr_zero(bits)), values(row), index++);
+      }
+    }
+  }
+
+  std::size_t count(std::size_t row) const noexcept {
+    std::size_t sum = 0;
+    for (std::size_t at = 0; at < mask_bytes_; ++at) {
+      sum += static_cast<std::size_t>(std::popcount(static_cast<unsigned>(mask_row(row)[at])));
+    }
+    return sum;
+  }
+
+  const std::byte* values(std::size_t row) const noexcept { return values_->span().data() + begins_[row]; }
+
+  /// Moves the last `count(row)` bytes of a row of `columns` bytes to where the bits are, and puts zeros between them.
+  /// A byte is never written before it is read: as many columns are left as values, or more.
+  void spread(std::size_t row, std::size_t columns, std::byte* codes) const noexcept {
+    std::size_t next = columns - count(row);  // of the value that is moved next
+    for (std::size_t at = 0, column = 0; at < mask_bytes_; ++at) {
+      const auto bits = static_cast<unsigned>(mask_row(row)[at]);
+      if (columns - next >= 8) {
+        for (unsigned i = 0; i < 8; ++i, ++column) {  // no branch: bits are as good as random
+          const unsigned bit = (bits >> i) & 1;
+          codes[column] = codes[next] & static_cast<std::byte>(0 - bit);
+          next += bit;
+        }
+      } else {
+        for (unsigned i = 0; i < 8 && column < columns; ++i, ++column) {
+          codes[column] = ((bits >> i) & 1) != 0 ? codes[next++] : std::byte{0};
+        }
       }
     }
   }
@@ -67,14 +96,6 @@ class MaskedValues {
         begins_(std::move(begins)) {}
 
   const std::byte* mask_row(std::size_t row) const noexcept { return mask_->span().data() + row * mask_bytes_; }
-
-  std::size_t count(std::size_t row) const noexcept {
-    std::size_t sum = 0;
-    for (std::size_t at = 0; at < mask_bytes_; ++at) {
-      sum += static_cast<std::size_t>(std::popcount(static_cast<unsigned>(mask_row(row)[at])));
-    }
-    return sum;
-  }
 
   std::unique_ptr<const MatrixBytes> mask_, values_;
   std::size_t mask_bytes_, bits_;
@@ -94,17 +115,20 @@ class BitmaskCodes final : public CodedRows {
 
  private:
   void unpack(std::size_t row, std::byte* codes) const noexcept override {
-    std::fill_n(codes, columns(), std::byte{0});
+    const std::byte* values = values_.values(row);
+    const std::size_t count = values_.count(row);
+    std::byte* unpacked = codes + (columns() - count);
     if (bits_ == 8) {
-      values_.for_each(row, [codes](std::size_t column, const std::byte* values, std::size_t index) {
-        codes[column] = values[index];
-      });
+      std::copy_n(values, count, unpacked);
     } else {
-      values_.for_each(row, [codes](std::size_t column, const std::byte* values, std::size_t index) {
-        const int nibble = (static_cast<int>(values[index / 2]) >> (index % 2 * 4)) & 15;
-        codes[column] = static_cast<std::byte>((nibble ^ 8) - 8);
-      });
+      const auto code = [](int nibble) { return static_cast<std::byte>((nibble ^ 8) - 8); };
+      for (std::size_t i = 0; i < count / 2; ++i) {
+        unpacked[2 * i] = code(static_cast<int>(values[i]) & 15);
+        unpacked[2 * i + 1] = code(static_cast<int>(values[i]) >> 4);
+      }
+      if (count % 2 != 0) unpacked[count - 1] = code(static_cast<int>(values[count / 2]) & 15);
     }
+    values_.spread(row, columns(), codes);
   }
 
   MaskedValues values_;

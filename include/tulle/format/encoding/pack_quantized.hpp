@@ -30,11 +30,16 @@ class PackedRows final : public CodedRows {
  private:
   void unpack(std::size_t row, std::byte* codes) const noexcept override {
     const std::byte* bytes = bytes_->span().data() + row * (bytes_->span().size() / rows());
-    for (std::size_t column = 0; column < columns(); ++column) {
-      const int code = bits_ == 8 ? static_cast<int>(bytes[column]) - 128
-                                  : ((static_cast<int>(bytes[column / 2]) >> (column % 2 * 4)) & 15) - 8;
-      codes[column] = static_cast<std::byte>(code);
+    if (bits_ == 8) {
+      for (std::size_t column = 0; column < columns(); ++column) codes[column] = bytes[column] ^ std::byte{128};
+      return;
     }
+    const auto code = [](int nibble) { return static_cast<std::byte>(nibble - 8); };
+    for (std::size_t i = 0; i < columns() / 2; ++i) {
+      codes[2 * i] = code(static_cast<int>(bytes[i]) & 15);
+      codes[2 * i + 1] = code(static_cast<int>(bytes[i]) >> 4);
+    }
+    if (columns() % 2 != 0) codes[columns() - 1] = code(static_cast<int>(bytes[columns() / 2]) & 15);
   }
 
   std::unique_ptr<const MatrixBytes> bytes_;

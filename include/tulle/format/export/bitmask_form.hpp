@@ -145,13 +145,18 @@ inline void add_dense(const TensorSource& source, const MatrixPart& part, std::v
 }  // namespace detail
 
 /// Every matrix in the smaller of two forms: a mask and the nonzeros, or dense. Codes are kept, with scales in F16
-/// where that is exact, also those of embeddings. Codes with minimums become 16-bit floats.
+/// where that is exact, also those of embeddings. Codes with minimums become 16-bit floats. Of a model whose activations
+/// are quantized per token the config says so.
 /// `config`: the model's. Lifetime: that of the source. Errors: those of the source.
 inline ExportedForm bitmask_form(const TensorSource& source, const Json& config) {
   ExportedForm form;
   form.config = config;
   form.config.erase("compression_config");
-  form.config["quantization_config"] = {{"quant_method", bitmask_method}, {"version", 1}};
+  Json settings{{"quant_method", bitmask_method}, {"version", 1}};
+  if (quantizes_activations_per_token(config)) {
+    settings["config_groups"]["group_0"]["input_activations"] = {{"num_bits", 8}, {"strategy", "token"}};
+  }
+  form.config["quantization_config"] = std::move(settings);
   const ModelParts parts = model_parts(source);
   for (const MatrixPart& part : parts.matrices) {
     const CodeFormat& format = part.format;

@@ -58,7 +58,7 @@ class ExportFolder {
     if (!replace && std::filesystem::is_directory(folder, error) && !std::filesystem::is_empty(folder, error)) {
       fail(ErrorCode::invalid_argument, path, " is not empty; give another directory");
     }
-    std::filesystem::create_directories(folder, error);
+    created_ = std::filesystem::create_directories(folder, error);
     if (error) fail(ErrorCode::io, "cannot create ", path, ": ", error.message());
   }
   ExportFolder(const ExportFolder&) = delete;
@@ -67,6 +67,7 @@ class ExportFolder {
     if (kept_) return;
     std::error_code ignored;
     for (const std::string& name : names_) std::filesystem::remove(std::filesystem::path(path_) / name, ignored);
+    if (created_) std::filesystem::remove(path_, ignored);
   }
 
   /// Calls write(path of the file). Errors: those of `write`.
@@ -89,7 +90,7 @@ class ExportFolder {
  private:
   std::string path_;
   std::vector<std::string> names_;
-  bool kept_ = false;
+  bool created_ = false, kept_ = false;
 };
 
 }  // namespace detail

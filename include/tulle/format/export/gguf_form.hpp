@@ -162,7 +162,7 @@ inline std::optional<VocabularySpec> vocabulary_for_gguf(const ModelDescription&
 inline std::optional<Token> config_token(const Json& config, const char* key, std::size_t tokens) {
   Json value = config.value(key, Json());
   if (value.is_array() && !value.empty()) value = Json(value.front());
-  if (!value.is_number_unsigned() || value.get<std::uint64_t>() >= tokens) return std::nullopt;
+  if (!value.is_number_integer() || value < 0 || value.get<std::uint64_t>() >= tokens) return std::nullopt;
   return static_cast<Token>(value.get<std::uint64_t>());
 }
 
@@ -207,7 +207,8 @@ inline void add_tokenizer(const ModelDescription& model, std::size_t size, GgufF
 
 }  // namespace detail
 
-/// `type`: of the layers' matrices: Q8_0, Q4_0 or F16. With Q4_0 embedding and head are Q8_0. A matrix whose rows are no
+/// `type`: of the layers' matrices: Q8_0, Q4_0 or F16. With Q4_0 embedding and head are Q8_0, unless they
+/// are Q4_0 in the model. A matrix whose rows are no
 /// whole number of blocks is F16; norms and biases are F32. Lifetime: that of the source.
 /// Errors: unsupported for another family than Llama and for a tokenizer that llama.cpp has no name for; those of the
 /// source.
@@ -226,7 +227,8 @@ inline GgufForm gguf_form(const TensorSource& source, const ModelDescription& mo
   const ModelParts parts = model_parts(source);
   for (const MatrixPart& part : parts.matrices) {
     const detail::GgufPlace place = detail::gguf_place(part.name, part.rows, model.config);
-    DType dtype = type == DType::q4_0 && part.is_table ? DType::q8_0 : type;
+    const bool is_finer = type == DType::q4_0 && part.is_table && !detail::keeps_codes(part.format, type);
+    DType dtype = is_finer ? DType::q8_0 : type;
     if (part.columns % dtype_info(dtype).block_elements != 0) {
       dtype = DType::f16;
       form.notes.about(

@@ -78,7 +78,7 @@ TEST_CASE("a mask that does not fit its values or its shape is refused by name",
   source.put("a.weight_mask", DType::u8, {3, 2}, test::to_bytes(std::string_view("\x12\x02\x01\0\x81\x01", 6)));
   CHECK(message(source).find("a.weight_mask") != std::string::npos);  // one bit more than values
   source.put("a.weight_mask", DType::u8, {3, 2}, test::to_bytes(std::string_view("\x12\x04\0\0\x81\x01", 6)));
-  CHECK(message(source).find("beyond its 10 columns") != std::string::npos);
+  CHECK(message(source).find("beyond its columns") != std::string::npos);
   source = example(DType::i8, "\x05\xFD\x07\x01\x02");
   CHECK(message(source).find("a.weight_mask") != std::string::npos);
   for (const auto& shape : {sizes({3, 17, 0}), sizes({4, 10, 0}), sizes({3, 0, 0}), sizes({3, 10, 4})}) {

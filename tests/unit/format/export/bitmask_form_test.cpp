@@ -24,6 +24,12 @@ MemorySource written(const MadeModel& model) {
   return source;
 }
 
+MadeModel model_of_int8() {
+  MadeModel model;
+  model.put("a", 8, 64, int8_rows);
+  return model;
+}
+
 /// Floats of which every `step`-th is kept.
 void put_sparse_floats(MadeModel& model, const std::string& layer, DType dtype, std::size_t step) {
   model.tensors.put_random(layer + ".weight", dtype, 19, 40, 7);
@@ -89,4 +95,6 @@ TEST_CASE("codes with minimums become floats, and that is said", "[format][expor
   REQUIRE(form.notes.lines().size() == 1);
   CHECK(form.notes.lines()[0] == "a: codes of 4 bits became F16: this form has no place for minimums");
   CHECK(form.config.at("quantization_config") == Json{{"quant_method", "tulle-bitmask"}, {"version", 1}});
+  const Json per_token = compressed_tensors_form(model_of_int8(), Json::object()).config;
+  CHECK(quantizes_activations_per_token(bitmask_form(model, per_token).config));
 }
