@@ -153,8 +153,8 @@ class PackedPanels {
       std::int8_t codes[block_codes];
       block = format.read(block, codes);
       for (std::size_t k = 0; k < block_columns && begin + k < columns_; ++k) {
-        out[begin + k] =
-            scales_.at(row, begin + k) * static_cast<float>(codes[(k / 4 * panel_rows + row % panel_rows) * 4 + k % 4]);
+        const std::int8_t code = codes[(k / 4 * panel_rows + row % panel_rows) * 4 + k % 4];
+        out[begin + k] = scales_.at(row, begin + k) * static_cast<float>(code);
       }
     }
   }
