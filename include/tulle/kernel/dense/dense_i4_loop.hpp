@@ -12,7 +12,6 @@
 #include <tulle/kernel/activations/activations_i8.hpp>
 #include <tulle/kernel/dense/dense_i4_loop_simd128.hpp>
 #include <tulle/kernel/schedule/prefetch.hpp>
-#include <tulle/kernel/schedule/store_tile.hpp>
 #include <tulle/kernel/schedule/tile_schedule.hpp>
 #include <tulle/tensor/x86.hpp>
 

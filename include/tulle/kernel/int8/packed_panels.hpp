@@ -13,7 +13,6 @@
 #include <tulle/core/aligned_buffer.hpp>
 #include <tulle/core/error.hpp>
 #include <tulle/kernel/activations/activations_i8.hpp>
-#include <tulle/kernel/int8/group_scales.hpp>
 #include <tulle/kernel/int8/i8_blocks.hpp>
 #include <tulle/kernel/int8/row_quantizer.hpp>
 #include <tulle/kernel/linear_kernel.hpp>

@@ -10,7 +10,6 @@
 #include <type_traits>
 
 #include <tulle/kernel/activations/activations_i8.hpp>
-#include <tulle/kernel/int8/group_scales.hpp>
 #include <tulle/kernel/int8/i8_blocks.hpp>
 #include <tulle/kernel/int8/loop/i8_loop_avx2.hpp>
 #include <tulle/kernel/int8/loop/i8_loop_avx512.hpp>

@@ -7,10 +7,8 @@
 #include <type_traits>
 
 #include <tulle/kernel/activations/activations_i8.hpp>
-#include <tulle/kernel/int8/group_scales.hpp>
 #include <tulle/kernel/int8/i8_blocks.hpp>
 #include <tulle/kernel/schedule/prefetch.hpp>
-#include <tulle/kernel/schedule/store_tile.hpp>
 #include <tulle/kernel/schedule/tile_schedule.hpp>
 #include <tulle/tensor/x86.hpp>
 

@@ -9,7 +9,6 @@
 
 #include <tulle/core/half.hpp>
 #include <tulle/kernel/activations/activations_i8.hpp>
-#include <tulle/kernel/int8/group_scales.hpp>
 #include <tulle/kernel/int8/i8_blocks.hpp>
 #include <tulle/kernel/int8/loop/dot_i8_simd128.hpp>
 #include <tulle/kernel/schedule/tile_schedule.hpp>
