@@ -53,12 +53,12 @@ def decompositions():
 
 
 def rows(items):
-    line = " "
+    line = ""
     for item in items:
-        if len(line) + len(item) + 2 > 120:
+        if len(line) + len(item) + 1 > 120:
             yield line
-            line = " "
-        line += f" {item},"
+            line = ""
+        line += f"{item},"
     yield line
 
 
@@ -77,6 +77,8 @@ def main():
 
 namespace tulle::detail {{
 
+// clang-format off: as few lines as hold the numbers
+
 /// Where the general category changes: the distance from the last change, the category in the order of
 /// `category_names`.
 {table("category_steps", categories)}
@@ -88,6 +90,8 @@ namespace tulle::detail {{
 /// part from that of the one before, as 2 * distance or -2 * distance - 1, times 2, plus 1 where the pair is excluded
 /// from composition; the second part, 0 where there is one part only.
 {table("canonical_decompositions", decompositions())}
+
+// clang-format on
 
 }}  // namespace tulle::detail
 """)

@@ -2,10 +2,11 @@
 /// \file The one exception type of the library (L0).
 #pragma once
 
+#include <initializer_list>
 #include <stdexcept>
 #include <string>
 #include <string_view>
-#include <utility>
+#include <type_traits>
 
 namespace tulle {
 
@@ -50,19 +51,56 @@ class Error : public std::runtime_error {
   ErrorCode code_;
 };
 
-/// Throws `Error` with the parts joined, so that a message can be written as a list of its pieces.
+namespace detail {
+
+/// Text or a number, in a form that a call only stores: what makes the message is compiled once, not for every call.
+struct MessagePart {
+  enum class Kind { text, integer, natural, real } kind = Kind::text;
+  std::string_view text;
+  union {
+    long long integer = 0;
+    unsigned long long natural;
+    double real;
+  };
+
+  template <class Part>
+  explicit MessagePart(const Part& part) noexcept {
+    if constexpr (std::is_floating_point_v<Part>) {
+      kind = Kind::real;
+      real = static_cast<double>(part);
+    } else if constexpr (std::is_integral_v<Part> && std::is_signed_v<Part>) {
+      kind = Kind::integer;
+      integer = part;
+    } else if constexpr (std::is_integral_v<Part>) {
+      kind = Kind::natural;
+      natural = part;
+    } else {
+      text = part;
+    }
+  }
+
+  std::string to_string() const {
+    switch (kind) {
+      case Kind::integer: return std::to_string(integer);
+      case Kind::natural: return std::to_string(natural);
+      case Kind::real: return std::to_string(real);
+      default: return std::string(text);
+    }
+  }
+};
+
+[[noreturn, gnu::cold, gnu::noinline]] inline void fail_with(ErrorCode code, std::initializer_list<MessagePart> parts) {
+  std::string message;
+  for (const MessagePart& part : parts) message += part.to_string();
+  throw Error(code, message);
+}
+
+}  // namespace detail
+
+/// Throws `Error` with the parts (text and numbers) joined, so that a message can be written as a list of its pieces.
 template <class... Parts>
 [[noreturn]] void fail(ErrorCode code, const Parts&... parts) {
-  std::string message;
-  const auto append = [&message](const auto& part) {
-    if constexpr (std::is_arithmetic_v<std::remove_cvref_t<decltype(part)>>) {
-      message += std::to_string(part);
-    } else {
-      message += part;
-    }
-  };
-  (append(parts), ...);
-  throw Error(code, message);
+  detail::fail_with(code, {detail::MessagePart(parts)...});
 }
 
 }  // namespace tulle

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// \file The description of a decoder: what one model family and size is made of (L3).
+/// \file The description of a decoder and of its layers: what one model family and size is made of (L3).
 #pragma once
 
 #include <algorithm>
@@ -10,13 +10,34 @@
 #include <string_view>
 #include <vector>
 
+#include <tulle/cache/cache_layout.hpp>
 #include <tulle/core/error.hpp>
 #include <tulle/core/types.hpp>
-#include <tulle/model/layer_spec.hpp>
 #include <tulle/tensor/ops.hpp>
 #include <tulle/tensor/row_order.hpp>
 
 namespace tulle {
+
+enum class MlpKind { gated_silu, gelu };  ///< down(silu(gate(x)) * up(x)), or down(gelu_new(up(x)))
+
+/// How a layer's two branches join the residual stream x, and so where its norms stand.
+enum class Residual {
+  sequential,  ///< x += attention(norm_1(x)), then x += mlp(norm_2(x))
+  parallel,    ///< x += attention(norm(x)) + mlp(norm(x)), with one norm
+};
+
+/// A family that has one kind of layer fills `Architecture::layers` with one value.
+struct LayerSpec {
+  std::size_t intermediate = 0;  ///< columns of `down`
+  Window window{};               ///< positions that a query attends to
+  std::size_t rotary = 0;        ///< index in `Architecture::rotary_tables`
+  MlpKind mlp = MlpKind::gated_silu;
+  Residual residual = Residual::sequential;
+  bool qkv_bias = false, output_bias = false, mlp_bias = false;
+
+  /// Rows of `up`: gate then up, or up alone.
+  std::size_t up_rows() const noexcept { return mlp == MlpKind::gated_silu ? 2 * intermediate : intermediate; }
+};
 
 enum class NormKind { rms, layer };  ///< layer norms have a bias
 

@@ -9,8 +9,7 @@
 #include <limits>
 
 #include <tulle/core/half.hpp>
-#include <tulle/model/attention_loop_scalar.hpp>
-#include <tulle/model/attention_loop_simd128.hpp>
+#include <tulle/model/attention_loop_128.hpp>
 #include <tulle/tensor/ops_avx2.hpp>
 
 namespace tulle::detail {

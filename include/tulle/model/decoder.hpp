@@ -4,11 +4,8 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cassert>
-#include <cmath>
 #include <cstddef>
 #include <span>
-#include <vector>
 
 #include <tulle/cache/cache_layout.hpp>
 #include <tulle/core/aligned_buffer.hpp>
@@ -19,6 +16,7 @@
 #include <tulle/model/architecture.hpp>
 #include <tulle/model/attention.hpp>
 #include <tulle/model/decoder_observer.hpp>
+#include <tulle/model/row_places.hpp>
 #include <tulle/model/weights.hpp>
 #include <tulle/tensor/matrix_view.hpp>
 #include <tulle/tensor/ops.hpp>
@@ -48,21 +46,14 @@ class Decoder {
         weights_(weights),
         pool_(pool),
         max_rows_(max_rows),
+        places_(architecture, max_rows),
         hidden_(max_rows * model_.hidden),
         normed_(max_rows * model_.hidden),
         query_key_value_(max_rows * model_.qkv_rows()),
         attended_(max_rows * model_.query_rows()),
         up_(max_rows * model_.max_up_rows()),
         projected_(max_rows * model_.hidden),
-        input_(max_rows, std::max({model_.hidden, model_.max_intermediate(), model_.query_rows()})) {
-    for (const Rotary& rotary : model_.rotary_tables) {
-      first_pair_.push_back(pairs_);
-      pairs_ += rotary.inverse_frequencies.size();
-    }
-    cosines_ = AlignedBuffer<float>(max_rows * pairs_);
-    sines_ = AlignedBuffer<float>(max_rows * pairs_);
-    blocks_.reserve(max_rows);
-  }
+        input_(max_rows, std::max({model_.hidden, model_.max_intermediate(), model_.query_rows()})) {}
 
   const Architecture& architecture() const noexcept { return model_; }
   std::size_t max_rows() const noexcept { return max_rows_; }
@@ -70,8 +61,8 @@ class Decoder {
   /// Bytes of the buffers between the layers and of the prepared activations.
   std::size_t workspace_bytes() const noexcept {
     return sizeof(float) * (hidden_.size() + normed_.size() + query_key_value_.size() + attended_.size() + up_.size() +
-                            projected_.size() + cosines_.size() + sines_.size()) +
-           input_.size_bytes();
+                            projected_.size()) +
+           places_.size_bytes() + input_.size_bytes();
   }
 
   /// Called from now on with what every linear layer reads; null: none. Must outlive its use.
@@ -96,19 +87,19 @@ class Decoder {
 
   /// Fills the residual stream with the embeddings of `rows`, and `place`s them.
   [[gnu::noinline]] void embed(Rows rows) noexcept {
-    find_blocks(rows);
+    places_.find_blocks(rows);
     for_rows(rows.size(), [&](std::size_t begin, std::size_t end) noexcept {
       for (std::size_t row = begin; row < end; ++row) {
         weights_.embed(rows[row].token, hidden_row(row));
-        find_angles(row, rows[row].position);
+        places_.find_angles(row, rows[row].position);
       }
     });
   }
 
   /// Makes `rows` those of the next steps, where the residual stream is filled by the caller in place of `embed`.
   [[gnu::noinline]] void place(Rows rows) noexcept {
-    find_blocks(rows);
-    for (std::size_t row = 0; row < rows.size(); ++row) find_angles(row, rows[row].position);
+    places_.find_blocks(rows);
+    for (std::size_t row = 0; row < rows.size(); ++row) places_.find_angles(row, rows[row].position);
   }
 
   /// The residual stream [rows, hidden] between two steps.
@@ -144,20 +135,19 @@ class Decoder {
     for_rows(rows.size(), [&](std::size_t begin, std::size_t end) noexcept {
       for (std::size_t row = begin; row < end; ++row) {
         float* query = query_key_value_.data() + row * model_.qkv_rows();
-        const std::size_t at = row * pairs_ + first_pair_[table];
         for (std::size_t head = 0; head < model_.heads + model_.kv_heads; ++head) {
-          rotate(query + head * head_dim, cosines_.data() + at, sines_.data() + at, rotary.inverse_frequencies.size(),
-                 rotary.pairing);
+          rotate(query + head * head_dim, places_.cosines(row, table), places_.sines(row, table),
+                 rotary.inverse_frequencies.size(), rotary.pairing);
         }
         const float* key = query + model_.query_rows();
         cache.append(cache_layer, rows[row].sequence, rows[row].position, key, key + model_.kv_rows());
       }
     });
-    const std::size_t group = model_.heads / model_.kv_heads, tasks = blocks_.size() * model_.kv_heads;
+    const std::size_t group = model_.heads / model_.kv_heads, tasks = places_.blocks().size() * model_.kv_heads;
     pool_.run([&](std::size_t worker) noexcept {
       // Tasks of later rows are longer: dealing them out round-robin keeps the workers equal.
       for (std::size_t task = worker; task < tasks; task += pool_.size()) {
-        const RowBlock& block = blocks_[task / model_.kv_heads];
+        const RowBlock& block = places_.blocks()[task / model_.kv_heads];
         const std::size_t kv_head = task % model_.kv_heads, at = kv_head * group * head_dim;
         attend_rows(cache, {.layer = cache_layer,
                             .sequence = rows[block.first].sequence,
@@ -238,18 +228,6 @@ class Decoder {
 
   void observe(std::size_t layer, LinearRole role, Rows rows, MatrixView<float> x) noexcept {
     if (observer_ != nullptr) observer_->observe(layer, role, rows, {x.data, x.rows, x.columns, x.stride});
-  }
-
-  /// Cosines and sines of one row, of all rotary tables.
-  void find_angles(std::size_t row, Position position) noexcept {
-    std::size_t at = row * pairs_;
-    for (const Rotary& rotary : model_.rotary_tables) {
-      for (const float frequency : rotary.inverse_frequencies) {
-        const auto angle = static_cast<double>(static_cast<float>(position) * frequency);
-        cosines_[at] = static_cast<float>(std::cos(angle));
-        sines_[at++] = static_cast<float>(std::sin(angle));
-      }
-    }
   }
 
   void normalize(const NormWeights& norm, const float* x, float* y) const noexcept {
@@ -338,37 +316,13 @@ class Decoder {
     });
   }
 
-  /// Rows of one sequence that follow each other, as many as attention takes at once.
-  struct RowBlock {
-    std::size_t first, count;
-  };
-
-  void find_blocks(Rows rows) noexcept {
-    assert(rows.size() <= max_rows_);
-    const std::size_t most = std::max<std::size_t>(1, attention_block / (model_.heads / model_.kv_heads));
-    blocks_.clear();
-    for (std::size_t row = 0; row < rows.size(); ++row) {
-      const bool follows = !blocks_.empty() && blocks_.back().count < most &&
-                           rows[row - 1].sequence == rows[row].sequence &&
-                           rows[row - 1].position + 1 == rows[row].position;
-      if (follows) {
-        ++blocks_.back().count;
-      } else {
-        blocks_.push_back({row, 1});
-      }
-    }
-  }
-
   const Architecture& model_;
   const ModelWeights<Kernel>& weights_;
   ThreadPool& pool_;
   DecoderObserver* observer_ = nullptr;
   std::size_t max_rows_;
+  RowPlaces places_;  // of the rows that are being run
   AlignedBuffer<float> hidden_, normed_, query_key_value_, attended_, up_, projected_;
-  AlignedBuffer<float> cosines_, sines_;  // [max_rows, pairs of all rotary tables]
-  std::size_t pairs_ = 0;
-  std::vector<std::size_t> first_pair_;  // of each rotary table
-  std::vector<RowBlock> blocks_;         // of the rows that are being run
   typename Kernel::Input input_;
 };
 

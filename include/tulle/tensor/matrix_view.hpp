@@ -22,6 +22,7 @@ struct MatrixView {
       : MatrixView(first, row_count, column_count, column_count) {}
 
   /// A view of mutable elements is a view of constant ones.
+  // NOLINTNEXTLINE(google-explicit-constructor): as a span of mutable elements is one of constant ones
   operator MatrixView<const T>() const noexcept { return {data, rows, columns, stride}; }
 
   T* operator[](std::size_t row) const noexcept { return data + row * stride; }

@@ -73,6 +73,7 @@ class PanelRows {
   }
 
   std::size_t size() const noexcept { return count_; }
+  // NOLINTNEXTLINE(google-explicit-constructor): what takes row numbers takes those of a panel
   operator std::span<const std::uint32_t>() const noexcept { return {rows_.data(), count_}; }
 
  private:

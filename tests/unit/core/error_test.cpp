@@ -16,6 +16,7 @@ TEST_CASE("fail joins its parts and keeps the code", "[core][error]") {
     CHECK(error.code() == ErrorCode::malformed);
     CHECK(std::string(error.what()) == "file: byte 12 of -3");
   }
+  CHECK_THROWS_WITH(fail(ErrorCode::io, 0.5f, " ", true, " ", ~0ull), "0.500000 1 18446744073709551615");
   CHECK_THROWS_AS(fail(ErrorCode::io, "x"), std::runtime_error);
 }
 

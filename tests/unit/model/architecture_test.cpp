@@ -100,3 +100,11 @@ TEST_CASE("the cache has a shape for every layer", "[model][architecture]") {
   CHECK(cache_shape(model).layers == std::vector<LayerShape>{{2, 16}, {2, 16, {9}}});
   CHECK(cache_shape(model, 1) == LayerShape{2, 16, {9}});
 }
+
+TEST_CASE("a gated layer stacks gate and up", "[model][architecture]") {
+  LayerSpec layer{.intermediate = 96};
+  CHECK(layer.up_rows() == 192);
+  layer.mlp = MlpKind::gelu;
+  CHECK(layer.up_rows() == 96);
+  CHECK(layer.window == Window{});
+}

@@ -49,15 +49,10 @@ class ActivationsI8 {
   }
   const float* scales(const InputTile& tile) const noexcept { return scales_.data() + scale_begin_of(tile); }
   const std::int32_t* sums(const InputTile& tile) const noexcept { return sums_.data() + sum_begin_of(tile); }
-  /// The sum of the codes of `Columns` columns from `begin` on.
-  template <std::size_t Columns>
-  std::int32_t sum_of(const InputTile& tile, std::size_t begin, std::size_t lane) const noexcept {
-    std::int32_t sum = 0;
-#pragma GCC unroll 4
-    for (std::size_t column = 0; column < Columns; column += sum_columns) {
-      sum += sums(tile)[(begin + column) / sum_columns * tile.width + lane];
-    }
-    return sum;
+  /// The sum of the codes of 16 or 32 columns from `begin` on.
+  std::int32_t sum_of(const InputTile& tile, std::size_t begin, std::size_t columns, std::size_t lane) const noexcept {
+    const std::int32_t* sum = sums(tile) + begin / sum_columns * tile.width + lane;
+    return columns == sum_columns ? sum[0] : sum[0] + sum[tile.width];
   }
 
   /// Quantizes the rows of `range` (begins at a multiple of 8). x [rows, columns].

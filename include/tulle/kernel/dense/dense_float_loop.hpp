@@ -11,7 +11,6 @@
 #include <tulle/core/half.hpp>
 #include <tulle/kernel/activations/activations_f32.hpp>
 #include <tulle/kernel/schedule/prefetch.hpp>
-#include <tulle/kernel/schedule/store_tile.hpp>
 #include <tulle/kernel/schedule/tile_schedule.hpp>
 #include <tulle/tensor/simd128.hpp>
 #include <tulle/tensor/x86.hpp>

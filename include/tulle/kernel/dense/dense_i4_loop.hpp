@@ -12,7 +12,6 @@
 #include <tulle/kernel/activations/activations_i8.hpp>
 #include <tulle/kernel/dense/dense_i4_loop_simd128.hpp>
 #include <tulle/kernel/schedule/prefetch.hpp>
-#include <tulle/kernel/schedule/store_tile.hpp>
 #include <tulle/kernel/schedule/tile_schedule.hpp>
 #include <tulle/tensor/x86.hpp>
 
@@ -63,7 +62,7 @@ struct DenseI4Loop {
       float values[panel_rows] = {};
       for (std::size_t begin = 0; begin < padded_columns(); begin += span) {
         const float x_scale = input.scales(tile)[begin / group_columns * tile.width + lane];
-        const std::int32_t x_sum = input.sum_of<span>(tile, begin, lane);
+        const std::int32_t x_sum = input.sum_of(tile, begin, span, lane);
         for (std::size_t row = 0; row < panel_rows; ++row) {
           std::int32_t dot = Minima ? 0 : -8 * x_sum;
           for (std::size_t column = begin; column < begin + span; ++column) {
@@ -119,7 +118,7 @@ struct DenseI4Loop {
           const std::int8_t* x = input.codes(tile) + code_index(begin, Inputs, lane0);
           std::int32_t x_sum[lanes];
 #pragma GCC unroll 4
-          for (std::size_t lane = 0; lane < lanes; ++lane) x_sum[lane] = input.sum_of<span>(tile, begin, lane0 + lane);
+          for (std::size_t lane = 0; lane < lanes; ++lane) x_sum[lane] = input.sum_of(tile, begin, span, lane0 + lane);
 #pragma GCC unroll 4
           for (std::size_t p = 0; p < at_once; ++p) {
             if constexpr (Inputs == 1) prefetch_stream<span / 2 * panel_rows>(w[p] + begin / 2 * panel_rows);
@@ -199,7 +198,7 @@ struct DenseI4Loop {
       __m512i dots[Panels][Inputs];
 #pragma GCC unroll 8
       for (std::size_t lane = 0; lane < Inputs; ++lane) {
-        x_sum[lane] = input.sum_of<span>(tile, begin, lane);
+        x_sum[lane] = input.sum_of(tile, begin, span, lane);
 #pragma GCC unroll 4
         for (std::size_t p = 0; p < Panels; ++p) dots[p][lane] = _mm512_set1_epi32(Minima ? 0 : -8 * x_sum[lane]);
       }

@@ -27,7 +27,7 @@ TULLE_TARGET_SIMD128 void compute_i4_panel(const Loop& loop, std::size_t which, 
     std::int32_t x_sums[Lanes];
     float x_scales[Lanes];
     for (std::size_t lane = 0; lane < Lanes; ++lane) {
-      x_sums[lane] = loop.input.template sum_of<group_columns>(tile, begin, lane0 + lane);
+      x_sums[lane] = loop.input.sum_of(tile, begin, group_columns, lane0 + lane);
       x_scales[lane] = loop.input.scales(tile)[begin / group_columns * tile.width + lane0 + lane];
     }
     for (std::size_t row0 = 0; row0 < panel_rows; row0 += 4 * quarters) {

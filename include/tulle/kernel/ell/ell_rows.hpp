@@ -63,11 +63,12 @@ class EllRows {
     for (const std::int8_t code : codes) largest = std::max(largest, std::abs(int{code}));
     if (largest == 0) return;
     std::array<std::int8_t, 256> narrowed;  // [code + 128]
+    const auto narrow_of = [&](int code) -> std::int8_t& { return narrowed[static_cast<unsigned>(code + 128)]; };
     for (int code = -largest; code <= largest && code < 128; ++code) {
       const float exact = 7.0f * static_cast<float>(code) / static_cast<float>(largest);
-      narrowed[static_cast<std::size_t>(code + 128)] = static_cast<std::int8_t>(std::nearbyint(exact));
+      narrow_of(code) = static_cast<std::int8_t>(std::nearbyint(exact));
     }
-    for (std::int8_t& code : codes) code = narrowed[static_cast<std::size_t>(code + 128)];
+    for (std::int8_t& code : codes) code = narrow_of(code);
     scale *= static_cast<float>(largest) / 7.0f;
   }
 

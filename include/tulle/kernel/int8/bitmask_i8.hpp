@@ -73,6 +73,7 @@ struct BitmaskBlocks {
   class Cursor {
    public:
     Cursor() = default;
+    // NOLINTNEXTLINE(google-explicit-constructor): `PanelCursors` makes the cursors of all layouts from {block}
     Cursor(const std::uint8_t* block) noexcept : at(block), values_(block + mask_bytes) {}
 
     /// After the steps of the block, or after `read`.

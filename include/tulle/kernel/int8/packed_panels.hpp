@@ -13,7 +13,6 @@
 #include <tulle/core/aligned_buffer.hpp>
 #include <tulle/core/error.hpp>
 #include <tulle/kernel/activations/activations_i8.hpp>
-#include <tulle/kernel/int8/group_scales.hpp>
 #include <tulle/kernel/int8/i8_blocks.hpp>
 #include <tulle/kernel/int8/row_quantizer.hpp>
 #include <tulle/kernel/linear_kernel.hpp>
@@ -153,8 +152,8 @@ class PackedPanels {
       std::int8_t codes[block_codes];
       block = format.read(block, codes);
       for (std::size_t k = 0; k < block_columns && begin + k < columns_; ++k) {
-        out[begin + k] =
-            scales_.at(row, begin + k) * static_cast<float>(codes[(k / 4 * panel_rows + row % panel_rows) * 4 + k % 4]);
+        const std::int8_t code = codes[(k / 4 * panel_rows + row % panel_rows) * 4 + k % 4];
+        out[begin + k] = scales_.at(row, begin + k) * static_cast<float>(code);
       }
     }
   }

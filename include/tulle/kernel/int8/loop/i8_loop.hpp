@@ -9,7 +9,6 @@
 #include <cstring>
 #include <type_traits>
 
-#include <tulle/core/half.hpp>
 #include <tulle/kernel/activations/activations_i8.hpp>
 #include <tulle/kernel/int8/i8_blocks.hpp>
 #include <tulle/kernel/int8/loop/i8_loop_avx2.hpp>
@@ -19,12 +18,15 @@
 
 namespace tulle::detail {
 
+/// A loop over scales of any kind: the kind is a value.
+inline constexpr std::size_t any_group = static_cast<std::size_t>(-1);
+
 /// One tile of Y = X W^T for panels of int8 blocks.
 ///
 /// Per span of columns (a weight group, at most the 32 columns of an activation group) the dot product is an exact
-/// int32. Spans are added in increasing order: y = fma(float(dot), x_scale [* w_scale of the group], y); the row's
-/// scale comes last. So every layout of the same codes gives the same bits. `Scale` is void (one scale per row), Half
-/// or float ([columns / Span][16 rows] per panel).
+/// int32. Spans are added in increasing order: y = fma(float(dot), x_scale * w_scale of the group, y), with w_scale 1
+/// where a row has one scale, which then comes last. So every layout of the same codes gives the same bits. `Group`
+/// is `GroupScales::group`, or `any_group`.
 ///
 /// A loop may take a part of the columns only: it then adds to y, and the last part multiplies by the row's scale.
 ///
@@ -33,26 +35,23 @@ namespace tulle::detail {
 /// sums; `next` goes to the next block. Steps are taken in order, on AVX2 the lower 8 rows of a step before the upper
 /// 8. Vectors of 128 bits take its quarters in any order. AVX-512 steps get a chunk of 64 activations and the place of
 /// the block's 16 in it.
-template <class LayoutOf, class Scale, std::size_t Span, class IsaOf>
+template <class LayoutOf, class IsaOf, std::size_t Group = any_group>
 struct I8Loop {
   using Layout = LayoutOf;
   using Isa = IsaOf;
-  static constexpr bool grouped = !std::is_void_v<Scale>;
   static constexpr std::size_t streams_one_row = Layout::streams_one_row, min_streams = Layout::block_bytes > 0 ? 1 : 2;
-  static constexpr std::size_t span = Span;
 
   PanelCursors<Layout> panels;
-  const Scale* group_scales;
-  const float* row_scales;  ///< [rows padded], null when grouped
+  const GroupScales& scales;
   const ActivationsI8& input;
   MatrixView<float> y;
   RowRange rows;
   RowRange columns;  ///< multiples of 32
 
   std::size_t padded_columns() const noexcept { return input.padded_columns(); }
-  auto panel_scales(std::size_t index) const noexcept {
-    return group_scales + index * (padded_columns() / Span) * panel_rows;
-  }
+  std::size_t group() const noexcept { return Group == any_group ? scales.group() : Group; }
+  std::size_t span() const noexcept { return group() == 16 ? 16 : group_columns; }
+  bool has_row_scales() const noexcept { return group() == 0; }
 
   /// The last panel again, in place of a missing one: a part of the columns must not be added twice.
   static bool is_repeated(const std::size_t* which, std::size_t p) noexcept {
@@ -74,10 +73,7 @@ struct I8Loop {
 #if defined(TULLE_SIMD128)
   template <std::size_t Panels, std::size_t Inputs>
   void compute(isa::Simd128, const std::size_t* which, const InputTile& tile) const noexcept {
-    I8Loop128<Layout> loop{panels, row_scales, nullptr, nullptr, input, y, rows, columns};
-    if constexpr (std::is_same_v<Scale, Half>) loop.half_scales = group_scales;
-    if constexpr (std::is_same_v<Scale, float>) loop.float_scales = group_scales;
-    loop.run(which, Panels, tile);
+    I8Loop128<Layout>{panels, scales, input, y, rows, columns}.run(which, Panels, tile);
   }
 #endif
 
@@ -87,9 +83,9 @@ struct I8Loop {
     for (std::size_t lane = 0; lane < tile.inputs && !is_first_part(); ++lane) {
       load_panel(y, rows, which, tile.first + lane, values[lane]);
     }
-    for (std::size_t begin = columns.begin; begin < columns.end; begin += Span) {
+    for (std::size_t begin = columns.begin; begin < columns.end; begin += span()) {
       std::int32_t dots[tile_inputs][panel_rows] = {};
-      for (std::size_t column = begin; column < begin + Span; column += block_columns, w.next()) {
+      for (std::size_t column = begin; column < begin + span(); column += block_columns, w.next()) {
         std::int8_t codes[block_codes];
         w.read(codes);
         for (std::size_t lane = 0; lane < tile.inputs; ++lane) {
@@ -104,15 +100,14 @@ struct I8Loop {
       for (std::size_t lane = 0; lane < tile.inputs; ++lane) {
         const float x_scale = input.scales(tile)[begin / group_columns * tile.width + lane];
         for (std::size_t row = 0; row < panel_rows; ++row) {
-          float scale = x_scale;
-          if constexpr (grouped) scale = to_float(panel_scales(which)[begin / Span * panel_rows + row]) * x_scale;
+          const float scale = has_row_scales() ? x_scale : scales.at(which * panel_rows + row, begin) * x_scale;
           values[lane][row] = std::fma(static_cast<float>(dots[lane][row]), scale, values[lane][row]);
         }
       }
     }
     for (std::size_t lane = 0; lane < tile.inputs; ++lane) {
-      for (std::size_t row = 0; row < panel_rows && !grouped && is_last_part(); ++row) {
-        values[lane][row] *= row_scales[which * panel_rows + row];
+      for (std::size_t row = 0; row < panel_rows && has_row_scales() && is_last_part(); ++row) {
+        values[lane][row] *= scales.at(which * panel_rows + row, 0);
       }
       store_panel(y, rows, which, tile.first + lane, values[lane]);
     }
@@ -121,7 +116,13 @@ struct I8Loop {
 #if defined(TULLE_X86)
   template <std::size_t Panels, std::size_t Inputs>
   void compute(isa::Avx2, const std::size_t* which, const InputTile& tile) const noexcept {
-    compute_i8_avx2<Panels, Inputs>(*this, which, tile);
+    constexpr std::size_t at_once = Panels * Inputs <= 4 ? Panels : Inputs >= 4 ? 1 : 4 / Inputs;
+    constexpr std::size_t lanes = std::min<std::size_t>(Inputs, 4), width = Group == any_group ? lanes : Inputs;
+    for (std::size_t p = 0; p < Panels && !is_repeated(which, p); p += at_once) {
+      for (std::size_t lane = 0; lane < Inputs; lane += lanes) {
+        compute_i8_avx2<at_once, lanes, width>(*this, which + p, tile, lane);
+      }
+    }
   }
   template <std::size_t Panels, std::size_t Inputs>
   void compute(isa::Avx512, const std::size_t* which, const InputTile& tile) const noexcept {

@@ -9,7 +9,6 @@
 #include <tulle/kernel/activations/activations_i8.hpp>
 #include <tulle/kernel/int8/i8_blocks.hpp>
 #include <tulle/kernel/schedule/prefetch.hpp>
-#include <tulle/kernel/schedule/store_tile.hpp>
 #include <tulle/kernel/schedule/tile_schedule.hpp>
 #include <tulle/tensor/x86.hpp>
 
@@ -27,27 +26,31 @@ auto activations(const ActivationsI8& input, const InputTile& tile) noexcept {
   }
 }
 
-/// The start of a span's sums, which undoes the offsets of codes or activations.
-template <class Layout, std::size_t blocks, std::size_t Panels, std::size_t Inputs>
+/// 16 scales of a group from index `at` on: 1 where a row has one scale.
+TULLE_INLINE_AVX512 __m512 group_scales16(const GroupScales& scales, std::size_t group, std::size_t at) noexcept {
+  if (group == 32) return load16(scales.halves() + at);
+  return group == 16 ? load16(scales.floats() + at) : _mm512_set1_ps(1.0f);
+}
+
+/// The start of the sums of a span of one or two blocks, which undoes the offsets of codes or activations.
+template <class Layout, std::size_t Panels, std::size_t Inputs>
 TULLE_INLINE_AVX512 void start_i8_avx512(const typename Layout::Cursor (&w)[Panels], const std::int32_t* x_sums,
-                                         __m512i (&dots)[Panels][Inputs]) noexcept {
+                                         std::size_t blocks, __m512i (&dots)[Panels][Inputs]) noexcept {
   if constexpr (Layout::offset_codes) {
 #pragma GCC unroll 8
     for (std::size_t lane = 0; lane < Inputs; ++lane) {
-      std::int32_t first = 0;
-#pragma GCC unroll 2
-      for (std::size_t block = 0; block < blocks; ++block) first -= 128 * x_sums[block * Inputs + lane];
+      const std::int32_t sum = x_sums[lane] + (blocks == 2 ? x_sums[Inputs + lane] : 0);
 #pragma GCC unroll 4
-      for (std::size_t p = 0; p < Panels; ++p) dots[p][lane] = _mm512_set1_epi32(first);
+      for (std::size_t p = 0; p < Panels; ++p) dots[p][lane] = _mm512_set1_epi32(-128 * sum);
     }
   } else {
 #pragma GCC unroll 4
     for (std::size_t p = 0; p < Panels; ++p) {
       typename Layout::Cursor cursor = w[p];
       cursor.at = load_again(cursor.at);
-      __m512i sums_128 = _mm512_setzero_si512();
-#pragma GCC unroll 2
-      for (std::size_t block = 0; block < blocks; ++block, cursor.next()) sums_128 = cursor.add_codes(sums_128);
+      __m512i sums_128 = cursor.add_codes(_mm512_setzero_si512());
+      cursor.next();
+      if (blocks == 2) sums_128 = cursor.add_codes(sums_128);
       const __m512i first = _mm512_sub_epi32(_mm512_setzero_si512(), sums_128);
 #pragma GCC unroll 8
       for (std::size_t lane = 0; lane < Inputs; ++lane) dots[p][lane] = first;
@@ -59,8 +62,8 @@ TULLE_INLINE_AVX512 void start_i8_avx512(const typename Layout::Cursor (&w)[Pane
 template <std::size_t Panels, std::size_t Inputs, class Loop>
 TULLE_TARGET_AVX512 void compute_i8_avx512(const Loop& loop, const std::size_t* which, const InputTile& tile) noexcept {
   using Layout = typename Loop::Layout;
-  constexpr bool grouped = Loop::grouped;
-  constexpr std::size_t span = Loop::span, blocks = span / block_columns;
+  const std::size_t group = loop.group(), span = loop.span(), blocks = span / block_columns,
+                    groups = loop.padded_columns() / span;
   const float* x_scales = loop.input.scales(tile);
   const std::int32_t* x_sums = loop.input.sums(tile) + loop.columns.begin / sum_columns * Inputs;
   __m512 values[Panels][Inputs];
@@ -76,9 +79,10 @@ TULLE_TARGET_AVX512 void compute_i8_avx512(const Loop& loop, const std::size_t* 
       values[p][lane] = _mm512_maskz_loadu_ps(real, loop.y[tile.first + lane] + which[p] * panel_rows);
     }
   }
-  for (std::size_t begin = loop.columns.begin; begin < loop.columns.end; begin += span) {
+  std::size_t index = loop.columns.begin / span;
+  for (std::size_t begin = loop.columns.begin; begin < loop.columns.end; begin += span, ++index) {
     __m512i dots[Panels][Inputs];
-    start_i8_avx512<Layout, blocks>(w, x_sums, dots);
+    start_i8_avx512<Layout>(w, x_sums, blocks, dots);
     x_sums += blocks * Inputs;
     const auto* x = activations<Layout>(loop.input, tile) + code_index(begin, Inputs, 0) - begin % chunk_columns;
 #pragma GCC unroll 1
@@ -107,20 +111,19 @@ TULLE_TARGET_AVX512 void compute_i8_avx512(const Loop& loop, const std::size_t* 
     }
 #pragma GCC unroll 4
     for (std::size_t p = 0; p < Panels; ++p) {
-      __m512 w_scale{};
-      if constexpr (grouped) w_scale = load16(loop.panel_scales(which[p]) + begin / span * panel_rows);
+      const __m512 w_scale = group_scales16(loop.scales, group, (which[p] * groups + index) * panel_rows);
 #pragma GCC unroll 8
       for (std::size_t lane = 0; lane < Inputs; ++lane) {
-        __m512 scale = _mm512_set1_ps(x_scales[begin / group_columns * Inputs + lane]);
-        if constexpr (grouped) scale = _mm512_mul_ps(w_scale, scale);
-        values[p][lane] = _mm512_fmadd_ps(_mm512_cvtepi32_ps(dots[p][lane]), scale, values[p][lane]);
+        const __m512 x_scale = _mm512_set1_ps(x_scales[begin / group_columns * Inputs + lane]);
+        values[p][lane] =
+            _mm512_fmadd_ps(_mm512_cvtepi32_ps(dots[p][lane]), _mm512_mul_ps(w_scale, x_scale), values[p][lane]);
       }
     }
   }
-  if (!grouped && loop.is_last_part()) {
+  if (loop.has_row_scales() && loop.is_last_part()) {
 #pragma GCC unroll 4
     for (std::size_t p = 0; p < Panels; ++p) {
-      const __m512 scale = _mm512_loadu_ps(loop.row_scales + which[p] * panel_rows);
+      const __m512 scale = _mm512_loadu_ps(loop.scales.floats() + which[p] * panel_rows);
 #pragma GCC unroll 8
       for (std::size_t lane = 0; lane < Inputs; ++lane) values[p][lane] = _mm512_mul_ps(values[p][lane], scale);
     }

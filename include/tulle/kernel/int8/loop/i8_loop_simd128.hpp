@@ -23,9 +23,7 @@ namespace tulle::detail {
 template <class Layout>
 struct I8Loop128 {
   const PanelCursors<Layout>& panels;
-  const float* row_scales;              ///< [rows padded], null when columns come in groups
-  const Half* half_scales = nullptr;    ///< [panels][columns / 32][16], or null
-  const float* float_scales = nullptr;  ///< [panels][columns / 16][16], or null
+  const GroupScales& all_scales;
   const ActivationsI8& input;
   MatrixView<float> y;
   RowRange rows, columns;
@@ -35,10 +33,10 @@ struct I8Loop128 {
   TULLE_INLINE_SIMD128 void load_scales(std::size_t at, float (&to)[Rows]) const noexcept {
     using namespace simd128;
     F32x4 scales[Rows / 4];
-    if (half_scales != nullptr) {
-      load4s(half_scales + at, scales);
-    } else if (float_scales != nullptr) {
-      load4s(float_scales + at, scales);
+    if (all_scales.group() == 32) {
+      load4s(all_scales.halves() + at, scales);
+    } else if (all_scales.group() == 16) {
+      load4s(all_scales.floats() + at, scales);
     } else {
       TULLE_UNROLL
       for (F32x4& scale : scales) scale = splat(1.0f);
@@ -57,7 +55,7 @@ struct I8Loop128 {
     using Sums = typename Step::Sums;
     constexpr std::size_t quarters = Lanes == 1 ? 4 : 2;
     constexpr bool offset_w = has_offset && Layout::offset_codes, offset_x = has_offset && !Layout::offset_codes;
-    const std::size_t span = float_scales != nullptr ? 16 : 32, groups = input.padded_columns() / span;
+    const std::size_t span = all_scales.group() == 16 ? 16 : 32, groups = input.padded_columns() / span;
     const auto* codes = offset_x ? reinterpret_cast<const std::int8_t*>(input.offset_codes(tile)) : input.codes(tile);
     const float* x_scales = input.scales(tile);
     const std::int32_t* x_sums = input.sums(tile);
@@ -154,12 +152,12 @@ struct I8Loop128 {
         for (std::size_t column = 0; column < span; column += block_columns) w[p].next();
       }
     }
-    const bool scales_rows = row_scales != nullptr && columns.end == input.padded_columns();
+    const bool scales_rows = all_scales.group() == 0 && columns.end == input.padded_columns();
     for (std::size_t p = 0; p < count; ++p) {
       for (std::size_t lane = first; lane < std::min(end, tile.inputs); ++lane) {
         float* value = values[p + lane - first];
         for (std::size_t row = 0; row < panel_rows && scales_rows; row += 4) {
-          store(value + row, load4(value + row) * load4(row_scales + which[p] * panel_rows + row));
+          store(value + row, load4(value + row) * load4(all_scales.floats() + which[p] * panel_rows + row));
         }
         store_panel(y, rows, which[p], tile.first + lane, value);
       }

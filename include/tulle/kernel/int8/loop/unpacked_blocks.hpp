@@ -97,9 +97,8 @@ void multiply_tiles(const Loop& loop, const std::array<std::size_t, Panels>& whi
 
 /// For batches, and for any number of rows where a set has no loop over a layout: a panel or two at a time are unpacked
 /// to `To`, part by part of their columns, and multiplied by every row of activations.
-template <class To, class Scale, std::size_t Span, class Tag>
-void multiply_unpacked(const PackedPanels& panels, UnpackBlocks unpack, const Scale* group_scales,
-                       const float* row_scales, const ActivationsI8& input, MatrixView<float> y,
+template <class To, class Tag, std::size_t Group = any_group>
+void multiply_unpacked(const PackedPanels& panels, UnpackBlocks unpack, const ActivationsI8& input, MatrixView<float> y,
                        RowRange range) noexcept {
   constexpr std::size_t at_once = std::is_base_of_v<isa::Avx2, Tag> ? 1 : 2;  // as many as the loop takes
   // So much of the panels stays in L1 or L2 for all tiles; with fewer parts, y is read and written less often.
@@ -115,8 +114,8 @@ void multiply_unpacked(const PackedPanels& panels, UnpackBlocks unpack, const Sc
       const std::size_t part_blocks = (columns.end - begin) / block_columns;
       const std::size_t part_bytes = part_blocks * To::block_bytes;
       for (std::size_t p = 0; p < count; ++p) next[p] = unpack(next[p], part_blocks, unpacked + p * part_bytes);
-      const I8Loop<To, Scale, Span, Tag> loop{
-          {unpacked, nullptr, part_bytes, first_panel}, group_scales, row_scales, input, y, rows, columns};
+      const I8Loop<To, Tag, Group> loop{
+          {unpacked, nullptr, part_bytes, first_panel}, panels.scales(), input, y, rows, columns};
       std::array<std::size_t, at_once> which;
       for (std::size_t p = 0; p < at_once; ++p) which[p] = first_panel + std::min(p, count - 1);
       multiply_tiles(loop, which, input.inputs());

@@ -11,6 +11,7 @@
 #include <tulle/kernel/int8/dense_i8.hpp>
 
 #include <tulle/kernel/any_kernel.hpp>
+#include <tulle/kernel/int8/i8_weights.hpp>
 #include "unit/kernel/encoded_matrix.hpp"
 #include "unit/kernel/instruction_sets.hpp"
 
@@ -73,7 +74,36 @@ void check_bits(testing::Zeros zeros) {
   }
 }
 
+/// The loop of headers alone, for scales of any kind, beside that of the kernel.
+template <class Layout, class Isa>
+void check_any_group(DType dtype, testing::Zeros zeros) {
+  constexpr std::size_t rows = 40, columns = 256, max_inputs = 20;
+  const auto matrix = testing::pruned(testing::random_matrix(dtype, rows, columns, 8), zeros, 9);
+  const auto weights = I8Weights<Layout>::pack(matrix.rows);
+  const detail::PackedPanels panels(matrix.rows, detail::I8Format::of<Layout>(), nullptr);
+  const testing::InputRows x(max_inputs, columns, testing::random_floats(max_inputs * columns, 10));
+  for (const std::size_t inputs : {1, 2, 4, 13, 20}) {
+    ActivationsI8 input(inputs, columns);
+    input.start(inputs, columns, false);
+    input.quantize<Isa>(x.first(inputs), {0, inputs});
+    std::vector<float> y(inputs * rows), expected(inputs * rows);
+    weights.template multiply<Isa>(input, {expected.data(), inputs, rows}, {0, rows});
+    detail::multiply_i8<Layout, Isa, detail::any_group>(panels, input, {y.data(), inputs, rows}, {0, rows});
+    CAPTURE(inputs, Layout::name, weights.group());
+    REQUIRE(y == expected);
+  }
+}
+
 }  // namespace
+
+TEMPLATE_LIST_TEST_CASE("the loop over any kind of scales gives the bits of the loop over one", "[kernel][i8_loop]",
+                        testing::InstructionSets) {
+  testing::require_machine<TestType>();
+  for (const DType dtype : {DType::i8, DType::q8_0, DType::q6_k}) {
+    check_any_group<detail::DenseBlocks, TestType>(dtype, {});
+    if (dtype != DType::q6_k) check_any_group<detail::BalancedBlocks<detail::TwoOfFour, 8>, TestType>(dtype, {2, 4});
+  }
+}
 
 TEMPLATE_LIST_TEST_CASE("every layout gives the bits of dense int8", "[kernel][i8_loop]", testing::InstructionSets) {
   testing::require_machine<TestType>();

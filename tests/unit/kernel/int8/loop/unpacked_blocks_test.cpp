@@ -66,9 +66,8 @@ void check_unpacked_bits(std::size_t inputs) {
   using Reference = BasicDenseI8<testing::ReferenceSet<Isa>>;
   Reference::multiply(Reference::pack(matrix.rows), input, {expected.data(), inputs, rows}, {0, rows});
   const detail::PackedPanels panels(matrix.rows, detail::I8Format::of<Layout>(), nullptr);
-  detail::multiply_unpacked<detail::UnpackedLayout<Layout, Isa>, void, group_columns, Isa>(
-      panels, detail::unpack_blocks<Layout, Isa>, nullptr, panels.scales().floats(), input, {y.data(), inputs, rows},
-      {0, rows});
+  detail::multiply_unpacked<detail::UnpackedLayout<Layout, Isa>, Isa>(panels, detail::unpack_blocks<Layout, Isa>, input,
+                                                                      {y.data(), inputs, rows}, {0, rows});
   CAPTURE(Layout::name, inputs);
   CHECK(y == expected);
 }
