@@ -23,13 +23,14 @@
 #include <vector>
 
 #include "../tulle/command_line.hpp"
-#include "../tulle/compress_html.hpp"
 #include "../tulle/interrupt.hpp"
 #include "../tulle/model_path.hpp"
 #include "../tulle/new_file.hpp"
 #include "../tulle/progress_bar.hpp"
 #include "../tulle/streams.hpp"
 #include "calibration.hpp"
+#include "report_html.hpp"
+#include "report_text.hpp"
 
 namespace {
 

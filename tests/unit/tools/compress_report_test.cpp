@@ -5,9 +5,9 @@
 #include <tulle/core/json.hpp>
 #include <vector>
 
-#include "tools/tulle/compress_html.hpp"
-#include "tools/tulle/compress_tables.hpp"
-#include "tools/tulle/compress_text.hpp"
+#include "tools/compress/report_html.hpp"
+#include "tools/compress/report_tables.hpp"
+#include "tools/compress/report_text.hpp"
 
 namespace {
 
@@ -60,7 +60,7 @@ std::string unbalanced(std::string_view page) {
 
 }  // namespace
 
-TEST_CASE("a matrix's name has a layer and a role", "[tools][compress_tables]") {
+TEST_CASE("a matrix's name has a layer and a role", "[tools][report_tables]") {
   using Parts = std::pair<std::optional<std::size_t>, std::string>;
   CHECK(layer_and_role("model.layers.12.self_attn.q_proj") == Parts{12, "q_proj"});
   CHECK(layer_and_role("transformer.h.3.mlp.fc_in") == Parts{3, "fc_in"});
@@ -69,14 +69,14 @@ TEST_CASE("a matrix's name has a layer and a role", "[tools][compress_tables]") 
   CHECK(layer_and_role("") == Parts{std::nullopt, ""});
 }
 
-TEST_CASE("durations are rounded to what matters", "[tools][compress_tables]") {
+TEST_CASE("durations are rounded to what matters", "[tools][report_tables]") {
   CHECK(duration_text(4.24) == "4.2 s");
   CHECK(duration_text(185) == "3 min 05 s");
   CHECK(duration_text(119.7) == "2 min 00 s");
   CHECK(duration_text(3725.2) == "1 h 02 min");
 }
 
-TEST_CASE("facts, roles and evaluation in words", "[tools][compress_tables]") {
+TEST_CASE("facts, roles and evaluation in words", "[tools][report_tables]") {
   const auto facts = compression_facts(sample());
   REQUIRE(facts.size() == 6);
   CHECK(facts[2].second == "128 sequences of at most 512 tokens");
@@ -99,7 +99,7 @@ TEST_CASE("facts, roles and evaluation in words", "[tools][compress_tables]") {
         std::vector<std::string>{"lm_head", "10", "10", "int8", "0.0 %", "-", "0.00", "0.000"});
 }
 
-TEST_CASE("the terminal gets facts, tables and notes", "[tools][compress_text]") {
+TEST_CASE("the terminal gets facts, tables and notes", "[tools][report_text]") {
   const std::string text = compression_text(sample());
   for (const char* part : {"Recipe: guide.yaml\n", "up_proj", "perplexity of the compressed model", "25.2500",
                            "Notes:\n  * one <note>\n  * another\n"}) {
@@ -108,7 +108,7 @@ TEST_CASE("the terminal gets facts, tables and notes", "[tools][compress_text]")
   }
 }
 
-TEST_CASE("the page is whole and needs nothing else", "[tools][compress_html]") {
+TEST_CASE("the page is whole and needs nothing else", "[tools][report_html]") {
   const std::string page = compression_html(sample());
   CHECK(unbalanced(page) == "balanced");
   CHECK(page.find("<h1>a&lt;b&gt; &amp; &quot;c&quot;</h1>") != std::string::npos);
@@ -125,14 +125,14 @@ TEST_CASE("the page is whole and needs nothing else", "[tools][compress_html]") 
   CHECK(count(page, "<path class=\"held_out\"") == 1);
 }
 
-TEST_CASE("columns are as tall as their figures", "[tools][compress_html]") {
+TEST_CASE("columns are as tall as their figures", "[tools][report_html]") {
   const std::string page = compression_html(sample());
   // The chart is 84 units tall, its largest error .3: layer 0 has a third of that.
   CHECK(page.find("height=\"28.00\"><title>0: 0.100</title>") != std::string::npos);
   CHECK(page.find("height=\"84.00\"><title>1: 0.300</title>") != std::string::npos);
 }
 
-TEST_CASE("a report without evaluation, blocks, sizes or notes is a page", "[tools][compress_html]") {
+TEST_CASE("a report without evaluation, blocks, sizes or notes is a page", "[tools][report_html]") {
   CompressionReport report = CompressionReport::parse(R"({"model": "m", "layers": [], "evaluation": null})");
   CHECK(unbalanced(compression_html(report)) == "balanced");
   CHECK(count(compression_html(report), "<svg ") == 0);

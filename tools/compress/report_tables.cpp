@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "compress_tables.hpp"
+#include "report_tables.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdio>
 
-#include "formatted.hpp"
+#include "../tulle/formatted.hpp"
 
 namespace {
 

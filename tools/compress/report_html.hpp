@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "compress_tables.hpp"
+#include "report_tables.hpp"
 
 /// A self-contained page: perplexity and size, error, sparsity and time of every matrix by role, the error of each
 /// decoder layer, all figures as tables, notes.

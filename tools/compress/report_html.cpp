@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "compress_html.hpp"
+#include "report_html.hpp"
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdio>
 #include <vector>
 
-#include "formatted.hpp"
-#include "html_page.hpp"
+#include "../tulle/formatted.hpp"
+#include "../tulle/html_page.hpp"
 
 namespace {
 

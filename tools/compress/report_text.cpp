@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "compress_text.hpp"
+#include "report_text.hpp"
 
 std::string compression_text(const CompressionReport& report) {
   std::string text;

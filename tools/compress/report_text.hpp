@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "compress_tables.hpp"
+#include "report_tables.hpp"
 
 /// Facts, a table by role, the evaluation, and the notes.
 std::string compression_text(const CompressionReport& report);
