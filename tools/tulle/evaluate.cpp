@@ -54,21 +54,22 @@ tulle::EngineOptions engine_for(const EvaluateFlags& flags, std::size_t wanted, 
   options.max_sequences = 1;
   if (options.sequence_length != 0) return options;
   if (wanted > context) {
-    tulle::fail(tulle::ErrorCode::capacity, "the longest piece of text has ", wanted, " tokens, and the model sees ",
-                context, "; cut them with --window, or give a larger --sequence-length");
+    tulle::fail(tulle::ErrorCode::capacity, "the longest piece of text has ", wanted,
+                " tokens, and the model's context has ", context,
+                "; cut them with --window, or give a larger --sequence-length");
   }
   options.sequence_length = std::max<std::size_t>(wanted, 1);
   return options;
 }
 
 tulle::WindowOptions window_options(const EvaluateFlags& flags, std::size_t context) {
-  constexpr std::size_t most = 4096;
+  constexpr std::size_t max_context = 4096;
   tulle::WindowOptions options;
   options.method = tulle::perplexity_method(flags.method);
   options.window = flags.window;
   options.stride = flags.stride;
   options.context =
-      flags.model.engine.sequence_length > 0 ? flags.model.engine.sequence_length : std::min(context, most);
+      flags.model.engine.sequence_length > 0 ? flags.model.engine.sequence_length : std::min(context, max_context);
   options.max_windows = flags.max_samples;
   options.every = flags.every;
   options.chat = flags.chat;

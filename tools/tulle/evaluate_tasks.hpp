@@ -12,7 +12,7 @@ namespace tulle {
 class Checkpoint;
 }
 
-/// Tokens that a model can see.
+/// Tokens of a model's context.
 std::size_t context_length(const tulle::Checkpoint& checkpoint);
 
 /// Multiple choice: the results of the model at `path`.

@@ -44,7 +44,7 @@ struct WindowOptions {
   PerplexityMethod method = PerplexityMethod::windows;
   std::size_t window = 0;       ///< tokens; 0: 512, of hf_stride and deepsparse `context`, of sparseml without limit
   std::size_t stride = 0;       ///< tokens, of hf_stride; 0: 512, or the window where that is shorter
-  std::size_t context = 2048;   ///< tokens that the model can see
+  std::size_t context = 2048;   ///< tokens of the model's context
   std::size_t max_windows = 0;  ///< the first ones; 0: all
   std::size_t every = 1;        ///< take only windows 0, `every`, 2 * `every`, ... and the first of these
   bool chat = false;            ///< method windows: put a row's text into the chat template, as the user's message
@@ -154,10 +154,10 @@ inline void choose_windows(std::vector<EvaluationWindow>& windows, const WindowO
 /// too short; unsupported for SparseML's method without a BOS token.
 inline EvaluationWindows read_windows(const std::string& path, const TextEncoder& encoder, WindowOptions options = {}) {
   if (options.every == 0) fail(ErrorCode::invalid_argument, "of how many windows one is taken must be at least 1");
-  const bool sees_context =
+  const bool uses_context =
       options.method == PerplexityMethod::hf_stride || options.method == PerplexityMethod::deepsparse;
   constexpr std::size_t usual = 512;
-  const std::size_t window = options.window > 0 ? options.window : sees_context ? options.context : usual;
+  const std::size_t window = options.window > 0 ? options.window : uses_context ? options.context : usual;
   const bool rows = !is_stream(path) || options.method == PerplexityMethod::sparseml;
   const bool row_is_window =
       options.method != PerplexityMethod::hf_stride && options.method != PerplexityMethod::llama_cpp;

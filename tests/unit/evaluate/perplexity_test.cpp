@@ -154,7 +154,7 @@ TEST_CASE("a model is compared with its reference row by row", "[evaluate]") {
   options.reference = dense.get();
   const PerplexityResult result = evaluate_perplexity(*model, three_sequences(), options);
   REQUIRE(result.comparison);
-  const Comparison& beside = *result.comparison;
+  const Comparison& beside = result.comparison.value();
   CHECK(beside.kl.value == Approx(kl / count).epsilon(1e-4));
   CHECK(beside.kl.standard_error > 0);
   CHECK(beside.same_top.value == Approx(same / count));
@@ -170,7 +170,7 @@ TEST_CASE("a model is as far from itself as nothing", "[evaluate]") {
              same = tiny_engine("gguf/q4_0.gguf", small_engine());
   PerplexityOptions options;
   options.reference = same.get();
-  const Comparison beside = *evaluate_perplexity(*model, {some_tokens(128, 4)}, options).comparison;
+  const Comparison beside = evaluate_perplexity(*model, {some_tokens(128, 4)}, options).comparison.value();
   CHECK(beside.kl.value == 0);
   CHECK(beside.same_top.value == 1);
   CHECK(beside.perplexity_ratio.value == 1);

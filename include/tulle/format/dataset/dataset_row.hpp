@@ -45,11 +45,11 @@ inline std::string column_name(const std::string& name) {
 }
 
 inline std::string column_list(const Json& row) {
-  constexpr std::size_t most = 20;
+  constexpr std::size_t max_names = 20;
   std::string list;
   std::size_t count = 0;
   for (const auto& [name, value] : row.items()) {
-    if (++count > most) return list + ", ...";
+    if (++count > max_names) return list + ", ...";
     list += (count > 1 ? ", " : "") + column_name(name);
   }
   return list.empty() ? "none" : list;
