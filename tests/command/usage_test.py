@@ -5,7 +5,7 @@ import unittest
 
 from command import Q8_0, CommandTest, environment
 
-SUBCOMMANDS = ["generate", "chat", "tokenize", "detokenize", "logits", "inspect", "benchmark", "evaluate"]
+SUBCOMMANDS = ["generate", "chat", "tokenize", "detokenize", "logits", "inspect", "benchmark", "evaluate", "compress", "export"]
 
 
 class UsageTest(CommandTest):

@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The flow of the one-shot guide with the command: recipe, compress, evaluate, export, generate; and what is refused."""
+
+import json
+import os
+import resource
+import shutil
+import signal
+import subprocess
+import time
+import unittest
+from pathlib import Path
+
+from command import COMMAND, GOLDEN, MODELS, Q8_0, CommandTest, environment
+
+PROSE = (GOLDEN / "prose.txt").read_text(encoding="utf-8")
+PROGRAM = Path(COMMAND).parent / "tulle-compress"
+RECIPE = """
+compression_stage:
+  run_type: oneshot
+  oneshot_modifiers:
+    QuantizationModifier:
+      ignore:
+        - LlamaRotaryEmbedding
+        - LlamaRMSNorm
+        - SiLUActivation
+        - QuantizableMatMul
+      post_oneshot_calibration: true
+      scheme_overrides:
+        Linear:
+          weights:
+            num_bits: 8
+            symmetric: true
+            strategy: channel
+        Embedding:
+          input_activations: null
+          weights:
+            num_bits: 8
+            symmetric: false
+    SparseGPTModifier:
+      sparsity: 0.5
+      quantize: True
+      targets: ['re:model.layers.\\\\d*$']
+"""
+
+
+@unittest.skipUnless(PROGRAM.exists(), "built without OpenBLAS, xtensor-blas or yaml-cpp")
+class CompressTest(CommandTest):
+    def setUp(self):
+        super().setUp()
+        self.dataset = self.folder / "rows.jsonl"
+        words = PROSE.split()
+        rows = [{"instruction": " ".join(words[i : i + 20]) + " ", "output": " ".join(words[i + 20 : i + 40])}
+                for i in range(0, 400, 40)]
+        self.dataset.write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+    def compress(self, *flags, model=Q8_0, output="out"):
+        return json.loads(
+            self.succeed("compress", model, "--dataset", self.dataset, "--text-column", "instruction+output", "-o",
+                         self.folder / output, "--max-seq-length", 64, "--json", *flags)
+        )
+
+    def refuse_compress(self, *flags, saying, status=1, dataset=None):
+        self.refuse(status, "compress", Q8_0, "--dataset", dataset or self.dataset, "-o", self.folder / "refused",
+                    "--text-column", "instruction+output", *flags, saying=saying)
+        self.assertFalse((self.folder / "refused" / "config.json").exists())
+
+    def test_flow_of_the_guide(self):
+        recipe = self.folder / "recipe.yaml"
+        recipe.write_text(RECIPE)
+        report = self.compress("--recipe", recipe)
+        stage = self.folder / "out" / "stage_compression"
+        self.assertEqual(report["directory"], str(stage))
+        self.assertFalse((self.folder / "out" / "stage_compression.unfinished").exists())
+        for layer in report["layers"]:
+            self.assertAlmostEqual(layer["sparsity"], 0.5, delta=0.05)
+            self.assertIn("int8", layer["form"])
+        self.assertGreater(report["evaluation"]["dense_perplexity"], 1)
+        self.assertTrue(any("activations" in note for note in report["notes"]), report["notes"])
+        self.assertIn("<svg", (stage / "compression.html").read_text())
+        config = json.loads((stage / "config.json").read_text())
+        self.assertEqual(config["quantization_config"]["format"], "int-quantized")
+
+        evaluated = json.loads(
+            self.succeed("evaluate", stage, "--dataset", self.dataset, "--method", "sparseml", "--text-column",
+                         "instruction+output", "--json")
+        )
+        self.assertGreater(evaluated["perplexity"], 1)
+        self.succeed("export", stage, "-o", self.folder / "exported")
+        self.succeed("export", stage, "-o", self.folder / "small", "--format", "bitmask")
+        texts = [
+            self.succeed("generate", "-m", model, "--prompt", "Once", "--max-new-tokens", 8, "--kernel", "dense_f32")
+            for model in (stage, self.folder / "exported" / "deployment", self.folder / "small" / "deployment")
+        ]
+        self.assertEqual(texts[0], texts[1])
+
+    def test_flags(self):
+        for flags, form in ((["--sparsity", 0.5], "alps 50 %"), (["--bits", 4], "gptq int4 group 32"),
+                            (["--structure", "8:16-gap4", "--bits", 4], "alps 8:16-gap4, gptq int4 group 32")):
+            report = self.compress(*flags, output="flags")
+            self.assertEqual({layer["form"] for layer in report["layers"]}, {form})
+            self.succeed("generate", "-m", self.folder / "flags", "--prompt", "Once", "--max-new-tokens", 4)
+            shutil.rmtree(self.folder / "flags")
+
+    def test_the_same_bytes_after_an_interruption_and_with_one_thread(self):
+        flags = ["compress", Q8_0, "--dataset", self.dataset, "--text-column", "instruction+output", "--sparsity", "0.5",
+                 "--max-seq-length", "64", "-q", "-o"]
+        self.succeed(*flags, self.folder / "whole")
+        interrupted = self.folder / "again"
+        work = Path(f"{interrupted}.unfinished")
+        for _ in range(50):  # ends as soon as a layer is done
+            program = subprocess.Popen([COMMAND, *map(str, flags), str(interrupted), "--threads", "1"],
+                                       env=environment(), stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+            while program.poll() is None and not (work / "layer_0.json").exists():
+                time.sleep(0.001)
+            program.send_signal(signal.SIGINT)
+            if program.wait() != 0:
+                break
+            shutil.rmtree(interrupted)
+        self.succeed(*flags, interrupted)
+        for name in ("model.safetensors", "config.json"):
+            self.assertEqual((self.folder / "whole" / name).read_bytes(), (interrupted / name).read_bytes(), name)
+        self.assertFalse(work.exists())
+
+    def test_refusals(self):
+        recipe = self.folder / "typo.yaml"
+        recipe.write_text("stage_stage:\n  m_modifiers:\n    SparseGPTModifer: {sparsity: 0.5}\n")
+        self.refuse_compress("--recipe", recipe, saying="SparseGPTModifier")
+        self.refuse_compress(saying="--sparsity", status=2)
+        empty = self.folder / "empty.jsonl"
+        empty.write_text("")
+        self.refuse_compress("--sparsity", 0.5, dataset=empty, saying="empty.jsonl")
+        short = self.folder / "short.txt"
+        short.write_text("too short")
+        self.refuse(1, "compress", Q8_0, "--dataset", short, "-o", self.folder / "refused", "--sparsity", 0.5,
+                    saying="tokens")
+        full = self.folder / "full"
+        full.mkdir()
+        (full / "something").write_text("")
+        self.refuse(1, "compress", Q8_0, "--dataset", self.dataset, "-o", full, "--sparsity", 0.5, saying="not empty")
+
+    def test_a_full_disk_leaves_no_half_written_model(self):
+        def limit_files():
+            resource.setrlimit(resource.RLIMIT_FSIZE, (30_000, 30_000))
+            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+
+        result = subprocess.run(
+            [COMMAND, "compress", Q8_0, "--dataset", self.dataset, "--text-column", "instruction+output", "-o",
+             self.folder / "limited", "--sparsity", "0.5", "--max-seq-length", "64"],
+            env=environment(), capture_output=True, preexec_fn=limit_files)
+        self.assertEqual(result.returncode, 1)
+        self.assertIn(b"tulle: ", result.stderr)
+        self.assertFalse((self.folder / "limited" / "model.safetensors").exists())
+
+
+if __name__ == "__main__":
+    unittest.main()
