@@ -2,7 +2,6 @@
 """The flow of the one-shot guide with the command: recipe, compress, evaluate, export, generate; and what is refused."""
 
 import json
-import os
 import resource
 import shutil
 import signal
@@ -11,38 +10,10 @@ import time
 import unittest
 from pathlib import Path
 
-from command import COMMAND, GOLDEN, MODELS, Q8_0, CommandTest, environment
+from command import COMMAND, GOLDEN, Q8_0, CommandTest, environment
 
 PROSE = (GOLDEN / "prose.txt").read_text(encoding="utf-8")
 PROGRAM = Path(COMMAND).parent / "tulle-compress"
-RECIPE = """
-compression_stage:
-  run_type: oneshot
-  oneshot_modifiers:
-    QuantizationModifier:
-      ignore:
-        - LlamaRotaryEmbedding
-        - LlamaRMSNorm
-        - SiLUActivation
-        - QuantizableMatMul
-      post_oneshot_calibration: true
-      scheme_overrides:
-        Linear:
-          weights:
-            num_bits: 8
-            symmetric: true
-            strategy: channel
-        Embedding:
-          input_activations: null
-          weights:
-            num_bits: 8
-            symmetric: false
-    SparseGPTModifier:
-      sparsity: 0.5
-      quantize: True
-      targets: ['re:model.layers.\\\\d*$']
-"""
-
 
 @unittest.skipUnless(PROGRAM.exists(), "built without OpenBLAS, xtensor-blas or yaml-cpp")
 class CompressTest(CommandTest):
@@ -66,9 +37,7 @@ class CompressTest(CommandTest):
         self.assertFalse((self.folder / "refused" / "config.json").exists())
 
     def test_flow_of_the_guide(self):
-        recipe = self.folder / "recipe.yaml"
-        recipe.write_text(RECIPE)
-        report = self.compress("--recipe", recipe)
+        report = self.compress("--recipe", GOLDEN / "recipes" / "guide.yaml")
         stage = self.folder / "out" / "stage_compression"
         self.assertEqual(report["directory"], str(stage))
         self.assertFalse((self.folder / "out" / "stage_compression.unfinished").exists())

@@ -12,7 +12,7 @@
 #include <tulle/sampling/sampler_chain.hpp>
 #include <utility>
 
-#include "../tulle/model_files.hpp"
+#include "tools/tulle/model_files.hpp"
 
 namespace {
 

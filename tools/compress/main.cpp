@@ -22,15 +22,15 @@
 #include <utility>
 #include <vector>
 
-#include "../tulle/command_line.hpp"
-#include "../tulle/interrupt.hpp"
-#include "../tulle/model_path.hpp"
-#include "../tulle/new_file.hpp"
-#include "../tulle/progress_bar.hpp"
-#include "../tulle/streams.hpp"
 #include "calibration.hpp"
 #include "report_html.hpp"
 #include "report_text.hpp"
+#include "tools/tulle/command_line.hpp"
+#include "tools/tulle/interrupt.hpp"
+#include "tools/tulle/model_path.hpp"
+#include "tools/tulle/new_file.hpp"
+#include "tools/tulle/progress_bar.hpp"
+#include "tools/tulle/streams.hpp"
 
 namespace {
 
@@ -44,7 +44,7 @@ Interrupted work (DIR.unfinished) goes on where it stopped when the same command
 
 Examples:
   tulle compress models/llama-1b --dataset wiki.txt -o sparse --sparsity 0.5 --bits 8
-  tulle compress model.gguf --dataset alpaca.jsonl --text-column instruction+output -o small --structure 8:16-gap4 --bits 4
+  tulle compress model.gguf --dataset rows.jsonl --text-column instruction+output -o small --structure 8:16 --bits 4
   tulle compress models/llama-1b --dataset open_platypus.jsonl -o out --recipe recipe.yaml)";
 
 struct CompressFlags {

@@ -6,8 +6,8 @@
 #include <cstdio>
 #include <vector>
 
-#include "../tulle/formatted.hpp"
-#include "../tulle/html_page.hpp"
+#include "tools/tulle/formatted.hpp"
+#include "tools/tulle/html_page.hpp"
 
 namespace {
 

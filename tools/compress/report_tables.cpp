@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <cstdio>
 
-#include "../tulle/formatted.hpp"
+#include "tools/tulle/formatted.hpp"
 
 namespace {
 

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "../tulle/text_table.hpp"
+#include "tools/tulle/text_table.hpp"
 
 /// The report of a compression, here and below. All keys may be absent or null except `model` and `layers`:
 /// {"model", "recipe", "dataset": text; "samples", "max_seq_length", "seconds", "peak_memory_bytes";

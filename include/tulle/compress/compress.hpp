@@ -41,29 +41,53 @@ struct CompressionOptions {
 
 namespace detail {
 
-/// Int8 codes of the embedding, one scale per row, nearest.
-inline std::shared_ptr<const WeightSource> embedding_of_codes(const WeightSource& rows, ThreadPool& pool) {
+/// Every weight by the nearest code: for layers outside of the decoder layers, of which nothing is measured.
+inline std::shared_ptr<const WeightSource> round_matrix(const WeightSource& rows, const QuantizationPlan& plan,
+                                                        ThreadPool& pool) {
   struct Owner {
     std::vector<std::int8_t> codes;
-    std::vector<float> scales;
+    std::vector<float> scales, minimums;
   };
-  const std::size_t n = rows.columns();
+  const std::size_t n = rows.columns(), groups = scale_groups(plan, n), width = plan.group == 0 ? n : plan.group;
   const auto owner = std::make_shared<Owner>();
   owner->codes.resize(rows.rows() * n);
-  owner->scales.resize(rows.rows());
-  const QuantizationPlan plan{.bits = 8, .searches_scale = false};
+  owner->scales.resize(rows.rows() * groups);
+  if (!plan.symmetric) owner->minimums.resize(rows.rows() * groups);
   std::vector<std::vector<float>> buffers(pool.size(), std::vector<float>(n));
   pool.run([&](std::size_t worker) noexcept {
+    std::vector<float>& values = buffers[worker];
     for (std::size_t row = worker; row < rows.rows(); row += pool.size()) {
-      std::vector<float>& values = buffers[worker];
       rows.decode_row(row, values.data());
-      const CodeScale<float> scale = find_scale<float>(values, nullptr, plan);
-      owner->scales[row] = scale.scale;
-      for (std::size_t j = 0; j < n; ++j) owner->codes[row * n + j] = static_cast<std::int8_t>(scale.code(values[j]));
+      for (std::size_t group = 0; group < groups; ++group) {
+        const std::size_t begin = group * width, end = std::min(n, begin + width), at = row * groups + group;
+        const CodeScale<float> scale = find_scale<float>({values.data() + begin, end - begin}, nullptr, plan);
+        owner->scales[at] = scale.scale;
+        if (!plan.symmetric) owner->minimums[at] = scale.value(0);
+        for (std::size_t j = begin; j < end; ++j) {
+          owner->codes[row * n + j] = static_cast<std::int8_t>(scale.code(values[j]));
+        }
+      }
     }
   });
-  return std::make_shared<const MatrixOfCodes>(rows.rows(), n, CodeFormat{.bits = 8},
-                                               MatrixOfCodes::Values{owner->codes, owner->scales, {}}, owner);
+  return std::make_shared<const MatrixOfCodes>(rows.rows(), n, CodeFormat{.bits = plan.bits, .group = plan.group},
+                                               MatrixOfCodes::Values{owner->codes, owner->scales, owner->minimums},
+                                               owner);
+}
+
+/// What a plan wants of the head, and of the embedding.
+inline void compress_ends(const TensorSource& dense, const Architecture& model, const StagePlan& plan, ThreadPool& pool,
+                          CompressedModel& result) {
+  if (plan.embedding_bits == 8) {
+    result.tensors->replace(model.names.embedding, round_matrix(*dense.matrix(model.names.embedding),
+                                                                {.bits = 8, .searches_scale = false}, pool));
+  }
+  const auto head = plan.layers.find(model.names.head);
+  if (model.tied_head || head == plan.layers.end()) return;
+  if (head->second.pruning) result.notes.push_back(model.names.head + " is not pruned: only decoder layers are");
+  if (!head->second.quantization) return;
+  result.notes.push_back(model.names.head + " is rounded to the nearest codes, without calibration");
+  result.tensors->replace(model.names.head,
+                          round_matrix(*dense.matrix(model.names.head), *head->second.quantization, pool));
 }
 
 }  // namespace detail
@@ -81,6 +105,12 @@ inline CompressedModel compress(const TensorSource& dense, const Architecture& m
   if (sequences.size() <= options.held_out) {
     fail(ErrorCode::invalid_argument, "the dataset has ", sequences.size(), " sequences, of which ", options.held_out,
          " are held out; give more text, or shorter sequences");
+  }
+  for (const auto& [name, layer] : plan.layers) {
+    if (layer.pruning && layer.pruning->owl) {
+      fail(ErrorCode::unsupported, name,
+           ": a sparsity_profile (OWL) is not supported; give the sparsity of each layer");
+    }
   }
   const TokenBatch batch(sequences, model.vocabulary);
   ThreadPool pool(options.threads);
@@ -121,11 +151,8 @@ inline CompressedModel compress(const TensorSource& dense, const Architecture& m
     }
   }
   result.held_out = compressor.score();
-  if (plan.embedding_bits == 8) {
-    result.tensors->replace(model.names.embedding,
-                            detail::embedding_of_codes(*dense.matrix(model.names.embedding), pool));
-  }
   result.notes = plan.notes;
+  detail::compress_ends(dense, model, plan, pool, result);
   for (const LayerReport& layer : result.layers) {
     if (layer.extra_damping == 0) continue;
     result.notes.push_back(layer.name + ": its inputs were nearly dependent, so damping was raised by " +

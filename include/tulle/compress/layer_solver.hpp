@@ -58,7 +58,7 @@ class LayerSolver {
 
  private:
   DenseMatrix<T> pruned(CompressedLayer<T>& result) {
-    if (!plan_.pruning) return problem_.solution;
+    if (!plan_.pruning) return with_existing_zeros(problem_.solution);
     const PruningPlan& plan = *plan_.pruning;
     DenseMatrix<T> weights = problem_.solution;
     switch (plan.method) {
@@ -86,6 +86,17 @@ class LayerSolver {
     select_largest<T>(std::as_const(scores).view(), parts_, plan.structure, plan.sparsity, pool_,
                       {mask_.data(), scores.rows, scores.columns});
     for (std::size_t i = 0; i < mask_.size(); ++i) weights.values[i] = mask_[i] != 0 ? weights.values[i] : T{0};
+    return weights;
+  }
+
+  /// A matrix that came pruned (5 % of zeros or more) stays so: its zeros are the mask.
+  DenseMatrix<T> with_existing_zeros(DenseMatrix<T> weights) {
+    const auto zeros = std::count(dense_.values.begin(), dense_.values.end(), T{0});
+    if (static_cast<double>(zeros) < 0.05 * static_cast<double>(dense_.values.size())) return weights;
+    for (std::size_t i = 0; i < mask_.size(); ++i) {
+      mask_[i] = dense_.values[i] != 0 ? 1 : 0;
+      if (mask_[i] == 0) weights.values[i] = 0;
+    }
     return weights;
   }
 

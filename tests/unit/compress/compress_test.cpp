@@ -177,6 +177,29 @@ TEST_CASE("SmoothQuant changes nothing but how large the activations are") {
         read_floats(*tiny.checkpoint, *tiny.checkpoint->find(norm)));
 }
 
+TEST_CASE("A model that came pruned keeps its zeros when it is quantized") {
+  const Tiny tiny("llama-tiny-gqa");
+  const CompressedModel pruned = tiny.compress(tiny.plan(0.5, "", 16));
+  const CompressedModel both = compress(*pruned.tensors, tiny.model, tiny.sequences, tiny.plan({}, "", 8));
+  for (const LayerReport& layer : both.layers) {
+    const auto before = values_of(*pruned.tensors->matrix(layer.name)),
+               after = values_of(*both.tensors->matrix(layer.name));
+    for (std::size_t i = 0; i < before.size(); ++i) REQUIRE((before[i] != 0 || after[i] == 0));
+  }
+}
+
+TEST_CASE("Embedding and head are rounded where the plan says so") {
+  const Tiny tiny("llama-tiny-gqa");
+  StagePlan plan = tiny.plan({}, "", 8);
+  plan.embedding_bits = 8;
+  if (!tiny.model.tied_head) plan.layers[tiny.model.names.head].quantization = QuantizationPlan{.bits = 8};
+  const CompressedModel model = tiny.compress(plan);
+  CHECK(model.tensors->matrix(tiny.model.names.embedding)->code_format().bits == 8);
+  const auto dense = values_of(*tiny.checkpoint->matrix(tiny.model.names.embedding));
+  const auto codes = values_of(*model.tensors->matrix(tiny.model.names.embedding));
+  for (std::size_t i = 0; i < dense.size(); ++i) REQUIRE(std::abs(dense[i] - codes[i]) < 0.02f);
+}
+
 TEST_CASE("What cannot be compressed is refused with a reason") {
   Tiny tiny("llama-tiny-gqa");
   const StagePlan plan = tiny.plan(0.5, "", 16);
