@@ -146,16 +146,17 @@ inline void check_quantized_tensors(const TensorSource& source, const Json& conf
     const bool is_packed = name.ends_with(".weight_packed");
     if (!is_i8 && !is_packed) continue;
     const std::string weight = is_i8 ? name : name.substr(0, name.rfind('_'));
-    const auto shape =
-        is_i8 ? tensor.shape : detail::read_sizes(source, detail::find_beside(source, weight + "_shape", tensor), 2);
+    const detail::Sizes shape =
+        is_i8 ? detail::Sizes{tensor.shape[0], tensor.shape[1]}
+              : detail::read_sizes(source, detail::find_beside(source, weight + "_shape", tensor), 2);
     const EncodedTensor& scale = detail::find_beside(source, scale_name(weight), tensor);
     const std::size_t groups = detail::scales_in_row(scale, shape[0]);
     if (groups == 1 ||
         (shape[1] % groups == 0 && (is_bitmask || std::count(known.begin(), known.end(), shape[1] / groups) != 0))) {
       continue;
     }
-    fail(ErrorCode::unsupported, where, ": ", detail::quoted_name(scale.name), " has ", groups, " groups in a row of ",
-         shape[1], " columns, which is none of the config's group sizes; a row must be whole groups");
+    detail::fail_tensor(scale, "has groups of another size than the config says; a row must be whole groups",
+                        ErrorCode::unsupported);
   }
 }
 

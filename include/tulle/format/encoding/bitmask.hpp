@@ -12,7 +12,6 @@
 #include <utility>
 #include <vector>
 
-#include <tulle/core/error.hpp>
 #include <tulle/format/encoding/coded_rows.hpp>
 
 namespace tulle {
@@ -22,23 +21,20 @@ namespace tulle {
 class MaskedValues {
  public:
   /// mask [rows, ceil(columns / 8)]; values: `bits` bits for each set bit. Errors: malformed for bits beyond the
-  /// columns, and when the values are not as many as the bits; `what` names the tensor.
+  /// columns, and when the values are not as many as the bits; `tensor`: the mask.
   MaskedValues(std::unique_ptr<const MatrixBytes> mask, std::unique_ptr<const MatrixBytes> values, std::size_t rows,
-               std::size_t columns, std::size_t bits, std::string_view what)
-      : mask_(std::move(mask)), values_(std::move(values)), mask_bytes_((columns + 7) / 8), bits_(bits) {
+               std::size_t columns, std::size_t bits, const EncodedTensor& tensor)
+      : mask_(std::move(mask)), values_(std::move(values)), mask_bytes_((columns + 7) / 8), bits_(bits), begins_(rows) {
     std::size_t end = 0;
     for (std::size_t row = 0; row < rows; ++row) {
-      begins_.push_back(end);
+      begins_[row] = end;
       end += (count(row) * bits + 7) / 8;
       const std::byte last = mask_bytes_ == 0 ? std::byte{0} : mask_row(row)[mask_bytes_ - 1];
       if (columns % 8 != 0 && (static_cast<unsigned>(last) >> (columns % 8)) != 0) {
-        fail(ErrorCode::malformed, "tensor \"", what, "\" has bits beyond its ", columns, " columns");
+        detail::fail_tensor(tensor, "has bits beyond its columns");
       }
     }
-    if (end != values_->span().size()) {
-      fail(ErrorCode::malformed, "tensor \"", what, "\": its bits stand for ", end, " bytes of values, but there are ",
-           values_->span().size());
-    }
+    if (end != values_->span().size()) detail::fail_tensor(tensor, "has not as many bits as there are values");
   }
 
   std::size_t size_bytes() const noexcept { return mask_->span().size() + values_->span().size(); }
@@ -173,18 +169,17 @@ inline std::shared_ptr<const WeightSource> open_bitmask_rows(const TensorSource&
   const std::string weight = mask.name.substr(0, mask.name.rfind('_'));
   const auto shape = detail::read_sizes(source, detail::find_beside(source, weight + "_shape", mask), 3);
   const std::size_t rows = shape[0], columns = shape[1];
-  if (mask.dtype != DType::u8 || columns == 0 || mask.shape != std::vector{rows, (columns + 7) / 8}) {
-    detail::fail_tensor(mask, "must be U8 with a bit for each weight of " + std::to_string(rows) + " rows and " +
-                                  std::to_string(columns) + " columns");
+  if (mask.dtype != DType::u8 || columns == 0 || !detail::has_shape(mask, rows, (columns + 7) / 8)) {
+    detail::fail_tensor(mask, "must be U8 with a bit for each weight of its \"weight_shape\"");
   }
   const EncodedTensor& values = detail::find_beside(source, weight + "_values", mask);
   const bool is_float = is_float_dtype(values.dtype);
   if (!is_float && values.dtype != DType::i8 && values.dtype != DType::u8) {
-    detail::fail_tensor(values, "is " + std::string(dtype_name(values.dtype)) + "; needed is U8, I8 or floats");
+    detail::fail_tensor(values, "is not U8, I8 or floats");
   }
   const std::size_t bits = values.dtype == DType::u8 ? 4 : 8 * dtype_info(values.dtype).block_bytes;
   MaskedValues nonzeros(std::make_unique<const MatrixBytes>(source, mask),
-                        std::make_unique<const MatrixBytes>(source, values), rows, columns, bits, mask.name);
+                        std::make_unique<const MatrixBytes>(source, values), rows, columns, bits, mask);
   if (is_float) return std::make_shared<const BitmaskFloats>(std::move(nonzeros), rows, columns, values.dtype);
   CodeScales scales = read_code_scales(source, mask, weight, rows, columns, bits, shape[2]);
   return std::make_shared<const BitmaskCodes>(std::move(nonzeros), rows, columns, bits, std::move(scales));

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -66,7 +67,9 @@ inline CodedRows::CodedRows(std::size_t rows, std::size_t columns, std::size_t b
   groups_ = (columns + group_ - 1) / group_;
   if (scales_.scales.size() == 1) scales_.scales.resize(rows * groups_, scales_.scales[0]);
   if (scales_.zeros.size() == 1) scales_.zeros.resize(rows * groups_, scales_.zeros[0]);
-  if (std::all_of(scales_.zeros.begin(), scales_.zeros.end(), [](std::int8_t zero) { return zero == 0; })) {
+  bool is_symmetric = true;
+  for (const std::int8_t zero : scales_.zeros) is_symmetric = is_symmetric && zero == 0;
+  if (is_symmetric) {
     scales_.zeros.clear();
   } else {
     if (bits == 8) return;  // floats
@@ -74,9 +77,10 @@ inline CodedRows::CodedRows(std::size_t rows, std::size_t columns, std::size_t b
   }
   format_.bits = bits;
   format_.group = scales_.group;
-  format_.half_scales =
-      format_.group != 0 && std::all_of(scales_.scales.begin(), scales_.scales.end(),
-                                        [](float scale) { return to_float(to_half(scale)) == scale; });
+  format_.half_scales = format_.group != 0;
+  for (const float scale : scales_.scales) {
+    format_.half_scales = format_.half_scales && to_float(to_half(scale)) == scale;
+  }
 }
 
 inline void CodedRows::decode(std::span<const std::uint32_t> rows, MatrixView<float> out) const noexcept {
@@ -107,45 +111,46 @@ inline void CodedRows::codes(std::span<const std::uint32_t> rows, MatrixView<std
 
 namespace detail {
 
-[[noreturn]] inline void fail_tensor(const EncodedTensor& tensor, const std::string& what) {
-  fail(ErrorCode::malformed, "tensor \"", tensor.name, "\" ", what);
+[[noreturn]] inline void fail_tensor(const EncodedTensor& tensor, const char* what,
+                                     ErrorCode code = ErrorCode::malformed) {
+  fail(code, "tensor \"", tensor.name, "\" ", what);
 }
 
 /// The tensor `name` beside the tensor `of`. Errors: not_found.
 inline const EncodedTensor& find_beside(const TensorSource& source, const std::string& name, const EncodedTensor& of) {
   const EncodedTensor* tensor = source.find(name);
   if (tensor != nullptr) return *tensor;
-  fail(ErrorCode::not_found, dtype_name(of.dtype), " tensor \"", of.name, "\" has no \"", name,
-       "\"; is the checkpoint complete?");
+  fail(ErrorCode::not_found, "tensor \"", of.name, "\" has no \"", name, "\" beside it; is the checkpoint complete?");
 }
 
+/// Two or three sizes.
+using Sizes = std::array<std::size_t, 3>;
+
 /// `count` sizes of an I64 tensor, each below 2^32. Errors: malformed.
-inline std::vector<std::size_t> read_sizes(const TensorSource& source, const EncodedTensor& tensor, std::size_t count) {
-  if (tensor.dtype != DType::i64 || tensor.elements() != count) {
-    fail_tensor(tensor, "must hold " + std::to_string(count) + " sizes (I64)");
-  }
+inline Sizes read_sizes(const TensorSource& source, const EncodedTensor& tensor, std::size_t count) {
+  if (tensor.dtype != DType::i64 || tensor.elements() != count) fail_tensor(tensor, "must be I64 with 2 or 3 sizes");
   const TensorBytes bytes(source, tensor);
-  std::vector<std::size_t> sizes;
+  Sizes sizes{};
   for (std::size_t i = 0; i < count; ++i) {
     const auto size = load_unaligned<std::uint64_t>(bytes.span().data() + 8 * i);
     if (size >> 32 != 0) fail_tensor(tensor, "holds a size that is negative or too large");
-    sizes.push_back(static_cast<std::size_t>(size));
+    sizes[i] = static_cast<std::size_t>(size);
   }
   return sizes;
+}
+
+inline bool has_shape(const EncodedTensor& tensor, std::size_t rows, std::size_t columns) {
+  return tensor.shape.size() == 2 && tensor.shape[0] == rows && tensor.shape[1] == columns;
 }
 
 /// How many scales a row has. Errors: malformed when they are not [rows, groups], [rows] or one; unsupported for a type
 /// that is not floats.
 inline std::size_t scales_in_row(const EncodedTensor& scale, std::size_t rows) {
   const auto& shape = scale.shape;
-  if (!is_float_dtype(scale.dtype)) {
-    fail(ErrorCode::unsupported, "tensor \"", scale.name, "\" is ", dtype_name(scale.dtype),
-         "; needed is F32, F16 or BF16");
-  }
+  if (!is_float_dtype(scale.dtype)) fail_tensor(scale, "is not F32, F16 or BF16", ErrorCode::unsupported);
   if (scale.elements() == 1 || (shape.size() == 1 && shape[0] == rows)) return 1;
   if (shape.size() == 2 && shape[0] == rows && shape[1] != 0) return shape[1];
-  fail_tensor(scale, "has " + std::to_string(scale.elements()) + " elements where " + std::to_string(rows) +
-                         " rows need one each, one per group of columns, or one for all");
+  fail_tensor(scale, "must hold a scale for each row, for each group of columns of a row, or one for all");
 }
 
 /// I8 in the shape of the scales, or packed codes of `bits` bits in I32 words along the rows, [words, groups]
@@ -153,22 +158,24 @@ inline std::size_t scales_in_row(const EncodedTensor& scale, std::size_t rows) {
 inline std::vector<std::int8_t> read_zero_points(const TensorSource& source, const EncodedTensor& tensor,
                                                  std::size_t rows, std::size_t groups, std::size_t bits) {
   const std::size_t count = tensor.elements();
-  const TensorBytes bytes(source, tensor);
-  std::vector<std::int8_t> zeros;
-  const int low = -(1 << (bits - 1));
-  if (tensor.dtype == DType::i8 && (count == 1 || count == rows * groups)) {
-    for (const std::byte byte : bytes.span()) zeros.push_back(static_cast<std::int8_t>(byte));
-  } else if (tensor.dtype == DType::i32 && tensor.shape == std::vector{(rows * bits + 31) / 32, groups}) {
-    for (std::size_t at = 0; at < rows * groups; ++at) {
-      const std::size_t bit = at / groups * bits;  // 4 or 8 bits never straddle words
-      const auto word = load_unaligned<std::uint32_t>(bytes.span().data() + (bit / 32 * groups + at % groups) * 4);
-      zeros.push_back(static_cast<std::int8_t>(static_cast<int>((word >> (bit % 32)) & ((1u << bits) - 1)) + low));
-    }
-  } else {
+  const bool is_packed = tensor.dtype == DType::i32 && has_shape(tensor, (rows * bits + 31) / 32, groups);
+  if (!is_packed && (tensor.dtype != DType::i8 || (count != 1 && count != rows * groups))) {
     fail_tensor(tensor, "must hold a zero point for every scale, I8 or packed in I32 along the rows");
   }
-  if (std::any_of(zeros.begin(), zeros.end(), [low](int zero) { return zero < low || zero >= -low; })) {
-    fail_tensor(tensor, "holds a zero point outside of the codes");
+  const TensorBytes bytes(source, tensor);
+  std::vector<std::int8_t> zeros(is_packed ? rows * groups : count);
+  const int low = -(1 << (bits - 1));
+  for (std::size_t at = 0; at < zeros.size(); ++at) {
+    int zero = 0;
+    if (is_packed) {
+      const std::size_t bit = at / groups * bits;  // 4 or 8 bits never straddle words
+      const auto word = load_unaligned<std::uint32_t>(bytes.span().data() + (bit / 32 * groups + at % groups) * 4);
+      zero = static_cast<int>((word >> (bit % 32)) & ((1u << bits) - 1)) + low;
+    } else {
+      zero = static_cast<std::int8_t>(bytes.span()[at]);
+    }
+    if (zero < low || zero >= -low) fail_tensor(tensor, "holds a zero point outside of the codes");
+    zeros[at] = static_cast<std::int8_t>(zero);
   }
   return zeros;
 }
@@ -184,8 +191,7 @@ inline CodeScales read_code_scales(const TensorSource& source, const EncodedTens
   const EncodedTensor& scale = detail::find_beside(source, scale_name(weight), tensor);
   const std::size_t groups = detail::scales_in_row(scale, rows);
   if (group ? groups != CodeFormat{.group = *group}.groups(columns) : columns % groups != 0) {
-    detail::fail_tensor(
-        scale, "has " + std::to_string(groups) + " groups in a row of " + std::to_string(columns) + " columns");
+    detail::fail_tensor(scale, "has groups of which a row is no whole number");
   }
   CodeScales result;
   result.group = group ? *group : groups == 1 ? 0 : columns / groups;

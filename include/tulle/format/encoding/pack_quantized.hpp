@@ -6,9 +6,7 @@
 #include <memory>
 #include <string>
 #include <utility>
-#include <vector>
 
-#include <tulle/core/error.hpp>
 #include <tulle/format/encoding/coded_rows.hpp>
 
 namespace tulle {
@@ -48,17 +46,16 @@ class PackedRows final : public CodedRows {
 
 namespace detail {
 
-/// The bits of a code, which the width of a row tells. Errors: malformed; unsupported for other than 4 and 8.
+/// The bits of a code, which the width of a row tells. Errors: unsupported for other than 4 and 8 bits and for rows of
+/// less than 5 columns; malformed.
 inline std::size_t packed_bits(const EncodedTensor& packed, std::size_t rows, std::size_t columns) {
-  if (packed.dtype != DType::i32 || packed.shape.size() != 2 || packed.shape[0] != rows || rows == 0 || columns == 0) {
-    fail_tensor(packed, "must be I32 with a row of words for each of the " + std::to_string(rows) + " rows");
+  const std::size_t of_4 = (columns + 7) / 8, of_8 = (columns + 3) / 4;
+  if (packed.dtype != DType::i32 || packed.shape.size() != 2 || packed.shape[0] != rows || rows == 0) {
+    fail_tensor(packed, "must be I32 with a row of words for each row of its \"weight_shape\"");
   }
-  const std::size_t words = packed.shape[1], of_4 = (columns + 7) / 8, of_8 = (columns + 3) / 4;
-  if (of_4 == of_8 || (words != of_4 && words != of_8)) {
-    fail(ErrorCode::unsupported, "tensor \"", packed.name, "\" has ", words, " words for ", columns,
-         " columns; codes of 4 or 8 bits are read, from 5 columns on");
-  }
-  return words == of_4 ? 4 : 8;
+  if (of_4 != of_8 && packed.shape[1] == of_4) return 4;
+  if (of_4 != of_8 && packed.shape[1] == of_8) return 8;
+  fail_tensor(packed, "must hold codes of 4 or 8 bits in rows of 5 columns or more", ErrorCode::unsupported);
 }
 
 }  // namespace detail
@@ -67,9 +64,9 @@ inline std::size_t packed_bits(const EncodedTensor& packed, std::size_t rows, st
 /// Errors: not_found, malformed and unsupported, with the tensor's name.
 inline std::shared_ptr<const WeightSource> open_packed_rows(const TensorSource& source, const EncodedTensor& packed) {
   const std::string weight = packed.name.substr(0, packed.name.rfind('_'));
-  if (source.find(weight + "_g_idx") != nullptr) {
-    fail(ErrorCode::unsupported, "tensor \"", weight,
-         "_g_idx\": groups in the order of activations are not read; quantize with actorder \"static\"");
+  if (const EncodedTensor* order = source.find(weight + "_g_idx")) {
+    detail::fail_tensor(*order, "orders groups by activations; quantize with actorder \"static\"",
+                        ErrorCode::unsupported);
   }
   const auto shape = detail::read_sizes(source, detail::find_beside(source, weight + "_shape", packed), 2);
   const std::size_t bits = detail::packed_bits(packed, shape[0], shape[1]);
