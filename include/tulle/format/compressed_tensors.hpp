@@ -139,7 +139,8 @@ inline bool quantizes_activations_per_token(const Json& config) {
 inline void check_quantized_tensors(const TensorSource& source, const Json& config, std::string_view where) {
   const std::vector<std::size_t> known = detail::quantization_groups(config, where);
   const Json* settings = detail::quantization_settings(config, where).first;
-  const bool is_bitmask = settings != nullptr && settings->value("quant_method", Json()) == bitmask_method;
+  const bool is_bitmask =
+      settings != nullptr && json_value(*settings, "quant_method", std::string(), where) == bitmask_method;
   for (const std::string& name : source.names()) {
     const EncodedTensor& tensor = *source.find(name);
     const bool is_i8 = tensor.dtype == DType::i8 && tensor.shape.size() == 2 && name.ends_with(".weight");

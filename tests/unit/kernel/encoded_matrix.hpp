@@ -103,7 +103,7 @@ class RowList final : public WeightSource {
     auto bytes = std::make_unique<const MatrixBytes>(
         std::span<const std::byte>(row.data, dtype_bytes(row.dtype, columns_, "a test row")));
     if (row.dtype == DType::i8) {
-      return std::make_shared<const I8Rows>(std::move(bytes), 1, columns_, CodeScales{.scales = {row.scale}});
+      return i8_rows(std::move(bytes), 1, columns_, CodeScales{.scales = {row.scale}});
     }
     return std::make_shared<const FileRows>(encoding_of(row.dtype), std::move(bytes), 1, columns_);
   }

@@ -16,148 +16,117 @@
 
 namespace tulle {
 
-/// The nonzeros of a matrix and where they are: bit column % 8 of byte column / 8 of a row of the mask. A row of values
-/// begins at a whole byte.
-class MaskedValues {
- public:
-  /// mask [rows, ceil(columns / 8)]; values: `bits` bits for each set bit. Errors: malformed for bits beyond the
-  /// columns, and when the values are not as many as the bits; `tensor`: the mask.
-  MaskedValues(std::unique_ptr<const MatrixBytes> mask, std::unique_ptr<const MatrixBytes> values, std::size_t rows,
-               std::size_t columns, std::size_t bits, const EncodedTensor& tensor)
-      : mask_(std::move(mask)), values_(std::move(values)), mask_bytes_((columns + 7) / 8), bits_(bits), begins_(rows) {
-    std::size_t end = 0;
-    for (std::size_t row = 0; row < rows; ++row) {
-      begins_[row] = end;
-      end += (count(row) * bits + 7) / 8;
-      const std::byte last = mask_bytes_ == 0 ? std::byte{0} : mask_row(row)[mask_bytes_ - 1];
-      if (columns % 8 != 0 && (static_cast<unsigned>(last) >> (columns % 8)) != 0) {
-        detail::fail_tensor(tensor, "has bits beyond its columns");
+namespace detail {
+
+/// Bit column % 8 of byte column / 8 of a row of the mask [rows, ceil(columns / 8)] is set for a nonzero. A row of
+/// values begins at a whole byte.
+inline const std::byte* mask_row(const CodeStorage& storage, std::size_t row, std::size_t columns) noexcept {
+  return storage.mask->span().data() + row * ((columns + 7) / 8);
+}
+
+inline std::size_t count_nonzeros(const std::byte* mask, std::size_t columns) noexcept {
+  std::size_t sum = 0;
+  for (std::size_t at = 0; at < (columns + 7) / 8; ++at) {
+    sum += static_cast<std::size_t>(std::popcount(static_cast<unsigned>(mask[at])));
+  }
+  return sum;
+}
+
+/// Where every row of values begins: `bits` bits for each set bit of the mask. Errors: malformed for bits beyond the
+/// columns, and when the values are not as many as the bits; `mask`: the tensor.
+inline std::vector<std::size_t> find_begins(const CodeStorage& storage, std::size_t rows, std::size_t columns,
+                                            std::size_t bits, const EncodedTensor& mask) {
+  std::vector<std::size_t> begins(rows);
+  std::size_t end = 0;
+  for (std::size_t row = 0; row < rows; ++row) {
+    const std::byte* bytes = mask_row(storage, row, columns);
+    begins[row] = end;
+    end += (count_nonzeros(bytes, columns) * bits + 7) / 8;
+    if (columns % 8 != 0 && (static_cast<unsigned>(bytes[columns / 8]) >> (columns % 8)) != 0) {
+      fail_tensor(mask, "has bits beyond its columns");
+    }
+  }
+  if (end != storage.bytes->span().size()) fail_tensor(mask, "has not as many bits as there are values");
+  return begins;
+}
+
+/// Moves the last `count` bytes of a row of `columns` bytes to where the bits of the mask are, and puts zeros between
+/// them. A byte is never written before it is read: as many columns are left as values, or more.
+inline void spread(const std::byte* mask, std::size_t count, std::size_t columns, std::byte* codes) noexcept {
+  std::size_t next = columns - count;  // of the value that is moved next
+  for (std::size_t at = 0, column = 0; column < columns; ++at) {
+    const auto bits = static_cast<unsigned>(mask[at]);
+    if (columns - next >= 8) {
+      for (unsigned i = 0; i < 8; ++i, ++column) {  // no branch: bits are as good as random
+        const unsigned bit = (bits >> i) & 1;
+        codes[column] = codes[next] & static_cast<std::byte>(0 - bit);
+        next += bit;
       }
-    }
-    if (end != values_->span().size()) detail::fail_tensor(tensor, "has not as many bits as there are values");
-  }
-
-  std::size_t size_bytes() const noexcept { return mask_->span().size() + values_->span().size(); }
-
-  MaskedValues copied() const { return {mask_->copied(), values_->copied(), mask_bytes_, bits_, begins_}; }
-
-  /// Calls put(column, address of the row's values, which of them it is) for every nonzero of a row.
-  template <class Put>
-  void for_each(std::size_t row, Put put) const noexcept {
-    std::size_t index = 0;
-    for (std::size_t at = 0; at < mask_bytes_; ++at) {
-      for (auto bits = static_cast<unsigned>(mask_row(row)[at]); bits != 0; bits &= bits - 1) {
-        put(at * 8 + static_cast<std::size_t>(std::countr_zero(bits)), values(row), index++);
-      }
-    }
-  }
-
-  std::size_t count(std::size_t row) const noexcept {
-    std::size_t sum = 0;
-    for (std::size_t at = 0; at < mask_bytes_; ++at) {
-      sum += static_cast<std::size_t>(std::popcount(static_cast<unsigned>(mask_row(row)[at])));
-    }
-    return sum;
-  }
-
-  const std::byte* values(std::size_t row) const noexcept { return values_->span().data() + begins_[row]; }
-
-  /// Moves the last `count(row)` bytes of a row of `columns` bytes to where the bits are, and puts zeros between them.
-  /// A byte is never written before it is read: as many columns are left as values, or more.
-  void spread(std::size_t row, std::size_t columns, std::byte* codes) const noexcept {
-    std::size_t next = columns - count(row);  // of the value that is moved next
-    for (std::size_t at = 0, column = 0; at < mask_bytes_; ++at) {
-      const auto bits = static_cast<unsigned>(mask_row(row)[at]);
-      if (columns - next >= 8) {
-        for (unsigned i = 0; i < 8; ++i, ++column) {  // no branch: bits are as good as random
-          const unsigned bit = (bits >> i) & 1;
-          codes[column] = codes[next] & static_cast<std::byte>(0 - bit);
-          next += bit;
-        }
-      } else {
-        for (unsigned i = 0; i < 8 && column < columns; ++i, ++column) {
-          codes[column] = ((bits >> i) & 1) != 0 ? codes[next++] : std::byte{0};
-        }
-      }
-    }
-  }
-
- private:
-  MaskedValues(std::unique_ptr<const MatrixBytes> mask, std::unique_ptr<const MatrixBytes> values,
-               std::size_t mask_bytes, std::size_t bits, std::vector<std::size_t> begins)
-      : mask_(std::move(mask)),
-        values_(std::move(values)),
-        mask_bytes_(mask_bytes),
-        bits_(bits),
-        begins_(std::move(begins)) {}
-
-  const std::byte* mask_row(std::size_t row) const noexcept { return mask_->span().data() + row * mask_bytes_; }
-
-  std::unique_ptr<const MatrixBytes> mask_, values_;
-  std::size_t mask_bytes_, bits_;
-  std::vector<std::size_t> begins_;  // byte of every row's first value
-};
-
-/// Codes of 4 bits (two's complement, the low half of a byte first) or 8.
-class BitmaskCodes final : public CodedRows {
- public:
-  BitmaskCodes(MaskedValues values, std::size_t rows, std::size_t columns, std::size_t bits, CodeScales scales)
-      : CodedRows(rows, columns, bits, std::move(scales)), values_(std::move(values)), bits_(bits) {}
-
-  std::size_t size_bytes() const noexcept override { return values_.size_bytes() + scale_bytes(); }
-  std::shared_ptr<const WeightSource> copied() const override {
-    return std::make_shared<const BitmaskCodes>(values_.copied(), rows(), columns(), bits_, code_scales());
-  }
-
- private:
-  void unpack(std::size_t row, std::byte* codes) const noexcept override {
-    const std::byte* values = values_.values(row);
-    const std::size_t count = values_.count(row);
-    std::byte* unpacked = codes + (columns() - count);
-    if (bits_ == 8) {
-      std::copy_n(values, count, unpacked);
     } else {
-      const auto code = [](int nibble) { return static_cast<std::byte>((nibble ^ 8) - 8); };
-      for (std::size_t i = 0; i < count / 2; ++i) {
-        unpacked[2 * i] = code(static_cast<int>(values[i]) & 15);
-        unpacked[2 * i + 1] = code(static_cast<int>(values[i]) >> 4);
+      for (unsigned i = 0; i < 8 && column < columns; ++i, ++column) {
+        codes[column] = ((bits >> i) & 1) != 0 ? codes[next++] : std::byte{0};
       }
-      if (count % 2 != 0) unpacked[count - 1] = code(static_cast<int>(values[count / 2]) & 15);
     }
-    values_.spread(row, columns(), codes);
   }
+}
 
-  MaskedValues values_;
-  std::size_t bits_;
-};
+inline void unpack_masked_8(const CodeStorage& storage, std::size_t row, std::size_t columns,
+                            std::byte* codes) noexcept {
+  const std::byte* mask = mask_row(storage, row, columns);
+  const std::size_t count = count_nonzeros(mask, columns);
+  std::copy_n(storage.bytes->span().data() + storage.begins[row], count, codes + (columns - count));
+  spread(mask, count, columns, codes);
+}
 
-/// F32, F16 or BF16.
+/// Codes of 4 bits: two's complement, the low half of a byte first.
+inline void unpack_masked_4(const CodeStorage& storage, std::size_t row, std::size_t columns,
+                            std::byte* codes) noexcept {
+  const std::byte* mask = mask_row(storage, row, columns);
+  const std::byte* values = storage.bytes->span().data() + storage.begins[row];
+  const std::size_t count = count_nonzeros(mask, columns);
+  std::byte* unpacked = codes + (columns - count);
+  const auto code = [](int nibble) { return static_cast<std::byte>((nibble ^ 8) - 8); };
+  for (std::size_t i = 0; i < count / 2; ++i) {
+    unpacked[2 * i] = code(static_cast<int>(values[i]) & 15);
+    unpacked[2 * i + 1] = code(static_cast<int>(values[i]) >> 4);
+  }
+  if (count % 2 != 0) unpacked[count - 1] = code(static_cast<int>(values[count / 2]) & 15);
+  spread(mask, count, columns, codes);
+}
+
+}  // namespace detail
+
+/// F32, F16 or BF16 where the bits of a mask are, zeros elsewhere.
 class BitmaskFloats final : public WeightSource {
  public:
-  BitmaskFloats(MaskedValues values, std::size_t rows, std::size_t columns, DType dtype)
-      : values_(std::move(values)), rows_(rows), columns_(columns), dtype_(dtype) {}
+  /// `storage` has a mask and begins.
+  BitmaskFloats(CodeStorage storage, std::size_t rows, std::size_t columns, DType dtype)
+      : storage_(std::move(storage)), rows_(rows), columns_(columns), dtype_(dtype) {}
 
   std::size_t rows() const noexcept override { return rows_; }
   std::size_t columns() const noexcept override { return columns_; }
   CodeFormat code_format() const noexcept override { return {.floats = dtype_}; }
-  std::size_t size_bytes() const noexcept override { return values_.size_bytes(); }
+  std::size_t size_bytes() const noexcept override { return storage_.size_bytes(); }
   std::shared_ptr<const WeightSource> copied() const override {
-    return std::make_shared<const BitmaskFloats>(values_.copied(), rows_, columns_, dtype_);
+    return std::make_shared<const BitmaskFloats>(storage_.copied(), rows_, columns_, dtype_);
   }
 
   void decode(std::span<const std::uint32_t> rows, MatrixView<float> out) const noexcept override {
-    const std::size_t bytes = dtype_info(dtype_).block_bytes;
     for (std::size_t i = 0; i < rows.size(); ++i) {
-      std::fill_n(out[i], columns_, 0.0f);
-      values_.for_each(rows[i], [&](std::size_t column, const std::byte* values, std::size_t index) {
-        decode_floats(dtype_, values + index * bytes, 1, out[i] + column);
-      });
+      const std::byte* mask = detail::mask_row(storage_, rows[i], columns_);
+      const std::byte* value = storage_.bytes->span().data() + storage_.begins[rows[i]];
+      for (std::size_t column = 0; column < columns_; ++column) {
+        out[i][column] = 0;
+        if (((static_cast<unsigned>(mask[column / 8]) >> (column % 8)) & 1) == 0) continue;
+        decode_floats(dtype_, value, 1, out[i] + column);
+        value += dtype_info(dtype_).block_bytes;
+      }
     }
   }
   void codes(std::span<const std::uint32_t>, MatrixView<std::int8_t>, float*, float*) const noexcept override {}
 
  private:
-  MaskedValues values_;
+  CodeStorage storage_;
   std::size_t rows_, columns_;
   DType dtype_;
 };
@@ -178,11 +147,14 @@ inline std::shared_ptr<const WeightSource> open_bitmask_rows(const TensorSource&
     detail::fail_tensor(values, "is not U8, I8 or floats");
   }
   const std::size_t bits = values.dtype == DType::u8 ? 4 : 8 * dtype_info(values.dtype).block_bytes;
-  MaskedValues nonzeros(std::make_unique<const MatrixBytes>(source, mask),
-                        std::make_unique<const MatrixBytes>(source, values), rows, columns, bits, mask);
-  if (is_float) return std::make_shared<const BitmaskFloats>(std::move(nonzeros), rows, columns, values.dtype);
+  CodeStorage storage{std::make_unique<const MatrixBytes>(source, values),
+                      std::make_unique<const MatrixBytes>(source, mask),
+                      {},
+                      bits == 4 ? detail::unpack_masked_4 : detail::unpack_masked_8};
+  storage.begins = detail::find_begins(storage, rows, columns, bits, mask);
+  if (is_float) return std::make_shared<const BitmaskFloats>(std::move(storage), rows, columns, values.dtype);
   CodeScales scales = read_code_scales(source, mask, weight, rows, columns, bits, shape[2]);
-  return std::make_shared<const BitmaskCodes>(std::move(nonzeros), rows, columns, bits, std::move(scales));
+  return std::make_shared<const CodedRows>(std::move(storage), rows, columns, bits, std::move(scales));
 }
 
 }  // namespace tulle

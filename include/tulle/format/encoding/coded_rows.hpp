@@ -31,42 +31,57 @@ struct CodeScales {
   std::vector<std::int8_t> zeros{};  ///< [rows, groups]; empty: all are 0
 };
 
-/// Symmetric codes are kept. Codes of 4 bits with zero points become codes of 5 bits without: the difference. Codes of
-/// 8 bits with zero points would need 9, so they are read as floats alone.
-class CodedRows : public WeightSource {
- public:
-  std::size_t rows() const noexcept final { return rows_; }
-  std::size_t columns() const noexcept final { return columns_; }
-  CodeFormat code_format() const noexcept final { return format_; }
-
-  void decode(std::span<const std::uint32_t> rows, MatrixView<float> out) const noexcept final;
-  void codes(std::span<const std::uint32_t> rows, MatrixView<std::int8_t> out, float* scales,
-             float*) const noexcept final;
-
- protected:
-  /// `bits`: 4 or 8. scales: [rows, groups], one per row or one for all.
-  CodedRows(std::size_t rows, std::size_t columns, std::size_t bits, CodeScales scales);
+/// The bytes of a matrix of codes, and how a row of them is read.
+struct CodeStorage {
+  std::unique_ptr<const MatrixBytes> bytes, mask;  ///< mask: only where nonzeros alone are stored
+  std::vector<std::size_t> begins;                 ///< with a mask: byte of every row's first value
 
   /// A row as the file has it: int8 codes without scales and zero points. codes [columns].
-  virtual void unpack(std::size_t row, std::byte* codes) const noexcept = 0;
+  void (*unpack)(const CodeStorage& storage, std::size_t row, std::size_t columns, std::byte* codes) noexcept = nullptr;
 
-  const CodeScales& code_scales() const noexcept { return scales_; }
-  std::size_t scale_bytes() const noexcept { return scales_.scales.size() * sizeof(float) + scales_.zeros.size(); }
+  /// Errors: memory.
+  CodeStorage copied() const { return {bytes->copied(), mask ? mask->copied() : nullptr, begins, unpack}; }
+  std::size_t size_bytes() const noexcept { return bytes->span().size() + (mask ? mask->span().size() : 0); }
+};
+
+/// Symmetric codes are kept. Codes of 4 bits with zero points become codes of 5 bits without: the difference. Codes of
+/// 8 bits with zero points would need 9, so they are read as floats alone.
+class CodedRows final : public WeightSource {
+ public:
+  /// `bits`: 4 or 8. scales: [rows, groups], one per row or one for all.
+  CodedRows(CodeStorage storage, std::size_t rows, std::size_t columns, std::size_t bits, CodeScales scales);
+
+  std::size_t rows() const noexcept override { return rows_; }
+  std::size_t columns() const noexcept override { return columns_; }
+  CodeFormat code_format() const noexcept override { return format_; }
+  std::size_t size_bytes() const noexcept override {
+    return storage_.size_bytes() + scales_.scales.size() * sizeof(float) + scales_.zeros.size();
+  }
+  std::shared_ptr<const WeightSource> copied() const override {
+    return std::make_shared<const CodedRows>(storage_.copied(), rows_, columns_, bits_, scales_);
+  }
+
+  void decode(std::span<const std::uint32_t> rows, MatrixView<float> out) const noexcept override;
+  void codes(std::span<const std::uint32_t> rows, MatrixView<std::int8_t> out, float* scales,
+             float*) const noexcept override;
 
  private:
-  std::size_t rows_, columns_, groups_, group_;
+  CodeStorage storage_;
+  std::size_t rows_, columns_, bits_, groups_, group_;
   CodeScales scales_;
   CodeFormat format_;
 };
 
-inline CodedRows::CodedRows(std::size_t rows, std::size_t columns, std::size_t bits, CodeScales scales)
-    : rows_(rows),
+inline CodedRows::CodedRows(CodeStorage storage, std::size_t rows, std::size_t columns, std::size_t bits,
+                            CodeScales scales)
+    : storage_(std::move(storage)),
+      rows_(rows),
       columns_(columns),
+      bits_(bits),
       group_(std::max<std::size_t>(1, scales.group == 0 ? columns : scales.group)),
       scales_(std::move(scales)) {
   groups_ = (columns + group_ - 1) / group_;
   if (scales_.scales.size() == 1) scales_.scales.resize(rows * groups_, scales_.scales[0]);
-  if (scales_.zeros.size() == 1) scales_.zeros.resize(rows * groups_, scales_.zeros[0]);
   bool is_symmetric = true;
   for (const std::int8_t zero : scales_.zeros) is_symmetric = is_symmetric && zero == 0;
   if (is_symmetric) {
@@ -87,7 +102,7 @@ inline void CodedRows::decode(std::span<const std::uint32_t> rows, MatrixView<fl
   for (std::size_t i = 0; i < rows.size(); ++i) {
     // The codes lie in the last quarter of the floats' memory: a float never covers a code that is still to be read.
     const std::byte* code = reinterpret_cast<std::byte*>(out[i]) + 3 * columns_;
-    unpack(rows[i], reinterpret_cast<std::byte*>(out[i]) + 3 * columns_);
+    storage_.unpack(storage_, rows[i], columns_, reinterpret_cast<std::byte*>(out[i]) + 3 * columns_);
     for (std::size_t begin = 0, at = rows[i] * groups_; begin < columns_; begin += group_, ++at) {
       const int zero = scales_.zeros.empty() ? 0 : scales_.zeros[at];
       const std::size_t end = std::min(begin + group_, columns_);
@@ -101,7 +116,7 @@ inline void CodedRows::decode(std::span<const std::uint32_t> rows, MatrixView<fl
 inline void CodedRows::codes(std::span<const std::uint32_t> rows, MatrixView<std::int8_t> out, float* scales,
                              float*) const noexcept {
   for (std::size_t i = 0; i < rows.size(); ++i, scales += groups_) {
-    unpack(rows[i], reinterpret_cast<std::byte*>(out[i]));
+    storage_.unpack(storage_, rows[i], columns_, reinterpret_cast<std::byte*>(out[i]));
     std::copy_n(scales_.scales.begin() + static_cast<std::ptrdiff_t>(rows[i] * groups_), groups_, scales);
     for (std::size_t column = 0; column < columns_ && !scales_.zeros.empty(); ++column) {
       out[i][column] = static_cast<std::int8_t>(out[i][column] - scales_.zeros[rows[i] * groups_ + column / group_]);
@@ -163,7 +178,7 @@ inline std::vector<std::int8_t> read_zero_points(const TensorSource& source, con
     fail_tensor(tensor, "must hold a zero point for every scale, I8 or packed in I32 along the rows");
   }
   const TensorBytes bytes(source, tensor);
-  std::vector<std::int8_t> zeros(is_packed ? rows * groups : count);
+  std::vector<std::int8_t> zeros(rows * groups);
   const int low = -(1 << (bits - 1));
   for (std::size_t at = 0; at < zeros.size(); ++at) {
     int zero = 0;
@@ -172,7 +187,7 @@ inline std::vector<std::int8_t> read_zero_points(const TensorSource& source, con
       const auto word = load_unaligned<std::uint32_t>(bytes.span().data() + (bit / 32 * groups + at % groups) * 4);
       zero = static_cast<int>((word >> (bit % 32)) & ((1u << bits) - 1)) + low;
     } else {
-      zero = static_cast<std::int8_t>(bytes.span()[at]);
+      zero = static_cast<std::int8_t>(bytes.span()[count == 1 ? 0 : at]);
     }
     if (zero < low || zero >= -low) fail_tensor(tensor, "holds a zero point outside of the codes");
     zeros[at] = static_cast<std::int8_t>(zero);

@@ -11,30 +11,26 @@
 
 namespace tulle {
 
-class I8Rows final : public CodedRows {
- public:
-  /// codes [rows, columns].
-  I8Rows(std::unique_ptr<const MatrixBytes> codes, std::size_t rows, std::size_t columns, CodeScales scales)
-      : CodedRows(rows, columns, 8, std::move(scales)), bytes_(std::move(codes)) {}
+namespace detail {
 
-  std::size_t size_bytes() const noexcept override { return bytes_->span().size() + scale_bytes(); }
-  std::shared_ptr<const WeightSource> copied() const override {
-    return std::make_shared<const I8Rows>(bytes_->copied(), rows(), columns(), code_scales());
-  }
+inline void unpack_i8(const CodeStorage& storage, std::size_t row, std::size_t columns, std::byte* codes) noexcept {
+  std::memcpy(codes, storage.bytes->span().data() + row * columns, columns);
+}
 
- private:
-  void unpack(std::size_t row, std::byte* codes) const noexcept override {
-    std::memcpy(codes, bytes_->span().data() + row * columns(), columns());
-  }
+}  // namespace detail
 
-  std::unique_ptr<const MatrixBytes> bytes_;
-};
+/// codes [rows, columns].
+inline std::shared_ptr<const WeightSource> i8_rows(std::unique_ptr<const MatrixBytes> codes, std::size_t rows,
+                                                   std::size_t columns, CodeScales scales) {
+  return std::make_shared<const CodedRows>(CodeStorage{std::move(codes), nullptr, {}, detail::unpack_i8}, rows, columns,
+                                           std::size_t{8}, std::move(scales));
+}
 
 /// Errors: those of `read_code_scales`.
 inline std::shared_ptr<const WeightSource> open_i8_rows(const TensorSource& source, const EncodedTensor& tensor) {
   CodeScales scales = read_code_scales(source, tensor, tensor.name, tensor.shape[0], tensor.shape[1], 8);
-  return std::make_shared<const I8Rows>(std::make_unique<const MatrixBytes>(source, tensor), tensor.shape[0],
-                                        tensor.shape[1], std::move(scales));
+  return i8_rows(std::make_unique<const MatrixBytes>(source, tensor), tensor.shape[0], tensor.shape[1],
+                 std::move(scales));
 }
 
 }  // namespace tulle

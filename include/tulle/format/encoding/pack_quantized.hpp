@@ -11,40 +11,25 @@
 
 namespace tulle {
 
-/// Codes are stored as code + 2^(bits - 1), low bits first; a row ends at a whole 32-bit word (compressed-tensors,
-/// `pack_to_int32`).
-class PackedRows final : public CodedRows {
- public:
-  /// words [rows, ceil(columns * bits / 32)]; bits: 4 or 8.
-  PackedRows(std::unique_ptr<const MatrixBytes> words, std::size_t rows, std::size_t columns, std::size_t bits,
-             CodeScales scales)
-      : CodedRows(rows, columns, bits, std::move(scales)), bytes_(std::move(words)), bits_(bits) {}
-
-  std::size_t size_bytes() const noexcept override { return bytes_->span().size() + scale_bytes(); }
-  std::shared_ptr<const WeightSource> copied() const override {
-    return std::make_shared<const PackedRows>(bytes_->copied(), rows(), columns(), bits_, code_scales());
-  }
-
- private:
-  void unpack(std::size_t row, std::byte* codes) const noexcept override {
-    const std::byte* bytes = bytes_->span().data() + row * (bytes_->span().size() / rows());
-    if (bits_ == 8) {
-      for (std::size_t column = 0; column < columns(); ++column) codes[column] = bytes[column] ^ std::byte{128};
-      return;
-    }
-    const auto code = [](int nibble) { return static_cast<std::byte>(nibble - 8); };
-    for (std::size_t i = 0; i < columns() / 2; ++i) {
-      codes[2 * i] = code(static_cast<int>(bytes[i]) & 15);
-      codes[2 * i + 1] = code(static_cast<int>(bytes[i]) >> 4);
-    }
-    if (columns() % 2 != 0) codes[columns() - 1] = code(static_cast<int>(bytes[columns() / 2]) & 15);
-  }
-
-  std::unique_ptr<const MatrixBytes> bytes_;
-  std::size_t bits_;
-};
-
 namespace detail {
+
+/// Codes are stored as code + 2^(bits - 1), low bits first; a row ends at a whole 32-bit word (compressed-tensors,
+/// `pack_to_int32`). Bytes: [rows, ceil(columns * bits / 32)] words.
+inline void unpack_packed_8(const CodeStorage& storage, std::size_t row, std::size_t columns,
+                            std::byte* codes) noexcept {
+  const std::byte* bytes = storage.bytes->span().data() + row * ((columns + 3) / 4 * 4);
+  for (std::size_t column = 0; column < columns; ++column) codes[column] = bytes[column] ^ std::byte{128};
+}
+inline void unpack_packed_4(const CodeStorage& storage, std::size_t row, std::size_t columns,
+                            std::byte* codes) noexcept {
+  const std::byte* bytes = storage.bytes->span().data() + row * ((columns + 7) / 8 * 4);
+  const auto code = [](int nibble) { return static_cast<std::byte>(nibble - 8); };
+  for (std::size_t i = 0; i < columns / 2; ++i) {
+    codes[2 * i] = code(static_cast<int>(bytes[i]) & 15);
+    codes[2 * i + 1] = code(static_cast<int>(bytes[i]) >> 4);
+  }
+  if (columns % 2 != 0) codes[columns - 1] = code(static_cast<int>(bytes[columns / 2]) & 15);
+}
 
 /// The bits of a code, which the width of a row tells. Errors: unsupported for other than 4 and 8 bits and for rows of
 /// less than 5 columns; malformed.
@@ -71,8 +56,11 @@ inline std::shared_ptr<const WeightSource> open_packed_rows(const TensorSource& 
   const auto shape = detail::read_sizes(source, detail::find_beside(source, weight + "_shape", packed), 2);
   const std::size_t bits = detail::packed_bits(packed, shape[0], shape[1]);
   CodeScales scales = read_code_scales(source, packed, weight, shape[0], shape[1], bits);
-  return std::make_shared<const PackedRows>(std::make_unique<const MatrixBytes>(source, packed), shape[0], shape[1],
-                                            bits, std::move(scales));
+  return std::make_shared<const CodedRows>(CodeStorage{std::make_unique<const MatrixBytes>(source, packed),
+                                                       nullptr,
+                                                       {},
+                                                       bits == 8 ? detail::unpack_packed_8 : detail::unpack_packed_4},
+                                           shape[0], shape[1], bits, std::move(scales));
 }
 
 }  // namespace tulle
