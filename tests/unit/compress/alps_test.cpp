@@ -5,7 +5,7 @@
 #include <catch2/catch_all.hpp>
 #include <cmath>
 
-#include "problems.hpp"
+#include "unit/compress/problems.hpp"
 
 using namespace tulle;
 using Catch::Matchers::WithinAbs;

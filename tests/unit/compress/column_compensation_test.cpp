@@ -4,7 +4,7 @@
 #include <array>
 #include <catch2/catch_all.hpp>
 
-#include "problems.hpp"
+#include "unit/compress/problems.hpp"
 
 using namespace tulle;
 using Catch::Matchers::WithinAbs;
