@@ -19,9 +19,9 @@
 #include <tulle/evaluate/choice_question.hpp>
 #include <tulle/evaluate/dataset_windows.hpp>
 #include <tulle/evaluate/estimate.hpp>
-#include <tulle/sampling/row_score.hpp>
 #include <tulle/evaluate/window_reader.hpp>
 #include <tulle/generate/engine.hpp>
+#include <tulle/sampling/row_score.hpp>
 #include <tulle/text/tokenizer.hpp>
 #include <tulle/text/utf8.hpp>
 

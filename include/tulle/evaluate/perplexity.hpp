@@ -18,9 +18,9 @@
 #include <tulle/core/types.hpp>
 #include <tulle/evaluate/estimate.hpp>
 #include <tulle/evaluate/evaluation_window.hpp>
-#include <tulle/sampling/row_score.hpp>
 #include <tulle/evaluate/window_reader.hpp>
 #include <tulle/generate/engine.hpp>
+#include <tulle/sampling/row_score.hpp>
 
 namespace tulle {
 
