@@ -8,16 +8,16 @@
 #include <tulle/format/checkpoint.hpp>
 #include <tulle/format/dataset/token_sequences.hpp>
 #include <tulle/format/export/export_model.hpp>
+#include <tulle/format/tokenizer_files.hpp>
 #include <tulle/model/families.hpp>
-#include <tulle/tulle.hpp>
 
 int main(int count, char** arguments) try {
   if (count < 4) tulle::fail(tulle::ErrorCode::invalid_argument, "usage: 11_compress MODEL TEXT_FILE DIRECTORY");
   const auto dense = tulle::Checkpoint::open(arguments[1]);
   const tulle::Architecture model = tulle::describe_model(dense->config(), dense->path());
   const auto tokenizer = tulle::load_tokenizer(arguments[1]);
-  const auto sequences =
-      tulle::read_token_sequences(arguments[2], {*tokenizer}, {.max_length = 128, .max_sequences = 128});
+  const auto sequences = tulle::read_token_sequences(arguments[2], tulle::TextEncoder{*tokenizer},
+                                                     {.max_length = 128, .max_sequences = 128});
 
   // Half of the weights become zero, the others int8. parse_recipe and plan_stage make the plan of a recipe instead.
   const tulle::StagePlan plan = tulle::plan_of_flags(tulle::module_list(model), 0.5, "", 8);

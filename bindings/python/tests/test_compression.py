@@ -6,6 +6,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -172,6 +173,7 @@ def test_ctrl_c_ends_the_program(tmp_path):
                                stdout=subprocess.PIPE)
     while not (tmp_path / "tulle.started").exists():
         assert process.poll() is None
+    time.sleep(0.2)  # until subprocess.Popen has returned
     process.send_signal(signal.SIGINT)
     assert process.communicate(timeout=20)[0] == "interrupted\n"
     assert (tmp_path / "tulle.ended").exists()
