@@ -142,6 +142,8 @@ tulle::Json compress_stage(const CompressFlags& flags, const std::string& path, 
 }
 
 int compress(const CompressFlags& flags) {
+  if (flags.directory.empty()) throw UsageError("--output is required");
+  if (flags.calibration.dataset.empty()) throw UsageError("--dataset is required");
   const bool by_flags = flags.sparsity || !flags.structure.empty() || flags.bits != 16;
   if (!flags.recipe.empty() && by_flags) {
     throw UsageError("--recipe says what is done; --sparsity, --structure and --bits are for a run without one");
@@ -180,9 +182,8 @@ void add_flags(CLI::App& app, CompressFlags& flags) {
                  "A Hugging Face directory or a GGUF file; without it the default model that tools/run fetches")
       ->envname("TULLE_MODEL")
       ->type_name("PATH");
-  add("-o,--output", flags.directory, "DIR", "The directory to write")->required();
-  add("-d,--dataset", flags.calibration.dataset, "FILE", "Text to calibrate on: .txt, .jsonl, .json or .csv, also .gz")
-      ->required();
+  add("-o,--output", flags.directory, "DIR", "The directory to write");
+  add("-d,--dataset", flags.calibration.dataset, "FILE", "Text to calibrate on: .txt, .jsonl, .json or .csv, also .gz");
   add("--recipe", flags.recipe, "FILE", "YAML of SparseML 1.7 or llm-compressor");
   add("--recipe-args", flags.variables, "NAME=VALUE", "Values of the recipe's variables")->expected(1)->take_all();
   add("--sparsity", flags.sparsity, "SHARE", "Share of weights that become zero")

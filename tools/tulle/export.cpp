@@ -59,6 +59,7 @@ std::vector<std::string> names_of(const Choices& choices) {
 }
 
 int export_to(const ExportFlags& flags) {
+  if (flags.directory.empty()) throw UsageError("--output is required");
   if (!flags.type.empty() && flags.form != "gguf") throw UsageError("--type belongs to --format gguf");
   const auto checkpoint = open_checkpoint(model_path(flags.model));
   ProgressBar bar;
@@ -97,7 +98,7 @@ Command export_command(CLI::App& program) {
                   "A Hugging Face directory or a GGUF file; without it the default model that tools/run fetches")
       ->envname("TULLE_MODEL")
       ->type_name("PATH");
-  app->add_option("-o,--output", flags->directory, "The directory to write to")->required()->type_name("DIR");
+  app->add_option("-o,--output", flags->directory, "The directory to write to")->type_name("DIR");
   app->add_option("--format", flags->form, "compressed-tensors, bitmask or gguf")
       ->check(CLI::IsMember(names_of(export_forms)))
       ->capture_default_str();
