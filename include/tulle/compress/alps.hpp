@@ -15,6 +15,7 @@
 #include <tulle/compress/linear_algebra.hpp>
 #include <tulle/compress/sparsity_mask.hpp>
 #include <tulle/core/thread_pool.hpp>
+#include <tulle/tensor/matrix.hpp>
 
 namespace tulle {
 
@@ -22,15 +23,15 @@ namespace tulle {
 template <class T>
 struct ScaledProblem {
   std::vector<T> scale;  ///< e = diag(H)^-1/2; weights are those of the scaled problem times e
-  DenseMatrix<T> hessian, target;
+  BasicMatrix<T> hessian, target;
 
   explicit ScaledProblem(const FitProblem<T>& problem) : hessian(problem.hessian), target(problem.target) {
-    for (std::size_t i = 0; i < hessian.rows; ++i) scale.push_back(1 / std::sqrt(problem.hessian.view()[i][i]));
+    for (std::size_t i = 0; i < hessian.rows; ++i) scale.push_back(1 / std::sqrt(problem.hessian[i][i]));
     for (std::size_t i = 0; i < hessian.rows; ++i) {
-      for (std::size_t j = 0; j < hessian.columns; ++j) hessian.view()[i][j] *= scale[i] * scale[j];
+      for (std::size_t j = 0; j < hessian.columns; ++j) hessian[i][j] *= scale[i] * scale[j];
     }
     for (std::size_t i = 0; i < target.rows; ++i) {
-      for (std::size_t j = 0; j < target.columns; ++j) target.view()[i][j] *= scale[j];
+      for (std::size_t j = 0; j < target.columns; ++j) target[i][j] *= scale[j];
     }
   }
 };
@@ -38,7 +39,7 @@ struct ScaledProblem {
 /// What the mask search ended with, in the scaled problem.
 template <class T>
 struct AlpsMask {
-  DenseMatrix<T> weights;          ///< D, 0 off the mask
+  BasicMatrix<T> weights;          ///< D, 0 off the mask
   std::vector<std::uint8_t> mask;  ///< [rows, columns]
   std::size_t steps = 0;
   double rho = 0;
@@ -46,8 +47,8 @@ struct AlpsMask {
 
 /// (H + rho)^-1. The diagonal of H is 1, so only rounding could keep it from being positive definite.
 template <class T>
-DenseMatrix<T> inverse_of_damped(const DenseMatrix<T>& hessian, double rho) {
-  DenseMatrix<T> damped = hessian;
+BasicMatrix<T> inverse_of_damped(const BasicMatrix<T>& hessian, double rho) {
+  BasicMatrix<T> damped = hessian;
   detail::add_damping<T>(damped, std::vector<T>(hessian.rows, static_cast<T>(rho)));
   if (!factor_cholesky(damped.view())) {
     fail(ErrorCode::malformed, "the calibration inputs of a layer cannot be factored; give more damping");
@@ -63,13 +64,13 @@ template <class T>
 AlpsMask<T> search_alps_mask(const FitProblem<T>& problem, const ScaledProblem<T>& scaled,
                              std::span<const std::size_t> parts, const PruningPlan& plan, ThreadPool& pool) {
   const std::size_t m = problem.weights.rows, n = problem.weights.columns;
-  DenseMatrix<T> first = problem.solution;  // A = W* / e
+  BasicMatrix<T> first = problem.solution;  // A = W* / e
   for (std::size_t row = 0; row < m; ++row) {
-    for (std::size_t j = 0; j < n; ++j) first.view()[row][j] /= scaled.scale[j];
+    for (std::size_t j = 0; j < n; ++j) first[row][j] /= scaled.scale[j];
   }
-  AlpsMask<T> result{DenseMatrix<T>(m, n), std::vector<std::uint8_t>(m * n), 0, 0.1};
+  AlpsMask<T> result{BasicMatrix<T>(m, n), std::vector<std::uint8_t>(m * n), 0, 0.1};
   std::vector<std::uint8_t>& mask = result.mask;
-  const auto select = [&](const DenseMatrix<T>& values) {
+  const auto select = [&](const BasicMatrix<T>& values) {
     select_largest<T>(values.view(), parts, plan.structure, plan.sparsity, pool, {mask.data(), m, n});
     if (!plan.keep_existing_zeros) return;
     for (std::size_t i = 0; i < mask.size(); ++i) mask[i] = problem.weights.values[i] == 0 ? 0 : mask[i];
@@ -80,7 +81,7 @@ AlpsMask<T> search_alps_mask(const FitProblem<T>& problem, const ScaledProblem<T
   std::vector<std::uint8_t> before = mask;
 
   // The state of ADMM is D, which is 0 off the mask, and V, which is 0 on it: both lie in one matrix.
-  DenseMatrix<T> state = first, z(m, n), step(m, n), inverse;
+  BasicMatrix<T> state = first, z(m, n), step(m, n), inverse;
   bool grown = false;
   for (result.steps = 1; result.steps < 300; ++result.steps) {
     if (inverse.values.empty()) inverse = inverse_of_damped(scaled.hessian, result.rho);
@@ -136,9 +137,9 @@ AlpsMask<T> search_alps_mask(const FitProblem<T>& problem, const ScaledProblem<T
 /// mask. All in the scaled problem.
 template <class T>
 void refit_on_mask(const ScaledProblem<T>& scaled, std::span<const std::uint8_t> mask, std::size_t steps,
-                   ThreadPool& pool, DenseMatrix<T>& weights) {
+                   ThreadPool& pool, BasicMatrix<T>& weights) {
   const std::size_t n = weights.columns;
-  DenseMatrix<T> residual(weights.rows, n), direction(weights.rows, n), product(weights.rows, n);
+  BasicMatrix<T> residual(weights.rows, n), direction(weights.rows, n), product(weights.rows, n);
   const auto dot = [n](const T* a, const T* b) {
     T sum = 0;
     for (std::size_t j = 0; j < n; ++j) sum += a[j] * b[j];
@@ -151,7 +152,7 @@ void refit_on_mask(const ScaledProblem<T>& scaled, std::span<const std::uint8_t>
     multiply_matrices<T>(d, Transposed::no, hessian, Transposed::no, T{1}, T{0}, z);
     for (std::size_t row = 0; row < d.rows; ++row) {
       const std::uint8_t* on = mask.data() + (range.begin + row) * n;
-      const T* b = scaled.target.view()[range.begin + row];
+      const T* b = scaled.target[range.begin + row];
       for (std::size_t j = 0; j < n; ++j) r[row][j] = q[row][j] = on[j] != 0 ? b[j] - z[row][j] : T{0};
     }
     for (std::size_t step = 0; step < steps; ++step) {
@@ -174,13 +175,13 @@ void refit_on_mask(const ScaledProblem<T>& scaled, std::span<const std::uint8_t>
 
 /// The weights of `problem` pruned as `plan` says, 0 off `mask`. Errors: those of `select_largest`; memory.
 template <class T>
-DenseMatrix<T> prune_alps(const FitProblem<T>& problem, std::span<const std::size_t> parts, const PruningPlan& plan,
+BasicMatrix<T> prune_alps(const FitProblem<T>& problem, std::span<const std::size_t> parts, const PruningPlan& plan,
                           ThreadPool& pool, std::vector<std::uint8_t>& mask) {
   const ScaledProblem<T> scaled(problem);
   AlpsMask<T> found = search_alps_mask(problem, scaled, parts, plan, pool);
   refit_on_mask<T>(scaled, found.mask, 10, pool, found.weights);
   for (std::size_t row = 0; row < found.weights.rows; ++row) {
-    for (std::size_t j = 0; j < found.weights.columns; ++j) found.weights.view()[row][j] *= scaled.scale[j];
+    for (std::size_t j = 0; j < found.weights.columns; ++j) found.weights[row][j] *= scaled.scale[j];
   }
   mask = std::move(found.mask);
   return std::move(found.weights);

@@ -52,9 +52,6 @@ class BlockChain {
   MatrixView<float> residual() noexcept { return {residual_.data(), batch_.tokens(), model_.hidden}; }
   /// What the role of the last `collect` reads [tokens, columns].
   MatrixView<const float> inputs() const noexcept { return {inputs_.data(), batch_.tokens(), columns_}; }
-  std::size_t size_bytes() const noexcept {
-    return residual_.size_bytes() + inputs_.size_bytes() + entry_.size_bytes();
-  }
 
   /// Begins with the embeddings of all tokens, rows of `embedding` [vocabulary, hidden].
   void embed(const WeightSource& embedding) {

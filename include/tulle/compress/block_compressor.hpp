@@ -19,49 +19,28 @@
 #include <tulle/compress/compression_report.hpp>
 #include <tulle/compress/edited_tensors.hpp>
 #include <tulle/compress/held_out_scores.hpp>
+#include <tulle/compress/layer_names.hpp>
 #include <tulle/compress/layer_plan.hpp>
 #include <tulle/compress/layer_solver.hpp>
 #include <tulle/compress/layer_statistics.hpp>
 #include <tulle/compress/smooth_quant.hpp>
+#include <tulle/compress/solved_matrix.hpp>
 #include <tulle/compress/stage_planner.hpp>
 #include <tulle/core/error.hpp>
 #include <tulle/core/thread_pool.hpp>
 #include <tulle/model/weight_loader.hpp>
+#include <tulle/tensor/matrix.hpp>
 #include <tulle/tensor/sparsity.hpp>
 
 namespace tulle {
-
-/// The layers of `role` as the checkpoint names them, in the order of the rows that run.
-inline std::vector<std::string> layer_names(const Architecture& model, std::size_t layer, LinearRole role) {
-  const WeightNames& names = model.names;
-  const std::string prefix = model.layer_prefix(layer);
-  std::vector<std::string> found;
-  const auto take = [&](std::initializer_list<std::string> inner) {
-    for (const std::string& name : inner) {
-      if (!name.empty()) found.push_back(prefix + name);
-    }
-  };
-  switch (role) {
-    case LinearRole::query_key_value:
-      if (names.query_key_value.empty()) {
-        take({names.query, names.key, names.value});
-      } else {
-        take({names.query_key_value});
-      }
-      break;
-    case LinearRole::output: take({names.output}); break;
-    case LinearRole::up: take({model.layers[layer].mlp == MlpKind::gated_silu ? names.gate : "", names.up}); break;
-    default: take({names.down}); break;
-  }
-  return found;
-}
 
 /// Compresses one decoder layer after the other. The dense and the compressed model's residual streams are kept for all
 /// sequences; of the weights, one layer.
 class BlockCompressor {
  public:
   /// The first `calibration` sequences of `batch` make the statistics; on the others the error is measured.
-  /// `tensors`, which is based on `folded`, gets the compressed matrices, and `folded` what SmoothQuant changes. All must outlive the object. Errors: those of loading; memory.
+  /// `tensors`, which is based on `folded`, gets the compressed matrices, and `folded` what SmoothQuant changes. All
+  /// must outlive the object. Errors: those of loading; memory.
   BlockCompressor(const Architecture& model, EditedTensors& folded, EditedTensors& tensors, const TokenBatch& batch,
                   std::size_t calibration, const StagePlan& plan, ThreadPool& pool)
       : model_(model),
@@ -83,8 +62,6 @@ class BlockCompressor {
     chain_.embed(*embedding);
   }
 
-  std::size_t size_bytes() const noexcept { return dense_.size_bytes() + chain_.size_bytes(); }
-
   /// Layers are taken in order, each once. `known`: its matrices are in `tensors` already, from an earlier run, and are
   /// only run. Errors: those of `LayerSolver`.
   BlockError compress(std::size_t layer, bool known, std::vector<LayerReport>& reports) {
@@ -93,7 +70,7 @@ class BlockCompressor {
     chain_.enter(layer, loader_.load_layer(layer));
     const bool classic = !known && !is_sequential();
     const std::vector<float> entered = classic ? copy_of(chain_.residual()) : std::vector<float>();
-    std::vector<std::pair<std::string, std::shared_ptr<const WeightSource>>> held_back;
+    NamedMatrices held_back;
     for (const LinearRole role : roles) {
       const std::vector<float> dense_before =
           adds_to_residual(role) ? copy_of(dense_.residual()) : std::vector<float>();
@@ -127,6 +104,9 @@ class BlockCompressor {
         }
       }
     }
+    const auto error_of = [&](std::size_t begin, std::size_t end) {
+      return mean_stream_error(batch_, begin, end, dense_.residual(), chain_.residual());
+    };
     return {layer, error_of(0, calibration_), error_of(calibration_, batch_.size())};
   }
 
@@ -138,7 +118,6 @@ class BlockCompressor {
 
  private:
   static constexpr std::array roles{LinearRole::query_key_value, LinearRole::output, LinearRole::up, LinearRole::down};
-  using Named = std::vector<std::pair<std::string, std::shared_ptr<const WeightSource>>>;
 
   static LoadOptions one_thread() {
     LoadOptions options;
@@ -184,8 +163,8 @@ class BlockCompressor {
   }
 
   /// New matrices of the layers of `role`, of which those with the same plan are solved together.
-  Named solve(LinearRole role, const std::vector<float>& dense_before, std::vector<LayerReport>& reports) {
-    Named result;
+  NamedMatrices solve(LinearRole role, const std::vector<float>& dense_before, std::vector<LayerReport>& reports) {
+    NamedMatrices result;
     const std::vector<std::string> names = layer_names(model_, layer_, role);
     for (std::size_t first = 0; first < names.size(); ++first) {
       const LayerPlan* plan = plan_of(names[first]);
@@ -203,7 +182,8 @@ class BlockCompressor {
   }
 
   void solve_together(const std::vector<std::string>& names, LinearRole role, const LayerPlan& plan,
-                      const std::vector<float>& dense_before, Named& result, std::vector<LayerReport>& reports) {
+                      const std::vector<float>& dense_before, NamedMatrices& result,
+                      std::vector<LayerReport>& reports) {
     const auto begin = std::chrono::steady_clock::now();
     std::vector<std::shared_ptr<const WeightSource>> sources;
     std::vector<std::size_t> parts;
@@ -214,9 +194,9 @@ class BlockCompressor {
       parts.push_back(sources.back()->rows());
       rows += parts.back();
     }
-    DenseMatrix<float> weights(rows, sources.front()->columns());
+    BasicMatrix<float> weights(rows, sources.front()->columns());
     const StackedRows stacked(sources);
-    for (std::size_t row = 0; row < rows; ++row) stacked.decode_row(row, weights.view()[row]);
+    for (std::size_t row = 0; row < rows; ++row) stacked.decode_row(row, weights[row]);
     for (const float value : weights.values) {
       if (!std::isfinite(value))
         fail(ErrorCode::malformed, "tensor \"", names.front(), ".weight\" has a weight that is NaN or infinite");
@@ -226,7 +206,7 @@ class BlockCompressor {
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     std::size_t first = 0;
     for (std::size_t i = 0; i < names.size(); ++i) {
-      auto matrix = matrix_of(solved, first, parts[i], plan, stored_type(*sources[i]));
+      auto matrix = solved_matrix(solved, {first, first + parts[i]}, plan, stored_type(*sources[i]));
       first += parts[i];
       const Sparsity sparsity = measure_sparsity(*matrix);
       reports.push_back({names[i], matrix->rows(), matrix->columns(), plan_text(plan), sparsity.share(),
@@ -236,7 +216,7 @@ class BlockCompressor {
     }
   }
 
-  CompressedLayer<float> solve_layer(const std::vector<std::string>& names, DenseMatrix<float> weights,
+  CompressedLayer<float> solve_layer(const std::vector<std::string>& names, BasicMatrix<float> weights,
                                      const std::vector<std::size_t>& parts, const LayerStatistics& statistics,
                                      const LayerPlan& plan) {
     try {
@@ -261,54 +241,6 @@ class BlockCompressor {
       samples.weights = weights;
     }
     return collect_statistics(samples, pool_);
-  }
-
-  /// In which floats without codes are stored: the source's type, and F16 for dequantized codes.
-  static DType stored_type(const WeightSource& source) {
-    const CodeFormat format = source.code_format();
-    return format.bits == 0 ? format.floats : DType::f16;
-  }
-
-  static std::shared_ptr<const WeightSource> matrix_of(const CompressedLayer<float>& solved, std::size_t first,
-                                                       std::size_t rows, const LayerPlan& plan, DType type) {
-    const std::size_t n = solved.weights.columns;
-    if (!solved.coded) return matrix_of_floats(rows, n, type, {solved.weights.view()[first], rows * n});
-    const QuantizationPlan& quantization = *plan.quantization;
-    const std::size_t groups = scale_groups(quantization, n);
-    struct Owner {
-      std::vector<std::int8_t> codes;
-      std::vector<float> scales, minimums;
-    };
-    const auto owner = std::make_shared<Owner>();
-    const auto codes = std::span(solved.coded->codes).subspan(first * n, rows * n);
-    owner->codes.assign(codes.begin(), codes.end());
-    for (const CodeScale<float>& scale : std::span(solved.coded->scales).subspan(first * groups, rows * groups)) {
-      owner->scales.push_back(scale.scale);
-      if (!quantization.symmetric) owner->minimums.push_back(scale.value(0));
-    }
-    return std::make_shared<const MatrixOfCodes>(
-        rows, n, CodeFormat{.bits = quantization.bits, .group = quantization.group},
-        MatrixOfCodes::Values{owner->codes, owner->scales, owner->minimums}, owner);
-  }
-
-  /// Of the sequences [begin, end); 0 for none.
-  double error_of(std::size_t begin, std::size_t end) {
-    double sum = 0;
-    std::size_t count = 0;
-    for (std::size_t sequence = begin; sequence < end; ++sequence) {
-      for (std::size_t token = batch_.begin(sequence) + 1; token < batch_.begin(sequence + 1); ++token) {
-        double error = 0, whole = 0;
-        const float *dense = dense_.residual()[token], *own = chain_.residual()[token];
-        for (std::size_t i = 0; i < model_.hidden; ++i) {
-          const double difference = static_cast<double>(own[i]) - static_cast<double>(dense[i]);
-          error += difference * difference;
-          whole += static_cast<double>(dense[i]) * static_cast<double>(dense[i]);
-        }
-        sum += whole > 0 ? error / whole : 0;
-        ++count;
-      }
-    }
-    return count == 0 ? 0 : sum / static_cast<double>(count);
   }
 
   const Architecture& model_;

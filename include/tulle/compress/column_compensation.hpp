@@ -17,6 +17,7 @@
 #include <tulle/compress/sparsity_mask.hpp>
 #include <tulle/core/error.hpp>
 #include <tulle/core/thread_pool.hpp>
+#include <tulle/tensor/matrix.hpp>
 
 namespace tulle {
 
@@ -34,17 +35,17 @@ inline std::size_t scale_groups(const QuantizationPlan& plan, std::size_t column
 
 /// U, the upper Cholesky factor of H^-1 = U^T U. Errors: malformed where H is not positive definite.
 template <class T>
-DenseMatrix<T> inverse_factor(const DenseMatrix<T>& hessian) {
-  DenseMatrix<T> lower = hessian;
+BasicMatrix<T> inverse_factor(const BasicMatrix<T>& hessian) {
+  BasicMatrix<T> lower = hessian;
   bool factored = factor_cholesky(lower.view());
   if (factored) {
     invert_factored(lower.view());
     factored = factor_cholesky(lower.view());
   }
   if (!factored) fail(ErrorCode::malformed, "the inverse of a layer's Hessian cannot be factored; give more damping");
-  DenseMatrix<T> upper(hessian.rows, hessian.columns);
+  BasicMatrix<T> upper(hessian.rows, hessian.columns);
   for (std::size_t i = 0; i < upper.rows; ++i) {
-    for (std::size_t j = i; j < upper.columns; ++j) upper.view()[i][j] = lower.view()[j][i];
+    for (std::size_t j = i; j < upper.columns; ++j) upper[i][j] = lower[j][i];
   }
   return upper;
 }
@@ -55,7 +56,7 @@ template <class T>
 class ColumnCompensation {
  public:
   /// `upper` as `inverse_factor` gives it; all must outlive the object. Without `pruning` the mask given to `run` stays.
-  ColumnCompensation(const DenseMatrix<T>& upper, const PruningPlan* pruning, const QuantizationPlan* quantization,
+  ColumnCompensation(const BasicMatrix<T>& upper, const PruningPlan* pruning, const QuantizationPlan* quantization,
                      ThreadPool& pool)
       : upper_(upper), pruning_(pruning), quantization_(quantization), pool_(pool) {
     if (pruning != nullptr && pruning->block_size != 0) block_ = pruning->block_size;
@@ -69,7 +70,7 @@ class ColumnCompensation {
   /// else read: weights off it are 0. `fixed_scales`: of the dense weights, else those of a group are found when the
   /// loop arrives there. Rows of several matrices share a threshold per block only inside of a matrix: `parts`.
   /// Returns the sum of squared errors over the squared diagonal of U, halved. Errors: memory.
-  double run(DenseMatrix<T>& weights, std::span<const std::size_t> parts, std::vector<std::uint8_t>& mask,
+  double run(BasicMatrix<T>& weights, std::span<const std::size_t> parts, std::vector<std::uint8_t>& mask,
              CodedMatrix<T>* coded, bool fixed_scales) {
     const std::size_t rows = weights.rows, n = weights.columns;
     std::vector<double> losses((rows + block_of_rows - 1) / block_of_rows);
@@ -80,7 +81,7 @@ class ColumnCompensation {
       if (!fixed_scales && quantization_->group == 0) {
         for (std::size_t row = 0; row < rows; ++row) {
           coded->scales[row] =
-              find_scale<T>({weights.view()[row], n}, pruning_ == nullptr ? &mask[row * n] : nullptr, *quantization_);
+              find_scale<T>({weights[row], n}, pruning_ == nullptr ? &mask[row * n] : nullptr, *quantization_);
         }
       }
     }
@@ -103,7 +104,7 @@ class ColumnCompensation {
   }
 
   /// 1 where a weight may stay; empty: all.
-  std::vector<std::uint8_t> existing_weights(const DenseMatrix<T>& weights) const {
+  std::vector<std::uint8_t> existing_weights(const BasicMatrix<T>& weights) const {
     std::vector<std::uint8_t> existing;
     if (pruning_ == nullptr || !pruning_->keep_existing_zeros) return existing;
     for (const T value : weights.values) existing.push_back(value == 0 ? 0 : 1);
@@ -112,7 +113,7 @@ class ColumnCompensation {
 
   /// w^2 / U_ii^2 of all rows and of the columns of a block: those up to the threshold are pruned, of which there are
   /// at least rows * columns * sparsity.
-  void choose_in_block(const DenseMatrix<T>& weights, std::span<const std::size_t> parts,
+  void choose_in_block(const BasicMatrix<T>& weights, std::span<const std::size_t> parts,
                        std::span<const std::uint8_t> existing, std::size_t begin, std::size_t end,
                        std::vector<std::uint8_t>& mask) {
     const std::size_t n = weights.columns, width = end - begin;
@@ -125,7 +126,7 @@ class ColumnCompensation {
       scores.reserve(rows * width);
       for (std::size_t row = first; row < first + rows; ++row) {
         for (std::size_t j = begin; j < end; ++j) {
-          const T score = weights.view()[row][j] / upper_.view()[j][j];
+          const T score = weights[row][j] / upper_[j][j];
           scores.push_back(!existing.empty() && existing[row * n + j] == 0 ? T{0} : score * score);
         }
       }
@@ -146,7 +147,7 @@ class ColumnCompensation {
     std::array<T, 64> scores;
     for (std::size_t i = 0; i < structure.of; ++i) {
       const bool may_stay = existing == nullptr || existing[i] != 0;
-      scores[i] = may_stay ? weights[i] / upper_.view()[column + i][column + i] : T{0};
+      scores[i] = may_stay ? weights[i] / upper_[column + i][column + i] : T{0};
     }
     const std::span<const T> group(scores.data(), structure.of);
     if (structure.max_gap == 0) {
@@ -157,15 +158,15 @@ class ColumnCompensation {
   }
 
   /// Columns [begin, end) of some rows, and what they leave to the columns that follow. Returns the loss.
-  double run_block(DenseMatrix<T>& weights, RowRange range, std::size_t begin, std::size_t end,
+  double run_block(BasicMatrix<T>& weights, RowRange range, std::size_t begin, std::size_t end,
                    std::span<const std::uint8_t> existing, std::vector<std::uint8_t>& mask, CodedMatrix<T>* coded,
                    bool fixed_scales) const {
     const std::size_t n = weights.columns, width = end - begin;
     const std::size_t groups = coded == nullptr ? 1 : scale_groups(*quantization_, n);
-    DenseMatrix<T> errors(range.count(), width);
+    BasicMatrix<T> errors(range.count(), width);
     double loss = 0;
     for (std::size_t row = range.begin; row < range.end; ++row) {
-      T* w = weights.view()[row];
+      T* w = weights[row];
       std::uint8_t* on = mask.data() + row * n;
       for (std::size_t j = begin; j < end; ++j) {
         if (balanced() && (j - begin) % pruning_->structure.of == 0) {
@@ -182,23 +183,23 @@ class ColumnCompensation {
           coded->codes[row * n + j] = static_cast<std::int8_t>(code);
           kept = scale.value(code);
         }
-        const T* u = upper_.view()[j];
+        const T* u = upper_[j];
         const T error = (w[j] - kept) / u[j];
         loss += 0.5 * static_cast<double>(error) * static_cast<double>(error);
         for (std::size_t k = j + 1; k < end; ++k) w[k] -= error * u[k];
         w[j] = kept;
-        errors.view()[row - range.begin][j - begin] = error;
+        errors[row - range.begin][j - begin] = error;
       }
     }
     if (end < n) {
-      const MatrixView<T> rest(weights.view()[range.begin] + end, range.count(), n - end, n);
-      const MatrixView<const T> rows(upper_.view()[begin] + end, width, n - end, n);
+      const MatrixView<T> rest(weights[range.begin] + end, range.count(), n - end, n);
+      const MatrixView<const T> rows(upper_[begin] + end, width, n - end, n);
       multiply_matrices<T>(std::as_const(errors).view(), Transposed::no, rows, Transposed::no, T{-1}, T{1}, rest);
     }
     return loss;
   }
 
-  const DenseMatrix<T>& upper_;
+  const BasicMatrix<T>& upper_;
   const PruningPlan* pruning_;
   const QuantizationPlan* quantization_;
   ThreadPool& pool_;

@@ -44,15 +44,11 @@ namespace detail {
 /// Every weight by the nearest code: for layers outside of the decoder layers, of which nothing is measured.
 inline std::shared_ptr<const WeightSource> round_matrix(const WeightSource& rows, const QuantizationPlan& plan,
                                                         ThreadPool& pool) {
-  struct Owner {
-    std::vector<std::int8_t> codes;
-    std::vector<float> scales, minimums;
-  };
   const std::size_t n = rows.columns(), groups = scale_groups(plan, n), width = plan.group == 0 ? n : plan.group;
-  const auto owner = std::make_shared<Owner>();
-  owner->codes.resize(rows.rows() * n);
-  owner->scales.resize(rows.rows() * groups);
-  if (!plan.symmetric) owner->minimums.resize(rows.rows() * groups);
+  OwnedCodes made;
+  made.codes.resize(rows.rows() * n);
+  made.scales.resize(rows.rows() * groups);
+  if (!plan.symmetric) made.minimums.resize(rows.rows() * groups);
   std::vector<std::vector<float>> buffers(pool.size(), std::vector<float>(n));
   pool.run([&](std::size_t worker) noexcept {
     std::vector<float>& values = buffers[worker];
@@ -61,17 +57,15 @@ inline std::shared_ptr<const WeightSource> round_matrix(const WeightSource& rows
       for (std::size_t group = 0; group < groups; ++group) {
         const std::size_t begin = group * width, end = std::min(n, begin + width), at = row * groups + group;
         const CodeScale<float> scale = find_scale<float>({values.data() + begin, end - begin}, nullptr, plan);
-        owner->scales[at] = scale.scale;
-        if (!plan.symmetric) owner->minimums[at] = scale.value(0);
+        made.scales[at] = scale.scale;
+        if (!plan.symmetric) made.minimums[at] = scale.value(0);
         for (std::size_t j = begin; j < end; ++j) {
-          owner->codes[row * n + j] = static_cast<std::int8_t>(scale.code(values[j]));
+          made.codes[row * n + j] = static_cast<std::int8_t>(scale.code(values[j]));
         }
       }
     }
   });
-  return std::make_shared<const MatrixOfCodes>(rows.rows(), n, CodeFormat{.bits = plan.bits, .group = plan.group},
-                                               MatrixOfCodes::Values{owner->codes, owner->scales, owner->minimums},
-                                               owner);
+  return matrix_of_codes(rows.rows(), n, {.bits = plan.bits, .group = plan.group}, std::move(made));
 }
 
 /// What a plan wants of the head, and of the embedding.

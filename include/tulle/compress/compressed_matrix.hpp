@@ -8,6 +8,7 @@
 #include <cstring>
 #include <memory>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -104,6 +105,22 @@ class MatrixOfCodes final : public WeightSource {
   Values values_;
   std::shared_ptr<const void> owner_;
 };
+
+/// Codes [rows, columns], scales and (unless empty) minimums [rows, groups] of `MatrixOfCodes`.
+struct OwnedCodes {
+  std::vector<std::int8_t> codes;
+  std::vector<float> scales, minimums;
+};
+
+inline std::shared_ptr<const MatrixOfCodes> matrix_of_codes(std::size_t rows, std::size_t columns,
+                                                            const CodeFormat& format, OwnedCodes values) {
+  const auto owner = std::make_shared<const OwnedCodes>(std::move(values));
+  return std::make_shared<const MatrixOfCodes>(
+      rows, columns, format, MatrixOfCodes::Values{owner->codes, owner->scales, owner->minimums}, owner);
+}
+
+/// Matrices by the names of their layers.
+using NamedMatrices = std::vector<std::pair<std::string, std::shared_ptr<const WeightSource>>>;
 
 /// `values` [rows, columns] rounded to `type`.
 inline std::shared_ptr<const MatrixOfFloats> matrix_of_floats(std::size_t rows, std::size_t columns, DType type,

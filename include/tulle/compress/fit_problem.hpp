@@ -16,6 +16,7 @@
 #include <tulle/compress/linear_algebra.hpp>
 #include <tulle/core/error.hpp>
 #include <tulle/core/thread_pool.hpp>
+#include <tulle/tensor/matrix.hpp>
 
 namespace tulle {
 
@@ -23,10 +24,10 @@ namespace tulle {
 /// (alpha = gamma = 0) that is the error of the layer's output |X~ W^T - X~ W'^T|^2, and W itself solves it.
 template <class T>
 struct FitProblem {
-  DenseMatrix<T> weights;      ///< W [rows, columns], dense; columns whose input is always 0 are 0
-  DenseMatrix<T> hessian;      ///< H [columns, columns], damped
-  DenseMatrix<T> target;       ///< B [rows, columns]
-  DenseMatrix<T> solution;     ///< B H^-1 [rows, columns]: the best dense weights
+  BasicMatrix<T> weights;      ///< W [rows, columns], dense; columns whose input is always 0 are 0
+  BasicMatrix<T> hessian;      ///< H [columns, columns], damped
+  BasicMatrix<T> target;       ///< B [rows, columns]
+  BasicMatrix<T> solution;     ///< B H^-1 [rows, columns]: the best dense weights
   std::vector<T> input_norms;  ///< of the columns, without damping: Wanda's |x_j|
   double extra_damping = 0;    ///< that was needed beyond the plan's, in means of the diagonal
 };
@@ -34,8 +35,8 @@ struct FitProblem {
 namespace detail {
 
 template <class T>
-void add_damping(DenseMatrix<T>& hessian, std::span<const T> damping) {
-  for (std::size_t i = 0; i < hessian.rows; ++i) hessian.view()[i][i] += damping[i];
+void add_damping(BasicMatrix<T>& hessian, std::span<const T> damping) {
+  for (std::size_t i = 0; i < hessian.rows; ++i) hessian[i][i] += damping[i];
 }
 
 }  // namespace detail
@@ -44,20 +45,20 @@ void add_damping(DenseMatrix<T>& hessian, std::span<const T> damping) {
 /// steps of ten from a hundredth of the mean on, until H is positive definite.
 /// Source: GPTAQ (arXiv:2504.02692) for the asymmetric target. Errors: malformed for statistics that are not finite.
 template <class T>
-FitProblem<T> make_fit_problem(DenseMatrix<T> weights, const LayerStatistics& statistics, const TargetPlan& plan,
+FitProblem<T> make_fit_problem(BasicMatrix<T> weights, const LayerStatistics& statistics, const TargetPlan& plan,
                                ThreadPool& pool) {
   FitProblem<T> problem;
   const std::size_t n = weights.columns, m = weights.rows;
-  DenseMatrix<T> hessian(n, n);
+  BasicMatrix<T> hessian(n, n);
   std::vector<T> diagonal(n);
   for (std::size_t i = 0; i < n * n; ++i) hessian.values[i] = static_cast<T>(statistics.hessian[i]);
   for (std::size_t i = 0; i < n; ++i) {
-    T& own = hessian.view()[i][i];
+    T& own = hessian[i][i];
     if (!std::isfinite(own)) fail(ErrorCode::malformed, "the activations are not finite; is a weight NaN or infinite?");
     problem.input_norms.push_back(std::sqrt(own));
     if (own == 0) {  // an input that is always 0: its weights do nothing
       own = 1;
-      for (std::size_t row = 0; row < m; ++row) weights.view()[row][i] = 0;
+      for (std::size_t row = 0; row < m; ++row) weights[row][i] = 0;
     }
     diagonal[i] = own;
   }
@@ -66,7 +67,7 @@ FitProblem<T> make_fit_problem(DenseMatrix<T> weights, const LayerStatistics& st
   const double mean = sum / static_cast<double>(n), middle = static_cast<double>(median<T>(diagonal));
 
   const bool asymmetric = plan.alpha != 0 && statistics.cross.size() != 0;
-  DenseMatrix<T> damped, factor;
+  BasicMatrix<T> damped, factor;
   std::vector<T> damping(n);
   for (double extra = 0;; extra = extra == 0 ? 0.01 : 10 * extra) {
     if (extra > 1e6) fail(ErrorCode::malformed, "the calibration inputs of a layer cannot be factored");
@@ -82,26 +83,26 @@ FitProblem<T> make_fit_problem(DenseMatrix<T> weights, const LayerStatistics& st
     if (factor_cholesky(factor.view())) break;
   }
   if (!asymmetric) {
-    problem.target = DenseMatrix<T>(m, n);
+    problem.target = BasicMatrix<T>(m, n);
     multiply_rows<T>(pool, weights.view(), damped.view(), Transposed::no, problem.target.view());
     problem.solution = weights;
   } else {
     // B = W ((1 - alpha) H + alpha (G^T + Lambda)) + alpha gamma C
     const T alpha = static_cast<T>(plan.alpha);
-    DenseMatrix<T> mixed(n, n);
+    BasicMatrix<T> mixed(n, n);
     for (std::size_t i = 0; i < n; ++i) {
       for (std::size_t j = 0; j < n; ++j) {
         const T cross = static_cast<T>(statistics.cross[j * n + i]) + (i == j ? damping[i] : T{0});
-        mixed.view()[i][j] = (1 - alpha) * damped.view()[i][j] + alpha * cross;
+        mixed[i][j] = (1 - alpha) * damped[i][j] + alpha * cross;
       }
     }
-    problem.target = DenseMatrix<T>(m, n);
+    problem.target = BasicMatrix<T>(m, n);
     multiply_rows<T>(pool, weights.view(), mixed.view(), Transposed::no, problem.target.view());
     if (plan.gamma != 0 && statistics.correction.size() != 0) {
       const T share = alpha * static_cast<T>(plan.gamma);
       for (std::size_t row = 0; row < m; ++row) {
         for (std::size_t j = 0; j < n; ++j) {
-          problem.target.view()[row][j] += share * static_cast<T>(statistics.correction[j * m + row]);
+          problem.target[row][j] += share * static_cast<T>(statistics.correction[j * m + row]);
         }
       }
     }

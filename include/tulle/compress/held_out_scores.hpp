@@ -128,4 +128,26 @@ inline HeldOutScores score_held_out(const Architecture& model, const ModelWeight
   return result;
 }
 
+/// |x~ - x|^2 / |x|^2 of two residual streams [tokens, hidden]: the mean over the tokens, but the first, of the sequences
+/// [begin, end). 0 without any.
+inline double mean_stream_error(const TokenBatch& batch, std::size_t begin, std::size_t end,
+                                MatrixView<const float> dense, MatrixView<const float> own) noexcept {
+  double sum = 0;
+  std::size_t count = 0;
+  for (std::size_t sequence = begin; sequence < end; ++sequence) {
+    for (std::size_t token = batch.begin(sequence) + 1; token < batch.begin(sequence + 1); ++token) {
+      double error = 0, whole = 0;
+      for (std::size_t i = 0; i < dense.columns; ++i) {
+        const double wanted = static_cast<double>(dense[token][i]);
+        const double difference = static_cast<double>(own[token][i]) - wanted;
+        error += difference * difference;
+        whole += wanted * wanted;
+      }
+      sum += whole > 0 ? error / whole : 0;
+      ++count;
+    }
+  }
+  return count == 0 ? 0 : sum / static_cast<double>(count);
+}
+
 }  // namespace tulle

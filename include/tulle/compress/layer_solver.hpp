@@ -18,13 +18,14 @@
 #include <tulle/compress/quantizer.hpp>
 #include <tulle/compress/sparsity_mask.hpp>
 #include <tulle/core/thread_pool.hpp>
+#include <tulle/tensor/matrix.hpp>
 
 namespace tulle {
 
 /// Compressed weights [rows, columns].
 template <class T>
 struct CompressedLayer {
-  DenseMatrix<T> weights;  ///< as they will be multiplied
+  BasicMatrix<T> weights;  ///< as they will be multiplied
   std::optional<CodedMatrix<T>> coded;
   double relative_error = 0;  ///< tr((W - W') H (W - W')^T) / tr(W H W^T): of the layer's output on the same inputs
   double extra_damping = 0;
@@ -35,7 +36,7 @@ template <class T>
 class LayerSolver {
  public:
   /// `parts`: rows of the matrices that are stacked in `weights`. Errors: those of `make_fit_problem`.
-  LayerSolver(DenseMatrix<T> weights, std::vector<std::size_t> parts, const LayerStatistics& statistics,
+  LayerSolver(BasicMatrix<T> weights, std::vector<std::size_t> parts, const LayerStatistics& statistics,
               const LayerPlan& plan, ThreadPool& pool)
       : plan_(plan),
         pool_(pool),
@@ -57,10 +58,10 @@ class LayerSolver {
   }
 
  private:
-  DenseMatrix<T> pruned(CompressedLayer<T>& result) {
+  BasicMatrix<T> pruned(CompressedLayer<T>& result) {
     if (!plan_.pruning) return with_existing_zeros(problem_.solution);
     const PruningPlan& plan = *plan_.pruning;
-    DenseMatrix<T> weights = problem_.solution;
+    BasicMatrix<T> weights = problem_.solution;
     switch (plan.method) {
       case PruningMethod::alps: return prune_alps<T>(problem_, parts_, plan, pool_, mask_);
       case PruningMethod::sparsegpt: {
@@ -77,10 +78,10 @@ class LayerSolver {
       case PruningMethod::magnitude: break;
     }
     weights = problem_.weights;
-    DenseMatrix<T> scores = weights;
+    BasicMatrix<T> scores = weights;
     if (plan.method == PruningMethod::wanda) {
       for (std::size_t row = 0; row < scores.rows; ++row) {
-        for (std::size_t j = 0; j < scores.columns; ++j) scores.view()[row][j] *= problem_.input_norms[j];
+        for (std::size_t j = 0; j < scores.columns; ++j) scores[row][j] *= problem_.input_norms[j];
       }
     }
     select_largest<T>(std::as_const(scores).view(), parts_, plan.structure, plan.sparsity, pool_,
@@ -90,7 +91,7 @@ class LayerSolver {
   }
 
   /// A matrix that came pruned (5 % of zeros or more) stays so: its zeros are the mask.
-  DenseMatrix<T> with_existing_zeros(DenseMatrix<T> weights) {
+  BasicMatrix<T> with_existing_zeros(BasicMatrix<T> weights) {
     const auto zeros = std::count(dense_.values.begin(), dense_.values.end(), T{0});
     if (static_cast<double>(zeros) < 0.05 * static_cast<double>(dense_.values.size())) return weights;
     for (std::size_t i = 0; i < mask_.size(); ++i) {
@@ -114,7 +115,7 @@ class LayerSolver {
     for (std::size_t row = 0; row < dense_.rows; ++row) {
       for (std::size_t j = 0; j < n; ++j) {
         const CodeScale<T>& scale = coded.scales[row * groups + j / width];
-        T& weight = result.weights.view()[row][j];
+        T& weight = result.weights[row][j];
         const int code = mask_[row * n + j] != 0 ? scale.code(weight) : scale.zero_point;
         coded.codes[row * n + j] = static_cast<std::int8_t>(code);
         weight = scale.value(code);
@@ -122,7 +123,7 @@ class LayerSolver {
     }
   }
 
-  void find_scales(const DenseMatrix<T>& weights, CodedMatrix<T>& coded, const std::uint8_t* mask) {
+  void find_scales(const BasicMatrix<T>& weights, CodedMatrix<T>& coded, const std::uint8_t* mask) {
     const QuantizationPlan& plan = *plan_.quantization;
     const std::size_t n = weights.columns, groups = scale_groups(plan, n), width = plan.group == 0 ? n : plan.group;
     coded.scales.resize(weights.rows * groups);
@@ -130,23 +131,23 @@ class LayerSolver {
       for (std::size_t row = range.begin; row < range.end; ++row) {
         for (std::size_t group = 0; group < groups; ++group) {
           const std::size_t begin = group * width, count = std::min(width, n - begin);
-          coded.scales[row * groups + group] = find_scale<T>({weights.view()[row] + begin, count},
-                                                             mask == nullptr ? nullptr : mask + row * n + begin, plan);
+          coded.scales[row * groups + group] =
+              find_scale<T>({weights[row] + begin, count}, mask == nullptr ? nullptr : mask + row * n + begin, plan);
         }
       }
     });
   }
 
-  const DenseMatrix<T>& upper() {
+  const BasicMatrix<T>& upper() {
     if (upper_.values.empty()) upper_ = inverse_factor(problem_.hessian);
     return upper_;
   }
 
-  double relative_error(const DenseMatrix<T>& weights) {
+  double relative_error(const BasicMatrix<T>& weights) {
     const std::size_t m = dense_.rows, n = dense_.columns;
-    DenseMatrix<T> difference = weights, product(m, n);
+    BasicMatrix<T> difference = weights, product(m, n);
     for (std::size_t i = 0; i < difference.values.size(); ++i) difference.values[i] -= dense_.values[i];
-    const auto energy = [&](const DenseMatrix<T>& rows) {
+    const auto energy = [&](const BasicMatrix<T>& rows) {
       multiply_rows<T>(pool_, rows.view(), std::as_const(problem_.hessian).view(), Transposed::no, product.view());
       double sum = 0;
       for (std::size_t i = 0; i < product.values.size(); ++i) {
@@ -161,9 +162,9 @@ class LayerSolver {
   const LayerPlan& plan_;
   ThreadPool& pool_;
   std::vector<std::size_t> parts_;
-  DenseMatrix<T> dense_;
+  BasicMatrix<T> dense_;
   FitProblem<T> problem_;
-  DenseMatrix<T> upper_;
+  BasicMatrix<T> upper_;
   std::vector<std::uint8_t> mask_;
 };
 

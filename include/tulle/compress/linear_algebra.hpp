@@ -42,19 +42,6 @@ inline void prepare_blas() {
   gotoblas_dynamic_init();
 }
 
-/// A matrix that owns its values [rows, columns]: float, or double for proofs.
-template <class T>
-struct DenseMatrix {
-  std::size_t rows = 0, columns = 0;
-  std::vector<T> values;
-
-  DenseMatrix() = default;
-  DenseMatrix(std::size_t row_count, std::size_t column_count)
-      : rows(row_count), columns(column_count), values(row_count * column_count) {}
-  MatrixView<T> view() noexcept { return {values.data(), rows, columns}; }
-  MatrixView<const T> view() const noexcept { return {values.data(), rows, columns}; }
-};
-
 enum class Transposed { no, yes };
 
 /// c = alpha op(a) op(b) + beta c, on the caller's thread. Shapes after op: a [m, k], b [k, n], c [m, n].

@@ -87,8 +87,7 @@ class ModuleListBuilder {
   void add_layer(std::size_t layer, std::size_t top) {
     const WeightNames& names = model_.names;
     const LayerSpec& spec = model_.layers[layer];
-    std::string prefix = names.layer;
-    if (const auto at = prefix.find("{}"); at != std::string::npos) prefix.replace(at, 2, std::to_string(layer));
+    const std::string prefix = model_.layer_prefix(layer);
     const std::string name = prefix.substr(0, prefix.size() - 1);
     const std::size_t whole = add({Module::Kind::container, name, std::string(classes_.layer), 0, 0, layer, {}}, top);
     const auto container = [&](const std::string& first, std::string_view class_name) {

@@ -23,9 +23,6 @@
 
 namespace tulle {
 
-/// Matrices by the names of their layers.
-using NamedMatrices = std::vector<std::pair<std::string, std::shared_ptr<const WeightSource>>>;
-
 namespace detail {
 
 inline OutputTensor output_tensor(std::string name, DType dtype, std::vector<std::size_t> shape,

@@ -10,23 +10,26 @@
 
 namespace tulle {
 
-/// rows x columns floats; row r begins at r * columns. <tulle/tensor/xtensor.hpp> adapts it for users of xtensor.
-struct Matrix {
+/// rows x columns values; row r begins at r * columns. <tulle/tensor/xtensor.hpp> adapts it for users of xtensor.
+template <class T>
+struct BasicMatrix {
   std::size_t rows = 0;
   std::size_t columns = 0;
-  std::vector<float> values;  ///< [rows, columns]
+  std::vector<T> values;  ///< [rows, columns]
 
-  Matrix() = default;
+  BasicMatrix() = default;
   /// All zeros.
-  Matrix(std::size_t row_count, std::size_t column_count)
+  BasicMatrix(std::size_t row_count, std::size_t column_count)
       : rows(row_count), columns(column_count), values(row_count * column_count) {}
 
-  float* operator[](std::size_t row) noexcept { return values.data() + row * columns; }
-  const float* operator[](std::size_t row) const noexcept { return values.data() + row * columns; }
-  std::span<float> row(std::size_t index) noexcept { return {(*this)[index], columns}; }
-  std::span<const float> row(std::size_t index) const noexcept { return {(*this)[index], columns}; }
-  MatrixView<float> view() noexcept { return {values.data(), rows, columns}; }
-  MatrixView<const float> view() const noexcept { return {values.data(), rows, columns}; }
+  T* operator[](std::size_t row) noexcept { return values.data() + row * columns; }
+  const T* operator[](std::size_t row) const noexcept { return values.data() + row * columns; }
+  std::span<T> row(std::size_t index) noexcept { return {(*this)[index], columns}; }
+  std::span<const T> row(std::size_t index) const noexcept { return {(*this)[index], columns}; }
+  MatrixView<T> view() noexcept { return {values.data(), rows, columns}; }
+  MatrixView<const T> view() const noexcept { return {values.data(), rows, columns}; }
 };
+
+using Matrix = BasicMatrix<float>;
 
 }  // namespace tulle

@@ -29,14 +29,14 @@ struct Modular {
 };
 
 /// tr((w - dense) H (w - dense)^T) / tr(dense H dense^T).
-double relative_error(const FitProblem<double>& problem, const DenseMatrix<double>& w) {
+double relative_error(const FitProblem<double>& problem, const BasicMatrix<double>& w) {
   double error = 0, whole = 0;
   for (std::size_t r = 0; r < w.rows; ++r) {
     for (std::size_t i = 0; i < w.columns; ++i) {
       for (std::size_t j = 0; j < w.columns; ++j) {
-        const double h = problem.hessian.view()[i][j];
-        const double* d = problem.weights.view()[r];
-        error += (w.view()[r][i] - d[i]) * h * (w.view()[r][j] - d[j]);
+        const double h = problem.hessian[i][j];
+        const double* d = problem.weights[r];
+        error += (w[r][i] - d[i]) * h * (w[r][j] - d[j]);
         whole += d[i] * h * d[j];
       }
     }
@@ -44,11 +44,11 @@ double relative_error(const FitProblem<double>& problem, const DenseMatrix<doubl
   return error / whole;
 }
 
-void require_rows(const DenseMatrix<double>& w, std::vector<double> first, std::vector<double> second) {
+void require_rows(const BasicMatrix<double>& w, std::vector<double> first, std::vector<double> second) {
   std::vector<double> kept[2];
   for (std::size_t r = 0; r < 2; ++r) {
     for (std::size_t j = 0; j < w.columns; ++j) {
-      if (w.view()[r][j] != 0) kept[r].push_back(w.view()[r][j]);
+      if (w[r][j] != 0) kept[r].push_back(w[r][j]);
     }
   }
   REQUIRE(kept[0].size() == first.size());
@@ -80,7 +80,7 @@ TEST_CASE("ALPS with 2 of 4: the mask, its penalty and the refit, to the printed
   CHECK(found.steps == 27);
   CHECK_THAT(found.rho, WithinAbs(.81573072, 1e-8));
   CHECK(found.mask == std::vector<std::uint8_t>{0, 1, 1, 0, 1, 1, 0, 0, 1, 0, 1, 0, 0, 1, 0, 1});
-  DenseMatrix<double> unscaled = found.weights;
+  BasicMatrix<double> unscaled = found.weights;
   for (std::size_t i = 0; i < 16; ++i) unscaled.values[i] *= scaled.scale[i % 8];
   CHECK_THAT(relative_error(problem, unscaled), WithinAbs(.0961808116, 1e-9));
 
@@ -116,12 +116,12 @@ TEST_CASE("The asymmetric target: the best dense weights, and the refit on a mas
   const double first[] = {-.48282760, .73559443, -.95082994, -.95393412, .78272018, -.49507423, .01973734, -.19420476};
   const double second[] = {.73327349, .22984464, -.85304728, -.27147740, -.27532538, -.83964285, .25222185, .69141613};
   for (std::size_t j = 0; j < 8; ++j) {
-    CHECK_THAT(problem.solution.view()[0][j], WithinAbs(first[j], 1e-6));
-    CHECK_THAT(problem.solution.view()[1][j], WithinAbs(second[j], 1e-6));
+    CHECK_THAT(problem.solution[0][j], WithinAbs(first[j], 1e-6));
+    CHECK_THAT(problem.solution[1][j], WithinAbs(second[j], 1e-6));
   }
   const std::vector<std::uint8_t> mask{0, 1, 1, 1, 1, 0, 0, 0, 1, 0, 1, 0, 0, 1, 0, 1};
   const ScaledProblem<double> scaled(problem);
-  DenseMatrix<double> w(2, 8);
+  BasicMatrix<double> w(2, 8);
   refit_on_mask<double>(scaled, mask, 10, layer.pool, w);
   for (std::size_t i = 0; i < 16; ++i) w.values[i] *= scaled.scale[i % 8];
   require_rows(w, {.73973366, -.87114561, -.62863725, 1.12515182}, {.66542592, -.68100899, -.86982813, .81758486});

@@ -20,12 +20,12 @@ struct SmallLayer {
   std::array<std::size_t, 1> parts{2};
   LayerStatistics statistics = collect_statistics({.inputs = {x.data(), 6, 8}}, pool);
 
-  static DenseMatrix<double> weights() {
-    DenseMatrix<double> w(2, 8);
+  static BasicMatrix<double> weights() {
+    BasicMatrix<double> w(2, 8);
     w.values = {.4, -.3, .2, .7, -.1, .05, .6, -.8, -.25, .9, .15, -.45, .35, -.65, .1, .55};
     return w;
   }
-  DenseMatrix<double> upper() {
+  BasicMatrix<double> upper() {
     // H = 2 / sequences * X^T X, here of two sequences.
     const auto problem = make_fit_problem<double>(weights(), sums_of(LayerStatistics(copy(statistics)), 6),
                                                   {.alpha = 0, .gamma = 0, .damping = {0, 0, 0.01}}, pool);
@@ -40,7 +40,7 @@ struct SmallLayer {
   }
 };
 
-void require_values(const DenseMatrix<double>& w, const std::vector<double>& expected) {
+void require_values(const BasicMatrix<double>& w, const std::vector<double>& expected) {
   for (std::size_t i = 0; i < expected.size(); ++i) CHECK_THAT(w.values[i], WithinAbs(expected[i], 1.5e-6));
 }
 
@@ -51,8 +51,8 @@ TEST_CASE("The factor of the inverse Hessian") {
   const auto u = layer.upper();
   const double diagonal[] = {.971656, 2.003441, 1.021492, .404021, .407277, .450339, .44155, .480882};
   const double row[] = {.971656, -1.794479, .109285, .282835, -.133078, -.748355, -.617083, 2.30044};
-  for (std::size_t i = 0; i < 8; ++i) CHECK_THAT(u.view()[i][i], WithinAbs(diagonal[i], 1e-6));
-  for (std::size_t j = 0; j < 8; ++j) CHECK_THAT(u.view()[0][j], WithinAbs(row[j], 1e-5));
+  for (std::size_t i = 0; i < 8; ++i) CHECK_THAT(u[i][i], WithinAbs(diagonal[i], 1e-6));
+  for (std::size_t j = 0; j < 8; ++j) CHECK_THAT(u[0][j], WithinAbs(row[j], 1e-5));
 }
 
 TEST_CASE("SparseGPT of half the weights, in blocks of 8 and 4 columns") {
@@ -60,7 +60,7 @@ TEST_CASE("SparseGPT of half the weights, in blocks of 8 and 4 columns") {
   const auto u = layer.upper();
   const auto prune = [&](std::size_t block, double& loss) {
     const PruningPlan plan{.method = PruningMethod::sparsegpt, .sparsity = 0.5, .block_size = block};
-    DenseMatrix<double> w = SmallLayer::weights();
+    BasicMatrix<double> w = SmallLayer::weights();
     std::vector<std::uint8_t> mask(16, 1);
     loss = ColumnCompensation<double>(u, &plan, nullptr, layer.pool).run(w, layer.parts, mask, nullptr, false);
     return w;
@@ -79,7 +79,7 @@ TEST_CASE("SparseGPT with 2 of 4, alone and jointly with int8 codes") {
   const auto u = layer.upper();
   const PruningPlan plan{
       .method = PruningMethod::sparsegpt, .structure = {SparsityStructure::Kind::balanced, 2, 4}, .block_size = 8};
-  DenseMatrix<double> w = SmallLayer::weights();
+  BasicMatrix<double> w = SmallLayer::weights();
   std::vector<std::uint8_t> mask(16, 1);
   double loss = ColumnCompensation<double>(u, &plan, nullptr, layer.pool).run(w, layer.parts, mask, nullptr, false);
   require_values(w, {.4, 0, 0, .741284, 0, 0, .597357, -1.229335, 0, .438294, 0, -.301734, 0, -.545269, 0, .866656});
@@ -89,8 +89,7 @@ TEST_CASE("SparseGPT with 2 of 4, alone and jointly with int8 codes") {
   mask.assign(16, 1);
   const QuantizationPlan int8{.bits = 8, .searches_scale = false, .jointly = true};
   CodedMatrix<double> coded;
-  for (std::size_t row = 0; row < 2; ++row)
-    coded.scales.push_back(find_scale<double>({w.view()[row], 8}, nullptr, int8));
+  for (std::size_t row = 0; row < 2; ++row) coded.scales.push_back(find_scale<double>({w[row], 8}, nullptr, int8));
   CHECK_THAT(coded.scales[0].scale, WithinAbs(.00627451, 1e-8));
   CHECK_THAT(coded.scales[1].scale, WithinAbs(.00705882, 1e-8));
   loss = ColumnCompensation<double>(u, &plan, &int8, layer.pool).run(w, layer.parts, mask, &coded, true);
@@ -103,7 +102,7 @@ TEST_CASE("GPTQ with 4 bits") {
   SmallLayer layer;
   const auto u = layer.upper();
   const QuantizationPlan int4{.bits = 4, .searches_scale = false};
-  DenseMatrix<double> w = SmallLayer::weights();
+  BasicMatrix<double> w = SmallLayer::weights();
   std::vector<std::uint8_t> mask(16, 1);
   CodedMatrix<double> coded;
   const double loss =

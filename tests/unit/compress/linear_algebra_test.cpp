@@ -3,6 +3,7 @@
 
 #include <catch2/catch_all.hpp>
 #include <cmath>
+#include <tulle/tensor/matrix.hpp>
 #include <vector>
 
 using namespace tulle;
@@ -24,16 +25,16 @@ TEST_CASE("Products, transposed or not, of parts of matrices") {
 
 TEST_CASE("A Cholesky factor, the inverse and solutions; a matrix that is not positive definite has none") {
   prepare_blas();
-  const DenseMatrix<double> matrix = [] {
-    DenseMatrix<double> made(3, 3);
+  const BasicMatrix<double> matrix = [] {
+    BasicMatrix<double> made(3, 3);
     made.values = {4, 1, 0, 1, 3, 1, 0, 1, 2};
     return made;
   }();
-  DenseMatrix<double> factor = matrix;
+  BasicMatrix<double> factor = matrix;
   REQUIRE(factor_cholesky(factor.view()));
   CHECK_THAT(factor.values[0], WithinAbs(2, 1e-12));
   CHECK_THAT(factor.values[3], WithinAbs(0.5, 1e-12));
-  DenseMatrix<double> inverse = factor, x(1, 3);
+  BasicMatrix<double> inverse = factor, x(1, 3);
   invert_factored(inverse.view());
   x.values = {1, 2, 3};
   solve_factored<double>(factor.view(), x.view());
@@ -47,7 +48,7 @@ TEST_CASE("A Cholesky factor, the inverse and solutions; a matrix that is not po
       CHECK_THAT(sum, WithinAbs(i == k ? 1 : 0, 1e-12));
     }
   }
-  DenseMatrix<double> indefinite(2, 2);
+  BasicMatrix<double> indefinite(2, 2);
   indefinite.values = {1, 2, 2, 1};
   CHECK(!factor_cholesky(indefinite.view()));
 }

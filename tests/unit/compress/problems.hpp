@@ -12,11 +12,11 @@
 struct ModularLayer {
   static constexpr std::size_t tokens = 12, columns = 8, rows = 2;
 
-  static tulle::DenseMatrix<double> weights() {
-    tulle::DenseMatrix<double> w(rows, columns);
+  static tulle::BasicMatrix<double> weights() {
+    tulle::BasicMatrix<double> w(rows, columns);
     for (std::size_t r = 0; r < rows; ++r) {
       for (std::size_t j = 0; j < columns; ++j) {
-        w.view()[r][j] = (static_cast<double>((29 * r + 7 * j * j + 3 * j + 5 * r * j + 5) % 19) - 9) / 8;
+        w[r][j] = (static_cast<double>((29 * r + 7 * j * j + 3 * j + 5 * r * j + 5) % 19) - 9) / 8;
       }
     }
     return w;

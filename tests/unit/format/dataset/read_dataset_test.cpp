@@ -36,7 +36,7 @@ constexpr std::string_view rows_csv = "q,a\r\n1+1?,2\r\n\r\n\"2+2?\",4\r\n";
 
 }  // namespace
 
-TEST_CASE("a file's format is told by its name", "[format][dataset]") {
+TEST_CASE("the name of a file decides its format", "[format][dataset]") {
   CHECK(dataset_format("a/b.TXT") == DatasetFormat::text);
   CHECK(dataset_format("wiki.test.raw") == DatasetFormat::text);
   CHECK(dataset_format("a.jsonl.gz") == DatasetFormat::json_lines);
