@@ -74,7 +74,7 @@ class SamplerSuite {
   void check_distributions() const {
     INFO("the distribution sums to 1 and equal arguments give equal results");
     for (std::uint64_t seed = 0; seed < 20; ++seed) {
-      const std::vector<float> logits = row(10 + 41 * seed, seed);
+      const std::vector<float> logits = row(static_cast<std::size_t>(10 + 41 * seed), seed);
       const std::vector<float> probabilities = distribution(logits);
       check_distribution(probabilities);
       REQUIRE(distribution(logits, context(7, seed, 3)) == probabilities);  // the key is for the draw alone

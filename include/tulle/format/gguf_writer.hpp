@@ -104,7 +104,7 @@ inline void write_gguf(const std::string& path, const GgufMetadata& metadata, co
     for (std::size_t axis = tensor.shape.size(); axis-- > 0;) list.number(std::uint64_t{tensor.shape[axis]});
     list.number(type);
     list.number(end);
-    end = round_up(end + tensor.size_bytes(), alignment);
+    end = (end + tensor.size_bytes() + alignment - 1) / alignment * alignment;  // may pass 32 bits
   }
   OutputFile file(path);
   file.write("GGUF");

@@ -24,7 +24,7 @@ namespace tulle {
 
 struct LoadOptions {
   PackOptions pack;
-  Progress progress;
+  Progress progress{};
   /// That pack, unless `pack` brings a pool. 0: one per core that the process may use. WebAssembly packs on one.
   std::size_t threads = 0;
 };

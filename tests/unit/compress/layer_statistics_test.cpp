@@ -30,7 +30,7 @@ TEST_CASE("Statistics are those of a plain sum, with weights, and the same for a
                              .weights = weights};
   ThreadPool one(1), three(3);
   const LayerStatistics a = collect_statistics(samples, one), b = collect_statistics(samples, three);
-  for (const auto [i, j] : {std::pair{0, 0}, {3, 140}, {140, 3}, {149, 149}, {77, 128}}) {
+  for (const auto& [i, j] : {std::pair{0, 0}, {3, 140}, {140, 3}, {149, 149}, {77, 128}}) {
     double hessian = 0, cross = 0, correction = 0;
     for (std::size_t t = 0; t < tokens; ++t) {
       const double xi = double{x[t * columns + static_cast<std::size_t>(i)]} * double{weights[t]};
