@@ -28,9 +28,9 @@ constexpr std::size_t max_rows = 96;
 
 /// A packed model with a decoder and a cache of three sequences.
 template <class Kernel, class Cache>
-struct Machine {
-  Machine(const Architecture& model, const TensorSource& source, Cache space, std::size_t threads,
-          const PackOptions& pack = {})
+struct Setup {
+  Setup(const Architecture& model, const TensorSource& source, Cache space, std::size_t threads,
+        const PackOptions& pack = {})
       : architecture(model),
         weights(load_weights<Kernel>(source, architecture, {.pack = pack})),
         pool(threads),
@@ -102,7 +102,7 @@ Architecture architecture_of(bool codegen) {
   return describe_model(codegen ? testing::codegen_config() : testing::llama_config(), "config.json");
 }
 
-using Plain = Machine<AnyKernel, ContiguousCache<float>>;
+using Plain = Setup<AnyKernel, ContiguousCache<float>>;
 
 Plain plain_machine(const Architecture& model, const TensorSource& source) {
   return Plain(model, source, make_cache<ContiguousCache<float>>(model), 1);
@@ -124,7 +124,7 @@ TEMPLATE_LIST_TEST_CASE("the bits of logits depend on neither chunks, neighbours
     CAPTURE(instruction_set_name(set));
     std::vector<float> plain;
     for (const std::size_t threads : {1, 2, 3}) {
-      Machine<typename TestType::KernelType, Cache> machine(model, source, make_cache<Cache>(model), threads);
+      Setup<typename TestType::KernelType, Cache> machine(model, source, make_cache<Cache>(model), threads);
       if (plain.empty()) plain = run_chunks(machine, 0, tokens, tokens.size());
       CAPTURE(threads);
       const bool thorough = threads == 1 && set == usual;
@@ -195,7 +195,7 @@ TEST_CASE("after truncating or forking, the same tokens give the same bits", "[m
   const Architecture model = architecture_of(false);
   const MemorySource source = testing::random_tensors(model);
   const auto tokens = testing::random_tokens(75, model.vocabulary, 9);
-  Machine<DenseI8, PagedCache<Half>> machine(model, source, PagedCache<Half>({2, {2, 16}}, 3, 12), 1);
+  Setup<DenseI8, PagedCache<Half>> machine(model, source, PagedCache<Half>({2, {2, 16}}, 3, 12), 1);
   const auto plain = run_chunks(machine, 0, tokens, 75);
   const std::vector<float> tail(plain.begin() + static_cast<std::ptrdiff_t>(40 * model.vocabulary), plain.end());
   (void)machine.forward(rows_of(0, tokens, 0, 40));
@@ -255,7 +255,7 @@ TEST_CASE("a stack of float and integer parts is computed as each part by itself
     const MemorySource source = testing::random_tensors(model, dtype_of);
     Plain mixed = plain_machine(model, source);
     REQUIRE(mixed.weights.layers[0].query_key_value.parts.size() == 3);
-    Machine<DenseF32, ContiguousCache<float>> reference(model, source, make_cache<ContiguousCache<float>>(model), 1);
+    Setup<DenseF32, ContiguousCache<float>> reference(model, source, make_cache<ContiguousCache<float>>(model), 1);
     const auto found = run_chunks(mixed, 0, tokens, 40), wanted = run_chunks(reference, 0, tokens, 40);
     double squares = 0, difference = 0;
     for (std::size_t i = 0; i < wanted.size(); ++i) {
