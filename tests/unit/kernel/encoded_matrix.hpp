@@ -12,6 +12,7 @@
 #include <optional>
 #include <span>
 #include <stdexcept>
+#include <utility>
 #include <vector>
 
 #include <tulle/core/half.hpp>
@@ -131,13 +132,13 @@ class MatrixEncoder {
   /// The first row lies at an odd address, as it may in a mapped file. `columns` is a whole number of blocks.
   EncodedMatrix encode(std::size_t rows, std::size_t columns) {
     EncodedMatrix matrix(columns);
-    bytes_ = &matrix.bytes;
     const std::size_t row_bytes = dtype_bytes(dtype_, columns, "a test matrix");
-    bytes_->reserve(1 + rows * row_bytes);
-    bytes_->push_back(std::byte{0});
+    bytes_.reserve(1 + rows * row_bytes);
+    bytes_.push_back(std::byte{0});
     for (std::size_t row = 0; row < rows; ++row) {
       for (std::size_t column = 0; column < columns; column += dtype_info(dtype_).block_elements) put_block();
     }
+    matrix.bytes = std::exchange(bytes_, {});
     for (std::size_t row = 0; row < rows; ++row) {
       const float scale = dtype_ == DType::i8 ? numbers_.between(0.001f, 0.02f) : 1.0f;
       matrix.rows.append(matrix.bytes.data() + 1 + row * row_bytes, dtype_, scale);
@@ -150,7 +151,7 @@ class MatrixEncoder {
   template <class T>
   void put(T value) {
     const auto* first = reinterpret_cast<const std::byte*>(&value);
-    bytes_->insert(bytes_->end(), first, first + sizeof value);
+    bytes_.insert(bytes_.end(), first, first + sizeof value);
   }
   void put_codes(std::size_t count) {
     for (std::size_t i = 0; i < count; ++i) put(code_.value_or(static_cast<std::uint8_t>(numbers_.bits())));
@@ -206,7 +207,7 @@ class MatrixEncoder {
   DType dtype_;
   Numbers numbers_;
   std::optional<std::uint8_t> code_;
-  std::vector<std::byte>* bytes_ = nullptr;
+  std::vector<std::byte> bytes_;
   float largest_minimum_ = 0;
 };
 
