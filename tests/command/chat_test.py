@@ -109,7 +109,7 @@ class ChatTest(CommandTest):
                 os.read(process.stdout.fileno(), 1 << 16)  # ends: the answer is over
             self.assertIsNone(process.poll())
         process.stdin.close()
-        self.assertEqual(process.wait(timeout=60), 0)
+        self.assertEqual(process.wait(timeout=300), 0)
         self.assertEqual(process.stderr.read(), b"")
         process.stdout.close()
         process.stderr.close()
@@ -147,14 +147,14 @@ class TerminalTest(CommandTest):
         os.write(self.terminal, b"Hello\n")
         self.read_until(b"> ")
         os.write(self.terminal, b"\x04")
-        self.assertEqual(self.process.wait(timeout=60), 0)
+        self.assertEqual(self.process.wait(timeout=300), 0)
 
     def test_control_c_twice_at_the_prompt_leaves(self):
         self.process.send_signal(signal.SIGINT)
         self.read_until(b"Ctrl-C again")
         self.read_until(b"> ")
         self.process.send_signal(signal.SIGINT)
-        self.assertEqual(self.process.wait(timeout=60), 130)
+        self.assertEqual(self.process.wait(timeout=300), 130)
 
     def test_a_turn_that_does_not_fit_is_forgotten(self):
         os.write(self.terminal, b"x" * (CONTEXT + 1) + b"\n")
@@ -163,7 +163,7 @@ class TerminalTest(CommandTest):
         os.write(self.terminal, b"Hello\n")
         self.read_until(b"> ")
         os.write(self.terminal, b"/exit\n")
-        self.assertEqual(self.process.wait(timeout=60), 0)
+        self.assertEqual(self.process.wait(timeout=300), 0)
 
 
 if __name__ == "__main__":

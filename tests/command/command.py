@@ -24,7 +24,7 @@ def environment(**changes):
     return {**kept, "HOME": "/nonexistent", **changes}
 
 
-def run(*arguments, stdin=b"", env=None, timeout=120):
+def run(*arguments, stdin=b"", env=None, timeout=600):
     if isinstance(stdin, str):
         stdin = stdin.encode()
     return subprocess.run(

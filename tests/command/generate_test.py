@@ -89,7 +89,7 @@ class GenerateTest(CommandTest):
         )
         self.assertTrue(process.stdout.read(20))
         process.stdout.close()  # the reader leaves: the command ends without a word
-        self.assertIn(process.wait(timeout=60), [-signal.SIGPIPE, 0])
+        self.assertIn(process.wait(timeout=300), [-signal.SIGPIPE, 0])
         self.assertEqual(process.stderr.read(), b"")
         process.stderr.close()
         process.stdin.close()
@@ -295,7 +295,7 @@ class GenerateTest(CommandTest):
         self.assertTrue(process.stdout.read(20))
         process.send_signal(signal.SIGINT)
         text = process.stdout.read()
-        self.assertEqual(process.wait(timeout=60), 130)
+        self.assertEqual(process.wait(timeout=300), 130)
         text.decode()  # whole code points
         self.assertEqual(process.stderr.read(), b"")
         process.stdout.close()
@@ -306,7 +306,7 @@ class GenerateTest(CommandTest):
         time.sleep(1)
         process.send_signal(signal.SIGINT)
         output = process.stdout.read()
-        self.assertEqual(process.wait(timeout=60), 130)
+        self.assertEqual(process.wait(timeout=300), 130)
         if output:  # nothing when it was still loading
             self.assertEqual(json.loads(output)["finish_reason"], "cancelled")
         process.stdout.close()

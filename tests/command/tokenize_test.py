@@ -126,7 +126,7 @@ class TokenizeTest(CommandTest):
             process.stdin.flush()
             self.assertGreaterEqual(len(json.loads(process.stdout.readline())), size)
         process.stdin.close()
-        self.assertEqual(process.wait(timeout=30), 0)
+        self.assertEqual(process.wait(timeout=300), 0)
         process.stdout.close()
 
     def test_long_lines_are_quick(self):

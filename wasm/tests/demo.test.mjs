@@ -37,7 +37,7 @@ describe('the demo page', { skip: noBrowser }, () => {
   const load = async () => {
     await page.locator('#files').setInputFiles(textModel.path);
     await page.waitForFunction(() => /layers/.test(document.querySelector('#status').textContent), null, {
-      timeout: 20_000,
+      timeout: 90_000,
     });
   };
 
@@ -75,7 +75,7 @@ describe('the demo page', { skip: noBrowser }, () => {
   test('dense and sparse are compared, and the chat goes on', async () => {
     await page.locator('#compare').click();
     await page.waitForFunction(() => /times as fast/.test(document.querySelector('#summary').textContent), null, {
-      timeout: 30_000,
+      timeout: 90_000,
     });
     assert.equal(await page.locator('#chart rect').count(), 6);
     assert.match(await page.locator('#chart svg').getAttribute('aria-label'), /writing: dense .* tokens\/s, sparse/);

@@ -175,7 +175,7 @@ def test_ctrl_c_ends_the_program(tmp_path):
         assert process.poll() is None
     time.sleep(0.2)  # until subprocess.Popen has returned
     process.send_signal(signal.SIGINT)
-    assert process.communicate(timeout=20)[0] == "interrupted\n"
+    assert process.communicate(timeout=200)[0] == "interrupted\n"
     assert (tmp_path / "tulle.ended").exists()
 
 
