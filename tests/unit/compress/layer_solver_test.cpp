@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <tulle/compress/layer_solver.hpp>
+
+#include <array>
+#include <catch2/catch_all.hpp>
+#include <cstdint>
+#include <string>
+
+#include "unit/compress/problems.hpp"
+#include "unit/generate/golden_model.hpp"
+
+using namespace tulle;
+using Catch::Matchers::WithinAbs;
+
+namespace {
+
+/// 24 x 128 weights and their statistics: columns 5 and 77 are outliers, 9 and 100 always 0. The same numbers as in
+/// tests/golden/make_compression.py, where llm-compressor compresses them.
+class OutlierLayer {
+ public:
+  static constexpr std::size_t rows = 24, columns = 128, tokens = 200;
+
+  OutlierLayer() {
+    for (double& weight : weights.values) weight = next() / 8;
+    std::vector<double> x(tokens * columns);
+    for (std::size_t token = 0; token < tokens; ++token) {
+      const double common = next();
+      for (std::size_t j = 0; j < columns; ++j) {
+        const double value = next() + common * static_cast<double>(j % 4);
+        x[token * columns + j] = value * (j == 5 ? 40 : j == 77 ? 15 : j == 9 || j == 100 ? 0 : 1);
+      }
+    }
+    statistics.columns = columns;
+    statistics.hessian = AlignedBuffer<double>(columns * columns);
+    const MatrixView<const double> inputs(x.data(), tokens, columns);
+    multiply_matrices<double>(inputs, Transposed::yes, inputs, Transposed::no, 2, 0,
+                              {statistics.hessian.data(), columns, columns});
+  }
+
+  BasicMatrix<double> solve(const LayerPlan& plan) {
+    return LayerSolver<double>(weights, {rows}, statistics, plan, pool).solve().weights;
+  }
+
+  BasicMatrix<double> weights{rows, columns};
+  LayerStatistics statistics;
+  ThreadPool pool{2};
+
+ private:
+  double next() {
+    std::uint32_t sum = 0;
+    for (int i = 0; i < 4; ++i) {
+      state_ = state_ * 1664525u + 1013904223u;
+      sum += state_ >> 20;
+    }
+    return static_cast<double>(sum) / 4096 - 2;
+  }
+
+  std::uint32_t state_ = 2026;
+};
+
+constexpr TargetPlan classic{.alpha = 0, .gamma = 0, .row_weights = false, .sequential = false, .damping = {0, 0, .01}};
+
+void require_golden(const BasicMatrix<double>& weights, const std::string& name) {
+  INFO(name);
+  const std::vector<float> expected = testing::golden_floats("compression/" + name + ".npy");
+  REQUIRE(expected.size() == weights.values.size());
+  double largest = 0;
+  std::size_t other_zeros = 0;
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    largest = std::max(largest, std::abs(weights.values[i] - double{expected[i]}));
+    other_zeros += (weights.values[i] == 0) != (expected[i] == 0);
+  }
+  CHECK_THAT(largest, WithinAbs(0, 1e-6));
+  CHECK(other_zeros == 0);
+}
+
+}  // namespace
+
+TEST_CASE("Pruned as by llm-compressor, with outliers and dead columns") {
+  OutlierLayer layer;
+  using Kind = SparsityStructure::Kind;
+  const auto pruned = [&](PruningMethod method, SparsityStructure structure) {
+    return layer.solve(
+        {.pruning = PruningPlan{.method = method, .structure = structure, .block_size = 64}, .target = classic});
+  };
+  require_golden(pruned(PruningMethod::sparsegpt, {}), "sparsegpt");
+  require_golden(pruned(PruningMethod::sparsegpt, {Kind::balanced, 2, 4}), "sparsegpt_2_4");
+  require_golden(pruned(PruningMethod::wanda, {.kind = Kind::row}), "wanda");
+  require_golden(pruned(PruningMethod::wanda, {Kind::balanced, 2, 4}), "wanda_2_4");
+}
+
+TEST_CASE("Quantized as by llm-compressor's GPTQ, with outliers and dead columns") {
+  OutlierLayer layer;
+  const QuantizationPlan int8{.searches_scale = false};
+  require_golden(layer.solve({.quantization = int8, .target = classic}), "gptq_i8");
+
+  // llm-compressor takes the scales of the weights as they were.
+  const QuantizationPlan int4{.bits = 4, .group = 32, .searches_scale = false};
+  FitProblem<double> problem = make_fit_problem<double>(layer.weights, layer.statistics, classic, layer.pool);
+  CodedMatrix<double> coded;
+  for (std::size_t i = 0; i < problem.weights.values.size(); i += 32) {
+    coded.scales.push_back(find_scale<double>({problem.weights.values.data() + i, 32}, nullptr, int4));
+  }
+  const BasicMatrix<double> upper = inverse_factor(problem.hessian);
+  std::vector<std::uint8_t> mask(problem.weights.values.size(), 1);
+  const std::array<std::size_t, 1> parts{OutlierLayer::rows};
+  (void)ColumnCompensation<double>(upper, nullptr, &int4, layer.pool).run(problem.weights, parts, mask, &coded, true);
+  require_golden(problem.weights, "gptq_i4");
+}
