@@ -43,6 +43,7 @@ struct GenerationOptions {
   /// Called with the raw logits [vocabulary] that follow a token, for the last token of a prompt and for every
   /// generated one: observe_logits(generation, position, logits). Called by whatever steps the engine.
   std::function<void(std::size_t, Position, std::span<const float>)> observe_logits = {};
+  bool observe_prompt_logits = false;         ///< `observe_logits` is called for all tokens of a prompt
   const std::atomic<bool>* cancel = nullptr;  ///< set from any thread, ends this call and no other
 };
 
@@ -52,6 +53,7 @@ struct GeneratedText {
   std::vector<float> log_probabilities;  ///< [tokens], with `GenerationOptions::log_probabilities`
   FinishReason finish_reason = FinishReason::none;
   Matrix logits;  ///< [prompt + tokens - 1, vocabulary], or [tokens, vocabulary] without the prompt
+  std::size_t cached_prompt_tokens = 0;
   std::size_t prompt_tokens = 0;
 };
 

@@ -63,6 +63,7 @@ class TextGeneration {
   Session session() { return Session(*engine_, *tokenizer_); }
 
   bool has_chat_template() const noexcept { return !chat_template_.empty(); }
+  const std::string& chat_template() const noexcept { return chat_template_; }
 
   /// The prompt that the model's own chat template makes of messages. Errors: unsupported when the model has none,
   /// malformed for a template that cannot be read, invalid_argument for messages that it rejects.

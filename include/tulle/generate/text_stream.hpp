@@ -69,6 +69,8 @@ class TextStream {
   /// after something else between the passes over a long prompt: `next` does it by itself.
   bool step();
   bool has_piece() const noexcept;
+  /// Whether the first prompt has left the queue.
+  bool begun() const noexcept { return completions_.empty() || completions_.front().begun(); }
 
   /// Ends everything that still runs.
   void stop() noexcept;

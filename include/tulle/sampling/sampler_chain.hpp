@@ -10,6 +10,7 @@
 
 #include <tulle/core/types.hpp>
 #include <tulle/sampling/greedy.hpp>
+#include <tulle/sampling/logit_bias.hpp>
 #include <tulle/sampling/min_new_tokens.hpp>
 #include <tulle/sampling/min_p.hpp>
 #include <tulle/sampling/multinomial.hpp>
@@ -30,12 +31,13 @@ namespace tulle {
 /// `SamplerOrder::llama_cpp` takes the order of llama.cpp's default chain; the definitions stay those of this library:
 /// top-k keeps ties, the repetition penalty counts the whole history, presence and frequency what was generated
 /// (llama.cpp: exactly k tokens; every penalty counts the last 64 tokens, prompt included).
-/// A greedy choice applies penalties and bans only.
+/// A greedy choice applies biases, penalties and bans only.
 /// Errors: invalid_argument as `SamplingOptions::validate`.
 class SamplerChain {
  public:
   explicit SamplerChain(const SamplingOptions& options = {}) {
     options.validate();
+    add(LogitBias(options.logit_bias));
     add(RepetitionPenalty(options.repetition_penalty));
     add(PresencePenalty(options.presence_penalty));
     add(FrequencyPenalty(options.frequency_penalty));
@@ -70,8 +72,8 @@ class SamplerChain {
   }
 
  private:
-  using Transform = std::variant<RepetitionPenalty, PresencePenalty, FrequencyPenalty, NoRepeatNgram, MinNewTokens,
-                                 Temperature, TopK, TopP, MinP, Typical>;
+  using Transform = std::variant<LogitBias, RepetitionPenalty, PresencePenalty, FrequencyPenalty, NoRepeatNgram,
+                                 MinNewTokens, Temperature, TopK, TopP, MinP, Typical>;
 
   template <LogitsTransform Stage>
   void add(Stage stage) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <tulle/core/error.hpp>
@@ -43,6 +44,7 @@ struct SamplingOptions {
   int no_repeat_ngram = 0;       ///< 0 is off; counts the whole history
   int min_new_tokens = 0;        ///< no token of `eos` before so many generated ones
   std::vector<Token> eos = {};   ///< ids that end a text
+  std::vector<std::pair<Token, float>> logit_bias = {};  ///< added to the logits of these tokens, before all else
   SamplerOrder order = SamplerOrder::hugging_face;
 
   bool greedy() const noexcept { return !do_sample || temperature < Temperature::smallest; }

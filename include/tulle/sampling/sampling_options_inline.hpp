@@ -6,6 +6,7 @@
 
 #include <tulle/core/compiled.hpp>
 #include <tulle/core/error.hpp>
+#include <tulle/sampling/logit_bias.hpp>
 #include <tulle/sampling/min_new_tokens.hpp>
 #include <tulle/sampling/min_p.hpp>
 #include <tulle/sampling/no_repeat_ngram.hpp>
@@ -31,6 +32,7 @@ TULLE_INLINE void SamplingOptions::validate() const {
   (void)FrequencyPenalty(frequency_penalty);
   (void)NoRepeatNgram(no_repeat_ngram);
   (void)MinNewTokens(min_new_tokens, eos);
+  (void)LogitBias(logit_bias);
 }
 
 }  // namespace tulle

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file Anthropic's POST /v1/messages (L6).
+/// Source: https://docs.anthropic.com/en/api/messages
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <tulle/core/json.hpp>
+#include <tulle/serve/chat_prompt.hpp>
+#include <tulle/serve/reply.hpp>
+#include <tulle/serve/request_fields.hpp>
+#include <tulle/serve/sampling_fields.hpp>
+
+namespace tulle::serve {
+
+/// Anthropic's error object.
+inline Json anthropic_error_json(const ApiError& error) {
+  const auto type = [&]() -> std::string_view {
+    switch (error.status()) {
+      case 413: return "request_too_large";
+      case 503: return "overloaded_error";
+      case 500: return "api_error";
+      default: return error_type(error.status());
+    }
+  }();
+  return {{"type", "error"}, {"error", {{"type", type}, {"message", error.what()}}}};
+}
+
+class MessagesReply : public Reply {
+ public:
+  MessagesReply(const ServedModel& model, std::size_t prompt_tokens)
+      : prompt_tokens_(prompt_tokens),
+        head_{{"id", new_id("msg_")}, {"type", "message"}, {"role", "assistant"}, {"model", model.id},
+              {"stop_sequence", nullptr}} {}
+
+  Json whole(std::span<const FinishedText> texts, const GenerationJob& job) override {
+    Json result = head_;
+    result["content"] = Json::array({Json{{"type", "text"}, {"text", texts.front().text}}});
+    result["stop_reason"] = reason(texts.front().finish_reason);
+    result["usage"] = usage(job.summary());
+    return result;
+  }
+
+  std::string opening() override {
+    Json message = head_;
+    message["content"] = Json::array();
+    message["stop_reason"] = nullptr;
+    message["usage"] = {{"input_tokens", prompt_tokens_}, {"output_tokens", 0}};
+    return event("message_start", {{"message", std::move(message)}}) +
+           event("content_block_start", {{"index", 0}, {"content_block", {{"type", "text"}, {"text", ""}}}});
+  }
+  std::string next(const GenerationEvent& generated) override {
+    reason_ = generated.piece.finish_reason;
+    if (generated.piece.text.empty()) return {};
+    return event("content_block_delta",
+                 {{"index", 0}, {"delta", {{"type", "text_delta"}, {"text", generated.piece.text}}}});
+  }
+  std::string closing(const GenerationJob& job) override {
+    return event("content_block_stop", {{"index", 0}}) +
+           event("message_delta", {{"delta", {{"stop_reason", reason(reason_)}, {"stop_sequence", nullptr}}},
+                                   {"usage", usage(job.summary())}}) +
+           event("message_stop", Json::object());
+  }
+  std::string failure(const ApiError& error) override {
+    return sent_event(anthropic_error_json(error), "error");
+  }
+
+ private:
+  static std::string event(const char* type, Json fields) {
+    fields["type"] = type;
+    return sent_event(fields, type);
+  }
+  static const char* reason(FinishReason finish) {
+    return finish == FinishReason::stop || finish == FinishReason::callback ? "end_turn" : "max_tokens";
+  }
+  static Json usage(const GenerationSummary& summary) {
+    return {{"input_tokens", summary.prompt_tokens - summary.cached_tokens},
+            {"cache_read_input_tokens", summary.cached_tokens},
+            {"cache_creation_input_tokens", 0},
+            {"output_tokens", summary.generated_tokens}};
+  }
+
+  std::size_t prompt_tokens_;
+  Json head_;
+  FinishReason reason_ = FinishReason::none;
+};
+
+/// Errors: ApiError 400.
+inline PreparedRequest prepare_messages(const Json& body, const ServedModel& model) {
+  const RequestFields fields(body);
+  PreparedRequest prepared;
+  GenerationRequest& request = prepared.request;
+  request.options = read_generation(fields, true);
+  request.options.num_return_sequences = 1;
+  if (!fields.has("max_tokens")) throw ApiError(400, "\"max_tokens\" is missing", "max_tokens");
+  request.options.max_new_tokens = max_tokens_field(fields, {"max_tokens"}, 1);
+  prepared.streams = fields.boolean("stream", false);
+  std::vector<ChatMessage> messages = read_messages(fields, "messages");
+  if (const Json* system = fields.find("system")) {
+    messages.insert(messages.begin(), {"system", detail::content_text(*system, "system")});
+  }
+  request.prompts.push_back(chat_tokens(model, messages, true));
+  check_request(model, request, "messages");
+  prepared.reply = std::make_unique<MessagesReply>(model, request.prompts.front().size());
+  return prepared;
+}
+
+}  // namespace tulle::serve

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file The messages of a chat request as the tokens of a prompt (L6).
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <tulle/core/error.hpp>
+#include <tulle/core/json.hpp>
+#include <tulle/serve/api_error.hpp>
+#include <tulle/serve/reply.hpp>
+#include <tulle/serve/request_fields.hpp>
+#include <tulle/text/chat_message.hpp>
+#include <tulle/text/render_chat.hpp>
+
+namespace tulle::serve {
+
+namespace detail {
+
+/// A text, or a list of parts of which each is a text. Errors: ApiError 400 for anything else, such as images.
+inline std::string content_text(const Json& content, const std::string& field) {
+  if (content.is_null()) return {};
+  if (content.is_string()) return content.get<std::string>();
+  const auto refuse = [&](const std::string& why) { throw ApiError(400, "\"" + field + "\" " + why, field); };
+  if (!content.is_array()) refuse("must be a text or a list of parts");
+  std::string text;
+  for (const Json& part : content) {
+    if (part.is_string()) {
+      text += part.get_ref<const std::string&>();
+      continue;
+    }
+    if (!part.is_object() || !part.contains("text") || !part["text"].is_string()) {
+      refuse("holds a part that is no text; this model reads text alone");
+    }
+    text += part["text"].get_ref<const std::string&>();
+  }
+  return text;
+}
+
+inline ChatMessage chat_message(const Json& message, const std::string& field) {
+  if (!message.is_object()) throw ApiError(400, "\"" + field + "\" must hold objects with \"role\" and \"content\"", field);
+  const RequestFields fields(message);
+  ChatMessage result{fields.text("role", ""), {}};
+  if (result.role.empty()) throw ApiError(400, "a message of \"" + field + "\" has no \"role\"", field);
+  if (result.role == "developer") result.role = "system";  // OpenAI's newer name
+  const Json* content = fields.find("content");
+  result.content = content_text(content == nullptr ? Json(nullptr) : *content, field);
+  return result;
+}
+
+}  // namespace detail
+
+/// The messages in `field`: a list, one message, or a text, which is the user's. Errors: ApiError 400.
+inline std::vector<ChatMessage> read_messages(const RequestFields& fields, const std::string& field) {
+  const Json* messages = fields.find(field);
+  if (messages == nullptr) throw ApiError(400, "\"" + field + "\" is missing", field);
+  std::vector<ChatMessage> result;
+  if (messages->is_string()) {
+    result.push_back({"user", messages->get<std::string>()});
+  } else if (messages->is_object()) {
+    result.push_back(detail::chat_message(*messages, field));
+  } else if (messages->is_array()) {
+    for (const Json& message : *messages) result.push_back(detail::chat_message(message, field));
+  }
+  if (result.empty()) throw ApiError(400, "\"" + field + "\" must be a list of messages, and not empty", field);
+  return result;
+}
+
+/// The prompt that the model's chat template makes of messages; ChatML where it has none. Errors: ApiError 400 for
+/// messages that the template refuses.
+inline std::vector<Token> chat_tokens(const ServedModel& model, const std::vector<ChatMessage>& messages,
+                                      bool add_generation_prompt) {
+  std::string text;
+  if (!model.chat_template.empty()) {
+    text = render_chat(model.chat_template, model.tokenizer, messages, add_generation_prompt);
+    return model.tokenizer.encode(text);
+  }
+  for (const ChatMessage& message : messages) {
+    text += "<|im_start|>" + message.role + "\n" + message.content + "<|im_end|>\n";
+  }
+  if (add_generation_prompt) text += "<|im_start|>assistant\n";
+  return model.tokenizer.encode(text, {.add_special_tokens = true});
+}
+
+}  // namespace tulle::serve

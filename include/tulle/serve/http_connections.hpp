@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file Connections of an HTTP server: how many there are, and how long each may take (L6). The only include of
+/// cpp-httplib.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <cstddef>
+#include <deque>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include <sys/socket.h>
+
+#include <httplib.h>
+
+namespace tulle::serve {
+
+/// A thread for each connection, at most `max_threads` at once; as many connections wait. More are closed at once.
+class ConnectionThreads final : public httplib::TaskQueue {
+ public:
+  explicit ConnectionThreads(std::size_t max_threads) : max_threads_(max_threads) {}
+
+  bool enqueue(std::function<void()> serve) override {
+    const std::lock_guard lock(mutex_);
+    if (stopping_ || waiting_.size() >= max_threads_) return false;
+    waiting_.push_back(std::move(serve));
+    if (running_ < max_threads_ && idle_ < waiting_.size()) {
+      ++running_;
+      std::thread([this] { run(); }).detach();
+    } else {
+      arrived_.notify_one();
+    }
+    return true;
+  }
+
+  /// Returns when all connections are closed.
+  void shutdown() override {
+    std::unique_lock lock(mutex_);
+    stopping_ = true;
+    arrived_.notify_all();
+    ended_.wait(lock, [this] { return running_ == 0; });
+  }
+
+ private:
+  void run() {
+    std::unique_lock lock(mutex_);
+    for (;;) {
+      ++idle_;
+      const bool arrived = arrived_.wait_for(lock, std::chrono::seconds(10), [this] {
+        return stopping_ || !waiting_.empty();
+      });
+      --idle_;
+      if (!arrived || waiting_.empty()) break;
+      const std::function<void()> serve = std::move(waiting_.front());
+      waiting_.pop_front();
+      lock.unlock();
+      serve();
+      lock.lock();
+    }
+    --running_;
+    ended_.notify_all();
+  }
+
+  const std::size_t max_threads_;
+  std::mutex mutex_;
+  std::condition_variable arrived_, ended_;
+  std::deque<std::function<void()>> waiting_;
+  std::size_t running_ = 0, idle_ = 0;
+  bool stopping_ = false;
+};
+
+/// Closes connections whose request does not arrive in time, however slowly its bytes trickle in.
+class ConnectionWatch {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  explicit ConnectionWatch(std::chrono::seconds limit) : limit_(limit), thread_([this] { run(); }) {}
+  ~ConnectionWatch() {
+    {
+      const std::lock_guard lock(mutex_);
+      stopping_ = true;
+      changed_.notify_all();
+    }
+    thread_.join();
+  }
+
+  void begin(int socket) {
+    const std::lock_guard lock(mutex_);
+    deadlines_[socket] = Clock::now() + limit_;
+  }
+  void end(int socket) {
+    const std::lock_guard lock(mutex_);
+    deadlines_.erase(socket);
+  }
+
+ private:
+  void run() {
+    std::unique_lock lock(mutex_);
+    while (!changed_.wait_for(lock, std::chrono::milliseconds(500), [this] { return stopping_; })) {
+      const auto now = Clock::now();
+      for (const auto& [socket, deadline] : deadlines_) {
+        if (now >= deadline) ::shutdown(socket, SHUT_RDWR);  // its thread reads the end, and closes it
+      }
+    }
+  }
+
+  std::chrono::seconds limit_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::map<int, Clock::time_point> deadlines_;
+  bool stopping_ = false;
+  std::thread thread_;
+};
+
+/// The connection that the calling thread serves.
+struct CurrentConnection {
+  ConnectionWatch* watch = nullptr;
+  int socket = -1;
+  bool closes = false;  ///< after this answer: what the client sent may not have been read to its end
+
+  static CurrentConnection& get() {
+    static thread_local CurrentConnection current;
+    return current;
+  }
+  /// The request is complete.
+  void received() {
+    if (watch != nullptr) watch->end(socket);
+  }
+};
+
+/// An HTTP server without TLS, whose connections are watched.
+class WatchedServer final : public httplib::Server {
+ public:
+  explicit WatchedServer(std::chrono::seconds receive_time) : watch_(receive_time) {}
+
+ private:
+  bool process_and_close_socket(socket_t socket) override {
+    CurrentConnection& current = CurrentConnection::get();
+    current = {&watch_, socket, false};
+    std::string remote, local;
+    int remote_port = 0, local_port = 0;
+    httplib::detail::get_remote_ip_and_port(socket, remote, remote_port);
+    httplib::detail::get_local_ip_and_port(socket, local, local_port);
+    const bool done = httplib::detail::process_server_socket(
+        svr_sock_, socket, keep_alive_max_count_, keep_alive_timeout_sec_, read_timeout_sec_, read_timeout_usec_,
+        write_timeout_sec_, write_timeout_usec_, [&](httplib::Stream& stream, bool close, bool& closed) {
+          watch_.begin(socket);
+          const bool served =
+              process_request(stream, remote, remote_port, local, local_port, close, closed, nullptr);
+          watch_.end(socket);
+          closed = closed || current.closes;
+          return served;
+        });
+    httplib::detail::shutdown_socket(socket);
+    httplib::detail::close_socket(socket);
+    current = {};
+    return done;
+  }
+
+  ConnectionWatch watch_;
+};
+
+}  // namespace tulle::serve

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file One request and its answer over HTTP (L6).
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <tulle/core/json.hpp>
+#include <tulle/serve/api_error.hpp>
+#include <tulle/serve/generation_job.hpp>
+#include <tulle/serve/http_connections.hpp>
+#include <tulle/serve/reply.hpp>
+#include <tulle/serve/request_fields.hpp>
+#include <tulle/serve/served_models.hpp>
+
+namespace tulle::serve {
+
+inline void set_json(httplib::Response& response, const Json& json, int status = 200) {
+  response.status = status;
+  response.set_content(json.dump(-1, ' ', false, Json::error_handler_t::replace), "application/json");
+}
+
+/// The form of an error object: OpenAI's, or Anthropic's.
+using ErrorForm = Json (*)(const ApiError&);
+
+inline void set_error(httplib::Response& response, const ApiError& error, ErrorForm form = error_json) {
+  if (error.status() == 429) response.set_header("Retry-After", "1");
+  set_json(response, form(error), error.status());
+}
+
+/// The body of a request. Errors: ApiError 413 for one that is too long, 400 for one that ends too early.
+inline std::string read_body(const httplib::ContentReader& reader, const httplib::Response& response,
+                             std::size_t limit) {
+  std::string body;
+  bool too_long = false;
+  const bool complete = reader([&](const char* data, std::size_t size) {
+    too_long = size > limit - body.size();
+    if (!too_long) body.append(data, size);
+    return !too_long;
+  });
+  CurrentConnection& connection = CurrentConnection::get();
+  connection.received();
+  if (complete) return body;
+  connection.closes = true;
+  if (too_long || response.status == 413) {
+    throw ApiError(413, "the body of the request is longer than " + std::to_string(limit) + " bytes");
+  }
+  throw ApiError(400, "the body of the request is not complete");
+}
+
+/// Called when an answer is complete, or its client has left.
+using Finished = std::function<void(int status, const GenerationJob& job)>;
+
+namespace detail {
+
+inline constexpr std::chrono::milliseconds patience{250};  // between looks whether the client is still there
+
+/// All texts, complete. Cancels when the client leaves.
+inline std::vector<FinishedText> collect(GenerationJob& job, const httplib::Request& request) {
+  std::vector<FinishedText> texts(job.request.prompts.size() * job.request.options.num_return_sequences);
+  while (auto event = job.next(patience, [&] { return request.is_connection_closed(); })) {
+    FinishedText& text = texts[event->piece.generation];
+    text.text += event->piece.text;
+    text.finish_reason = event->piece.finish_reason;
+    if (event->piece.token >= 0) text.events.push_back(std::move(*event));
+  }
+  return texts;
+}
+
+/// What a stream needs until its last byte is sent.
+struct SentStream {
+  ServedModels::Held held;
+  std::shared_ptr<GenerationJob> job;
+  std::unique_ptr<Reply> reply;
+  Finished finished;
+  bool opened = false;
+
+  /// False ends the connection.
+  bool send(httplib::DataSink& sink) {
+    std::string text;
+    try {
+      if (!std::exchange(opened, true)) text = reply->opening();
+      if (text.empty()) {
+        const auto event = job->next(patience, [&] { return !sink.is_writable(); });
+        text = event ? reply->next(*event) : reply->closing(*job);
+        if (!event) {
+          (void)sink.write(text.data(), text.size());
+          sink.done();
+          return true;
+        }
+      }
+    } catch (...) {
+      text = reply->failure(current_api_error());
+      (void)sink.write(text.data(), text.size());
+      sink.done();
+      return true;
+    }
+    return text.empty() || sink.write(text.data(), text.size());
+  }
+};
+
+}  // namespace detail
+
+/// Submits a prepared request and answers it, as a whole or by server-sent events. Errors: those of the request before
+/// its answer has begun.
+inline void answer(ServedModels::Held held, PreparedRequest prepared, const httplib::Request& request,
+                   httplib::Response& response, Finished finished) {
+  const auto job = held.worker->submit(std::move(prepared.request));
+  if (!prepared.streams) {
+    const std::vector<FinishedText> texts = detail::collect(*job, request);
+    set_json(response, prepared.reply->whole(texts, *job));
+    finished(200, *job);
+    return;
+  }
+  const auto stream = std::make_shared<detail::SentStream>(
+      detail::SentStream{std::move(held), job, std::move(prepared.reply), std::move(finished)});
+  response.set_header("Cache-Control", "no-cache");
+  response.set_header("X-Accel-Buffering", "no");
+  response.set_chunked_content_provider(
+      "text/event-stream", [stream](std::size_t, httplib::DataSink& sink) { return stream->send(sink); },
+      [stream](bool complete) {
+        stream->job->cancel();  // changes nothing after the last token
+        stream->finished(complete ? 200 : 499, *stream->job);
+      });
+}
+
+}  // namespace tulle::serve

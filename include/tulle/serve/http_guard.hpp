@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file What every request has to pass: keys, origins, a body whose length is clear (L6).
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <tulle/serve/api_error.hpp>
+#include <tulle/serve/http_connections.hpp>
+#include <tulle/serve/http_exchange.hpp>
+#include <tulle/serve/server_options.hpp>
+
+namespace tulle::serve {
+
+/// Equal texts, in a time that depends on the length of `given` alone.
+inline bool equal_in_constant_time(std::string_view given, std::string_view secret) noexcept {
+  unsigned difference = given.size() == secret.size() ? 0 : 1;
+  for (std::size_t i = 0; i < given.size(); ++i) {
+    const char other = secret.empty() ? '\0' : secret[i % secret.size()];
+    difference |= static_cast<unsigned>(static_cast<unsigned char>(given[i]) ^ static_cast<unsigned char>(other));
+  }
+  return difference == 0;
+}
+
+class HttpGuard {
+ public:
+  explicit HttpGuard(const ServerOptions& options) : options_(options) {}
+
+  /// Before the body is read. False: the answer stands in `response`.
+  bool admit(const httplib::Request& request, httplib::Response& response) const {
+    CurrentConnection& connection = CurrentConnection::get();
+    connection.closes = false;
+    const bool has_length = request.has_header("Content-Length"), is_chunked = request.has_header("Transfer-Encoding");
+    const bool takes_body = request.method == "POST" || request.method == "PUT" || request.method == "PATCH";
+    // What a proxy before this server may have understood otherwise (RFC 9112, 6.3).
+    const bool unclear = (has_length && is_chunked) || request.get_header_value_count("Content-Length") > 1 ||
+                         (is_chunked && request.get_header_value("Transfer-Encoding") != "chunked");
+    if (unclear) return refuse(response, ApiError(400, "the length of the body is not clear"));
+    if (takes_body && !has_length && !is_chunked) {
+      return refuse(response, ApiError(411, "a body needs Content-Length or Transfer-Encoding: chunked"));
+    }
+    if (!takes_body && (has_length || is_chunked)) {
+      // A body that nobody reads would be taken for the next request.
+      connection.closes = request.get_header_value("Content-Length") != "0";
+    }
+    if (!takes_body) connection.received();
+    allow_origin(request, response);
+    if (request.method == "OPTIONS") {
+      response.status = 204;
+      return false;
+    }
+    if (!authorized(request)) {
+      response.set_header("WWW-Authenticate", "Bearer");
+      return refuse(response, ApiError(401, "the API key is missing or wrong", {}, "invalid_api_key"));
+    }
+    return true;
+  }
+
+  /// An answer that has no body yet: why there is none.
+  void explain(const httplib::Request& request, httplib::Response& response,
+               const std::map<std::string, std::set<std::string>>& methods) const {
+    const auto route = methods.find(request.path);
+    if (response.status == 404 && route != methods.end()) {
+      std::string allowed;
+      for (const std::string& method : route->second) allowed += (allowed.empty() ? "" : ", ") + method;
+      response.set_header("Allow", allowed);
+      return set_error(response, ApiError(405, request.path + " takes " + allowed));
+    }
+    if (response.status == 404) return set_error(response, ApiError(404, "there is no " + request.path));
+    set_error(response, ApiError(response.status, httplib::status_message(response.status)));
+  }
+
+  /// The last header, when the answer is known.
+  void finish(const httplib::Request& request, httplib::Response& response) const {
+    if (!response.has_header("X-Request-Id")) (void)request_id(request, response);
+    if (CurrentConnection::get().closes) response.set_header("Connection", "close");
+  }
+
+  /// That of the client, where it has an unsuspicious one; else a new one. The answer carries it.
+  std::string request_id(const httplib::Request& request, httplib::Response& response) const {
+    std::string id = request.get_header_value("X-Request-Id");
+    const bool is_plain = !id.empty() && id.size() <= 64 && std::all_of(id.begin(), id.end(), [](unsigned char c) {
+      return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' || c == '_';
+    });
+    if (!is_plain) id = new_id("req_");
+    response.set_header("X-Request-Id", id);
+    return id;
+  }
+
+ private:
+  static bool refuse(httplib::Response& response, const ApiError& error) {
+    CurrentConnection::get().closes = true;
+    set_error(response, error);
+    return false;
+  }
+
+  bool authorized(const httplib::Request& request) const {
+    static const std::set<std::string> open{"/health", "/ping", "/ready", "/v2/health/live", "/v2/health/ready"};
+    if (options_.api_keys.empty() || open.contains(request.path)) return true;
+    std::string key = request.get_header_value("X-Api-Key");  // Anthropic's
+    const std::string bearer = request.get_header_value("Authorization");
+    if (bearer.starts_with("Bearer ")) key = bearer.substr(7);
+    bool found = false;
+    for (const std::string& each : options_.api_keys) found = equal_in_constant_time(key, each) || found;
+    return found && !key.empty();
+  }
+
+  void allow_origin(const httplib::Request& request, httplib::Response& response) const {
+    const std::string origin = request.get_header_value("Origin");
+    if (origin.empty()) return;
+    const auto listed = [&](const std::string& each) { return each == "*" || each == origin; };
+    const auto found = std::find_if(options_.cors_origins.begin(), options_.cors_origins.end(), listed);
+    if (found == options_.cors_origins.end()) return;
+    response.set_header("Access-Control-Allow-Origin", *found == "*" ? "*" : *found);
+    response.set_header("Vary", "Origin");
+    response.set_header("Access-Control-Allow-Methods", "GET, POST, OPTIONS");
+    response.set_header("Access-Control-Allow-Headers", "Authorization, Content-Type, X-Api-Key, X-Request-Id");
+    response.set_header("Access-Control-Max-Age", "600");
+  }
+
+  const ServerOptions& options_;
+};
+
+}  // namespace tulle::serve

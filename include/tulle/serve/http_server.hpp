@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file The HTTP or HTTPS server that options mean, without its routes (L6).
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <memory>
+
+#include <sys/socket.h>
+
+#include <tulle/core/error.hpp>
+#include <tulle/serve/http_connections.hpp>
+#include <tulle/serve/server_options.hpp>
+
+namespace tulle::serve {
+
+namespace detail {
+
+inline void set_limits(httplib::Server& server, const ServerOptions& options) {
+  server.new_task_queue = [most = options.max_connections] { return new ConnectionThreads(most); };
+  server.set_keep_alive_timeout(options.idle_time.count());
+  server.set_keep_alive_max_count(1'000'000);
+  server.set_read_timeout(std::min(options.receive_time, std::chrono::seconds(5)));
+  server.set_write_timeout(options.send_time);
+  server.set_payload_max_length(options.max_body_bytes);
+  server.set_tcp_nodelay(true);
+  server.set_socket_options([shares = options.shares_port](socket_t socket) {
+    const int yes = 1;
+    (void)::setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
+    if (shares) (void)::setsockopt(socket, SOL_SOCKET, SO_REUSEPORT, &yes, sizeof yes);
+  });
+}
+
+}  // namespace detail
+
+/// Errors: invalid_argument for a certificate without its key; malformed for one that cannot be used.
+inline std::unique_ptr<httplib::Server> make_http_server(const ServerOptions& options) {
+  if (options.certificate.empty() != options.private_key.empty()) {
+    fail(ErrorCode::invalid_argument, "HTTPS needs a certificate and its private key");
+  }
+  std::unique_ptr<httplib::Server> server;
+  if (options.certificate.empty()) {
+    server = std::make_unique<WatchedServer>(options.receive_time);
+  } else {
+    server = std::make_unique<httplib::SSLServer>(options.certificate.c_str(), options.private_key.c_str());
+  }
+  if (!server->is_valid()) fail(ErrorCode::malformed, options.certificate, ": no certificate that fits its key");
+  detail::set_limits(*server, options);
+  return server;
+}
+
+}  // namespace tulle::serve

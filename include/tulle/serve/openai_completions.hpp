@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file OpenAI's POST /v1/completions (L6).
+/// Source: https://platform.openai.com/docs/api-reference/completions
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <tulle/core/json.hpp>
+#include <tulle/serve/openai_chat.hpp>
+#include <tulle/serve/reply.hpp>
+#include <tulle/serve/request_fields.hpp>
+#include <tulle/serve/sampling_fields.hpp>
+
+namespace tulle::serve {
+
+namespace detail {
+
+inline std::vector<Token> token_list(const Json& list) {
+  std::vector<Token> tokens;
+  for (const Json& id : list) {
+    const bool fits = id.is_number_unsigned() && id.get<std::uint64_t>() <= std::numeric_limits<Token>::max();
+    if (!fits) throw ApiError(400, "\"prompt\": " + id.dump() + " is no token id", "prompt");
+    tokens.push_back(id.get<Token>());
+  }
+  return tokens;
+}
+
+/// The `logprobs` object of a completion, filled token by token.
+class CompletionProbabilities {
+ public:
+  explicit CompletionProbabilities(const Tokenizer& tokenizer) : tokenizer_(tokenizer) {}
+
+  void add(Token token, std::optional<float> log_probability, std::span<const Candidate> alternatives,
+           std::size_t text_offset) {
+    tokens_.push_back(token_text(tokenizer_, token));
+    token_log_probabilities_.push_back(log_probability ? Json(*log_probability) : Json(nullptr));
+    Json top = log_probability ? Json::object() : Json(nullptr);
+    for (const Candidate& each : alternatives) top[token_text(tokenizer_, each.token)] = each.log_probability;
+    top_.push_back(std::move(top));
+    offsets_.push_back(text_offset);
+  }
+  Json take() {
+    return {{"tokens", std::exchange(tokens_, Json::array())},
+            {"token_logprobs", std::exchange(token_log_probabilities_, Json::array())},
+            {"top_logprobs", std::exchange(top_, Json::array())},
+            {"text_offset", std::exchange(offsets_, Json::array())}};
+  }
+
+ private:
+  const Tokenizer& tokenizer_;
+  Json tokens_ = Json::array(), token_log_probabilities_ = Json::array(), top_ = Json::array(),
+       offsets_ = Json::array();
+};
+
+}  // namespace detail
+
+/// `prompt`: a text, texts, token ids, or lists of token ids. Errors: ApiError 400.
+inline std::vector<std::vector<Token>> read_prompts(const RequestFields& fields, const ServedModel& model) {
+  const Json* prompt = fields.find("prompt");
+  if (prompt == nullptr) throw ApiError(400, "\"prompt\" is missing", "prompt");
+  const auto encode = [&](const Json& text) {
+    return model.tokenizer.encode(text.get_ref<const std::string&>(), {.add_special_tokens = true});
+  };
+  if (prompt->is_string()) return {encode(*prompt)};
+  if (!prompt->is_array() || prompt->empty()) {
+    throw ApiError(400, "\"prompt\" must be a text, a list of texts, token ids or lists of token ids", "prompt");
+  }
+  if (prompt->front().is_number()) return {detail::token_list(*prompt)};
+  if (prompt->size() > 256) throw ApiError(400, "at most 256 prompts in a request", "prompt");
+  std::vector<std::vector<Token>> prompts;
+  for (const Json& each : *prompt) {
+    if (!each.is_string() && !each.is_array()) {
+      throw ApiError(400, "\"prompt\" must hold texts or lists of token ids", "prompt");
+    }
+    prompts.push_back(each.is_string() ? encode(each) : detail::token_list(each));
+  }
+  return prompts;
+}
+
+class CompletionReply : public Reply {
+ public:
+  struct Options {
+    bool echo = false, probabilities = false, usage = false;
+    std::size_t copies = 1;  ///< texts of each prompt
+  };
+
+  CompletionReply(const ServedModel& model, const GenerationRequest& request, const Options& options)
+      : tokenizer_(model.tokenizer),
+        options_(options),
+        lengths_(request.prompts.size() * options.copies, 0),
+        head_{{"id", new_id("cmpl-")},
+              {"object", "text_completion"},
+              {"created", unix_time()},
+              {"model", model.id},
+              {"system_fingerprint", "tulle"}} {
+    if (!options.echo) return;
+    for (const auto& prompt : request.prompts) echoes_.push_back(tokenizer_.decode(prompt, true));
+  }
+
+  Json whole(std::span<const FinishedText> texts, const GenerationJob& job) override {
+    Json choices = Json::array();
+    for (std::size_t i = 0; i < texts.size(); ++i) {
+      std::string text = options_.echo ? echoes_[i / options_.copies] : std::string();
+      Json probabilities = nullptr;
+      if (options_.probabilities) {
+        detail::CompletionProbabilities list(tokenizer_);
+        std::size_t offset = 0;
+        if (options_.echo) {
+          for (const PromptToken& token : job.prompt(i / options_.copies)) {
+            list.add(token.token, token.log_probability, token.alternatives, offset);
+            offset += token_text(tokenizer_, token.token).size();
+          }
+          offset = text.size();
+        }
+        for (const GenerationEvent& event : texts[i].events) {
+          list.add(event.piece.token, event.piece.log_probability, event.alternatives, offset);
+          offset += event.piece.text.size();
+        }
+        probabilities = list.take();
+      }
+      text += texts[i].text;
+      choices.push_back(choice(i, text, std::move(probabilities), texts[i].finish_reason));
+    }
+    Json result = head_;
+    result["choices"] = std::move(choices);
+    result["usage"] = usage_json(job.summary());
+    return result;
+  }
+
+  std::string opening() override {
+    std::string events;
+    for (std::size_t i = 0; options_.echo && i < lengths_.size(); ++i) {
+      lengths_[i] = echoes_[i / options_.copies].size();
+      events += chunk(choice(i, echoes_[i / options_.copies], nullptr, FinishReason::none));
+    }
+    return events;
+  }
+
+  std::string next(const GenerationEvent& event) override {
+    const TextPiece& piece = event.piece;
+    Json probabilities = nullptr;
+    if (options_.probabilities && piece.token >= 0) {
+      detail::CompletionProbabilities list(tokenizer_);
+      list.add(piece.token, piece.log_probability, event.alternatives, lengths_[piece.generation]);
+      probabilities = list.take();
+    }
+    lengths_[piece.generation] += piece.text.size();
+    if (piece.text.empty() && probabilities.is_null() && piece.finish_reason == FinishReason::none) return {};
+    return chunk(choice(piece.generation, piece.text, std::move(probabilities), piece.finish_reason));
+  }
+
+  std::string closing(const GenerationJob& job) override {
+    std::string events;
+    if (options_.usage) {
+      Json last = head_;
+      last["choices"] = Json::array();
+      last["usage"] = usage_json(job.summary());
+      events = sent_event(last);
+    }
+    return events + "data: [DONE]\n\n";
+  }
+
+ private:
+  static Json choice(std::size_t index, const std::string& text, Json probabilities, FinishReason reason) {
+    return {{"index", index},
+            {"text", text},
+            {"logprobs", std::move(probabilities)},
+            {"finish_reason", finish_reason_json(reason)}};
+  }
+  std::string chunk(Json one) const {
+    Json result = head_;
+    result["choices"] = Json::array({std::move(one)});
+    if (options_.usage) result["usage"] = nullptr;
+    return sent_event(result);
+  }
+
+  const Tokenizer& tokenizer_;
+  Options options_;
+  std::vector<std::size_t> lengths_;  // [texts] bytes that were sent
+  std::vector<std::string> echoes_;   // [prompts]
+  Json head_;
+};
+
+/// Errors: ApiError 400.
+inline PreparedRequest prepare_completion(const Json& body, const ServedModel& model) {
+  const RequestFields fields(body);
+  PreparedRequest prepared;
+  GenerationRequest& request = prepared.request;
+  CompletionReply::Options options;
+  options.echo = fields.boolean("echo", false);
+  request.options = read_generation(fields, true);
+  // A text of no tokens is asked for by those who want the probabilities of the prompt.
+  request.options.max_new_tokens = max_tokens_field(fields, {"max_tokens"}, 16, options.echo ? 0 : 1);
+  if (!fields.text("suffix", "").empty()) throw ApiError(400, "\"suffix\" is not supported", "suffix");
+  if (fields.count("best_of", request.options.num_return_sequences, 1, 128) != request.options.num_return_sequences) {
+    throw ApiError(400, "\"best_of\" must equal \"n\"; texts are not ranked here", "best_of");
+  }
+  fields.with("logprobs", "a count", [&](const ArgumentValue& value) {
+    if (value.json().is_boolean() && !value.boolean()) return;
+    request.alternatives = fields.count("logprobs", 0, 0, GenerationRequest::most_alternatives);
+    options.probabilities = true;
+  });
+  request.options.log_probabilities = options.probabilities;
+  request.prompt_probabilities = options.probabilities && options.echo;
+  options.usage = wants_usage(fields);
+  options.copies = request.options.num_return_sequences;
+  prepared.streams = fields.boolean("stream", false);
+  request.prompts = read_prompts(fields, model);
+  check_request(model, request, "prompt");
+  prepared.reply = std::make_unique<CompletionReply>(model, request, options);
+  return prepared;
+}
+
+}  // namespace tulle::serve

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file OpenAI's POST /v1/responses: one text, as a whole or as named events (L6).
+/// Source: https://platform.openai.com/docs/api-reference/responses
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+
+#include <tulle/core/json.hpp>
+#include <tulle/serve/chat_prompt.hpp>
+#include <tulle/serve/reply.hpp>
+#include <tulle/serve/request_fields.hpp>
+#include <tulle/serve/sampling_fields.hpp>
+
+namespace tulle::serve {
+
+class ResponsesReply : public Reply {
+ public:
+  ResponsesReply(const ServedModel& model, Json settings)
+      : item_id_(new_id("msg_")),
+        head_{{"id", new_id("resp_")},
+              {"object", "response"},
+              {"created_at", unix_time()},
+              {"model", model.id},
+              {"error", nullptr},
+              {"incomplete_details", nullptr},
+              {"parallel_tool_calls", false},
+              {"tool_choice", "none"},
+              {"tools", Json::array()}} {
+    head_.update(settings);
+  }
+
+  Json whole(std::span<const FinishedText> texts, const GenerationJob& job) override {
+    text_ = texts.front().text;
+    reason_ = texts.front().finish_reason;
+    return completed(job);
+  }
+
+  std::string opening() override {
+    Json started = head_;
+    started["status"] = "in_progress";
+    started["output"] = Json::array();
+    started["usage"] = nullptr;
+    Json item = message("in_progress");
+    item["content"] = Json::array();
+    return event("response.created", {{"response", started}}) + event("response.in_progress", {{"response", started}}) +
+           event("response.output_item.added", {{"output_index", 0}, {"item", std::move(item)}}) +
+           event("response.content_part.added", at({{"part", part("")}}));
+  }
+
+  std::string next(const GenerationEvent& generated) override {
+    text_ += generated.piece.text;
+    reason_ = generated.piece.finish_reason;
+    if (generated.piece.text.empty()) return {};
+    return event("response.output_text.delta", at({{"delta", generated.piece.text}, {"logprobs", Json::array()}}));
+  }
+
+  std::string closing(const GenerationJob& job) override {
+    const Json response = completed(job);
+    const std::string last = response["status"] == "completed" ? "response.completed" : "response.incomplete";
+    return event("response.output_text.done", at({{"text", text_}, {"logprobs", Json::array()}})) +
+           event("response.content_part.done", at({{"part", part(text_)}})) +
+           event("response.output_item.done", {{"output_index", 0}, {"item", response["output"][0]}}) +
+           event(last, {{"response", response}});
+  }
+
+  std::string failure(const ApiError& error) override {
+    return event("error", {{"code", error.code().empty() ? "server_error" : error.code()},
+                           {"message", error.what()},
+                           {"param", nullptr}});
+  }
+
+ private:
+  static Json part(const std::string& text) {
+    return {{"type", "output_text"}, {"text", text}, {"annotations", Json::array()}, {"logprobs", Json::array()}};
+  }
+  Json message(const char* status) const {
+    return {{"id", item_id_},
+            {"type", "message"},
+            {"role", "assistant"},
+            {"status", status},
+            {"content", Json::array({part(text_)})}};
+  }
+  /// Fields of an event that concerns the one part of the one item.
+  Json at(Json fields) const {
+    fields.update({{"item_id", item_id_}, {"output_index", 0}, {"content_index", 0}});
+    return fields;
+  }
+  std::string event(const std::string& type, Json fields) {
+    fields["type"] = type;
+    fields["sequence_number"] = number_++;
+    return sent_event(fields, type);
+  }
+  Json completed(const GenerationJob& job) const {
+    const bool whole = reason_ == FinishReason::stop || reason_ == FinishReason::callback;
+    const GenerationSummary& summary = job.summary();
+    Json response = head_;
+    response["status"] = whole ? "completed" : "incomplete";
+    if (!whole) response["incomplete_details"] = {{"reason", "max_output_tokens"}};
+    response["output"] = Json::array({message(whole ? "completed" : "incomplete")});
+    response["usage"] = {{"input_tokens", summary.prompt_tokens},
+                         {"input_tokens_details", {{"cached_tokens", summary.cached_tokens}}},
+                         {"output_tokens", summary.generated_tokens},
+                         {"output_tokens_details", {{"reasoning_tokens", 0}}},
+                         {"total_tokens", summary.prompt_tokens + summary.generated_tokens}};
+    return response;
+  }
+
+  std::string item_id_;
+  Json head_;
+  std::string text_;
+  FinishReason reason_ = FinishReason::none;
+  std::size_t number_ = 0;
+};
+
+/// Nothing is stored: `previous_response_id` is refused. Errors: ApiError 400.
+inline PreparedRequest prepare_responses(const Json& body, const ServedModel& model) {
+  const RequestFields fields(body);
+  if (fields.has("previous_response_id")) {
+    throw ApiError(400, "responses are not stored here; send the whole conversation in \"input\"",
+                   "previous_response_id");
+  }
+  PreparedRequest prepared;
+  GenerationRequest& request = prepared.request;
+  request.options = read_generation(fields, true);
+  request.options.num_return_sequences = 1;
+  request.options.max_new_tokens = max_tokens_field(fields, {"max_output_tokens"}, detail::most_tokens);
+  prepared.streams = fields.boolean("stream", false);
+  std::vector<ChatMessage> messages = read_messages(fields, "input");
+  const std::string instructions = fields.text("instructions", "");
+  if (!instructions.empty()) messages.insert(messages.begin(), {"system", instructions});
+  request.prompts.push_back(chat_tokens(model, messages, true));
+  check_request(model, request, "input");
+  Json settings{{"instructions", instructions.empty() ? Json(nullptr) : Json(instructions)},
+                {"temperature", request.options.sampling.temperature},
+                {"top_p", request.options.sampling.top_p},
+                {"max_output_tokens", body.value("max_output_tokens", Json(nullptr))},
+                {"metadata", body.value("metadata", Json::object())},
+                {"store", false}};
+  prepared.reply = std::make_unique<ResponsesReply>(model, std::move(settings));
+  return prepared;
+}
+
+}  // namespace tulle::serve

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file The models of a server: loaded when they are first used, unloaded when they are not (L6).
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstddef>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <tulle/core/error.hpp>
+#include <tulle/core/json.hpp>
+#include <tulle/serve/api_error.hpp>
+#include <tulle/serve/model_worker.hpp>
+#include <tulle/serve/reply.hpp>
+#include <tulle/serve/server_options.hpp>
+
+namespace tulle::serve {
+
+/// Threads: all members may be called from any thread.
+class ServedModels {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  /// Errors: invalid_argument for no model, and for two of one name.
+  explicit ServedModels(const ServerOptions& options) : options_(options) {
+    for (const ModelSettings& settings : options.models) {
+      for (const auto& other : entries_) {
+        if (other->settings.id == settings.id) {
+          fail(ErrorCode::invalid_argument, "two models are named \"", settings.id, "\"; give one another name");
+        }
+      }
+      entries_.push_back(std::make_unique<Entry>(settings));
+    }
+    if (entries_.empty()) fail(ErrorCode::invalid_argument, "there is no model to serve");
+    if (options.unload_time.count() != 0) sweeper_ = std::thread([this] { sweep(); });
+  }
+  ServedModels(const ServedModels&) = delete;
+  ServedModels& operator=(const ServedModels&) = delete;
+  ~ServedModels() {
+    stop(std::chrono::seconds(0));
+    if (sweeper_.joinable()) sweeper_.join();
+  }
+
+  std::vector<std::string> ids() const {
+    std::vector<std::string> ids;
+    for (const auto& entry : entries_) ids.push_back(entry->settings.id);
+    return ids;
+  }
+
+  /// Loads what is not loaded. Errors: those of loading.
+  void load_all() {
+    for (const auto& entry : entries_) (void)loaded(*entry);
+  }
+  bool all_ready() const {
+    return std::all_of(entries_.begin(), entries_.end(), [](const auto& each) { return each->ready.load(); });
+  }
+
+  /// What serves a request; the model stays loaded while it is held. `id` may be empty where there is one model.
+  /// Errors: ApiError 404 for an unknown name; 503 when it cannot be loaded.
+  struct Held {
+    std::shared_ptr<ModelWorker> worker;
+    ServedModel model;
+  };
+  Held acquire(std::string_view id) {
+    Entry& entry = find(id);
+    std::shared_ptr<ModelWorker> worker = loaded(entry);
+    const std::size_t texts = entry.settings.options.engine.max_sequences;
+    return {worker,
+            {entry.settings.id, worker->tokenizer(), worker->pipeline().chat_template(), worker->capacity(), texts}};
+  }
+  const ModelSettings& settings(std::string_view id) { return find(id).settings; }
+
+  /// Calls visit(id, worker) for each model; the worker is null where it is not loaded.
+  template <class Visit>
+  void for_each(Visit&& visit) const {
+    for (const auto& entry : entries_) {
+      const std::lock_guard lock(entry->mutex);
+      visit(entry->settings.id, entry->worker.get());
+    }
+  }
+
+  /// Ends the work of all models; see `ModelWorker::stop`.
+  void stop(std::chrono::milliseconds patience) {
+    {
+      const std::lock_guard lock(stop_mutex_);
+      stopping_ = true;
+      stopped_.notify_all();
+    }
+    const auto end = Clock::now() + patience;
+    for (const auto& entry : entries_) {
+      const std::lock_guard lock(entry->mutex);
+      if (!entry->worker) continue;
+      const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(end - Clock::now());
+      entry->worker->stop(std::max(left, std::chrono::milliseconds(0)));
+    }
+  }
+
+ private:
+  struct Entry {
+    explicit Entry(ModelSettings model) : settings(std::move(model)) {}
+    const ModelSettings settings;
+    mutable std::mutex mutex;  // held while it is loaded, too: others wait
+    std::shared_ptr<ModelWorker> worker;
+    std::atomic<bool> ready = false;
+    Clock::time_point used = Clock::now();
+  };
+
+  Entry& find(std::string_view id) const {
+    if (id.empty() && entries_.size() == 1) return *entries_.front();
+    for (const auto& entry : entries_) {
+      if (entry->settings.id == id) return *entry;
+    }
+    if (id.empty()) throw ApiError(400, "\"model\" is missing; /v1/models lists those that are here", "model");
+    throw ApiError(404, "The model `" + std::string(id) + "` does not exist.", "model", "model_not_found");
+  }
+
+  std::shared_ptr<ModelWorker> loaded(Entry& entry) {
+    const std::lock_guard lock(entry.mutex);
+    entry.used = Clock::now();
+    if (entry.worker) return entry.worker;
+    if (stopping_) throw ApiError(503, "the server is shutting down");
+    const ModelSettings& settings = entry.settings;
+    entry.worker = std::make_shared<ModelWorker>(
+        options_.load ? options_.load(settings) : TextGeneration(settings.path, settings.options), options_.max_queue);
+    entry.ready = true;
+    return entry.worker;
+  }
+
+  void sweep() {
+    std::unique_lock lock(stop_mutex_);
+    while (!stopped_.wait_for(lock, std::chrono::seconds(1), [this] { return stopping_.load(); })) {
+      for (const auto& entry : entries_) {
+        const std::lock_guard own(entry->mutex);
+        const bool idle = entry->worker && entry->worker.use_count() == 1 &&
+                          Clock::now() - entry->used >= options_.unload_time;
+        if (idle) entry->worker.reset();
+      }
+    }
+  }
+
+  const ServerOptions& options_;
+  std::vector<std::unique_ptr<Entry>> entries_;
+  std::mutex stop_mutex_;
+  std::condition_variable stopped_;
+  std::atomic<bool> stopping_ = false;
+  std::thread sweeper_;
+};
+
+}  // namespace tulle::serve

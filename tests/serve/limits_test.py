@@ -1,0 +1,238 @@
+# SPDX-License-Identifier: Apache-2.0
+"""tulle serve under wrong, hostile and too many requests: the right status, and it goes on."""
+import json
+import os
+import signal
+import socket
+import tempfile
+import threading
+import time
+import unittest
+from pathlib import Path
+
+from server import Q8_0, Server, ServeTest
+
+CHAT = "/v1/chat/completions"
+TEXT = "/v1/completions"
+LONG = {"prompt": "Once upon a time", "max_tokens": 200, "temperature": 0, "ignore_eos": True}
+
+
+class WrongRequestsTest(ServeTest):
+    flags = ["--sequence-length", "256", "--max-body", "1", "--quiet"]
+
+    @classmethod
+    def setUpClass(cls):
+        cls.flags = [flag for flag in cls.flags if flag != "--quiet"]
+        super().setUpClass()
+
+    def test_values_out_of_range(self):
+        for body, param in [({"temperature": 999999}, "temperature"), ({"temperature": -1}, "temperature"),
+                            ({"max_tokens": -1}, "max_tokens"), ({"max_tokens": 0}, "max_tokens"),
+                            ({"max_tokens": 1.5}, "max_tokens"), ({"top_p": 2}, "top_p"), ({"n": 0}, "n"),
+                            ({"n": 100}, "n"), ({"seed": "x"}, "seed"), ({"stop": 3}, "stop"),
+                            ({"logit_bias": {"x": 1}}, "logit_bias"), ({"logit_bias": {"1": 101}}, "logit_bias"),
+                            ({"logprobs": 21}, "logprobs"), ({"stream": 1}, "stream"), ({"prompt": None}, "prompt"),
+                            ({"prompt": [-1]}, "prompt"), ({"prompt": [100000]}, "prompt"), ({"prompt": []}, "prompt"),
+                            ({"prompt": "word " * 300}, "prompt"), ({"prompt": {}}, "prompt"), ({"model": 3}, "model"),
+                            ({"best_of": 5}, "best_of"), ({"suffix": "x"}, "suffix")]:
+            with self.subTest(body):
+                self.assertEqual(self.refuse(400, TEXT, {"prompt": "Once", **body}, "")["param"], param)
+        self.refuse(404, TEXT, {"model": "none", "prompt": "Once"}, "does not exist")
+        for body in [{}, {"messages": []}, {"messages": [3]}, {"messages": [{"content": "x"}]},
+                     {"messages": [{"role": "user", "content": [{"type": "image_url"}]}]}, {"messages": 3}]:
+            with self.subTest(body):
+                self.refuse(400, CHAT, body, "")
+        self.refuse(400, "/predict", {}, "missing")
+        self.refuse(400, "/predict", {"prompt": "x", "temperatur": 1}, "did you mean")
+        self.refuse(400, "/predict", {"prompt": "x", "session_ids": "a"}, "sessions are not kept")
+
+    def test_bodies_that_are_no_request(self):
+        for body, saying in [(b"", "JSON"), (b"{", "JSON"), (b"[]", "object"), (b"\xff", "JSON"),
+                             (b'{"a":' * 60000 + b"1" + b"}" * 60000, "nested"), (b'{"a":1,"a":2}', "twice")]:
+            with self.subTest(body[:20]):
+                self.refuse(400, CHAT, body, saying)
+        self.refuse(413, CHAT, b"x" * 3_000_000, "longer than")
+        for method, path, status in [("GET", CHAT, 405), ("POST", "/nowhere", 404), ("GET", "/../../etc/passwd", 404),
+                                     ("GET", "/%2e%2e/%2e%2e/etc/passwd", 404), ("PUT", CHAT, 405), ("DELETE", "/", 405)]:
+            with self.subTest(path):
+                found, headers, answer = self.server.request(method, path, b"{}" if method != "GET" else None)
+                self.assertEqual(found, status, answer)
+                self.assertIn("error", json.loads(answer))
+
+    def test_requests_that_proxies_could_misread(self):
+        end = b"\r\n\r\n"
+        for head, status in [(b"Content-Length: 2\r\nTransfer-Encoding: chunked", b"400"),
+                             (b"Content-Length: 2\r\nContent-Length: 3", b"400"),
+                             (b"Transfer-Encoding: gzip, chunked", b"400"), (b"Accept: */*", b"411")]:
+            with self.subTest(head):
+                smuggled = b"GET /slots HTTP/1.1\r\nHost: x" + end
+                answer = self.server.raw(b"POST " + CHAT.encode() + b" HTTP/1.1\r\nHost: x\r\n" + head + end + b"0" + end +
+                                         smuggled)
+                self.assertEqual(answer.split()[1], status)
+                self.assertEqual(answer.count(b"HTTP/1.1 "), 1)  # and no second answer
+        answer = self.server.raw(b"GET /health HTTP/1.1\r\nHost: x\r\nContent-Length: 40" + end +
+                                 b"GET /slots HTTP/1.1\r\nHost: x" + end)
+        self.assertEqual(answer.count(b"HTTP/1.1 "), 1)
+
+    def test_headers_do_not_come_back(self):
+        status, headers, _ = self.server.request("GET", "/health", headers={"X-Request-Id": "a b\tc"})
+        self.assertRegex(headers["X-Request-Id"], r"\Areq_[0-9a-z]{24}\Z")
+        self.assertEqual(self.server.request("GET", "/health", headers={"X-Request-Id": "abc-1"})[1]["X-Request-Id"], "abc-1")
+
+    def test_chunked_bodies_are_read_and_limited(self):
+        connection = self.server.connect()
+        connection.request("POST", TEXT, iter([b'{"prompt": "Once",', b'"max_tokens": 2}']), {"Transfer-Encoding": "chunked"},
+                           encode_chunked=True)
+        self.assertEqual(connection.getresponse().status, 200)
+        connection.close()
+        connection = self.server.connect()
+        try:
+            connection.request("POST", TEXT, (b"x" * 65536 for _ in range(64)), {"Transfer-Encoding": "chunked"},
+                               encode_chunked=True)
+            self.assertEqual(connection.getresponse().status, 413)
+        except ConnectionError:
+            pass  # closed before all was sent
+        connection.close()
+        self.assertEqual(self.server.get("/health")[0], 200)
+
+
+class ManyRequestsTest(ServeTest):
+    flags = ["--sequence-length", "256", "--max-sequences", "4", "--max-queue", "6", "--max-connections", "40"]
+
+    def test_texts_do_not_depend_on_their_neighbours(self):
+        """A short form of `tools/check serve-load`: streams, of which a third leave."""
+        prompts = [f"{number} is the number of" for number in range(6)]
+        alone = [self.succeed(TEXT, {**LONG, "prompt": prompt, "max_tokens": 40})["choices"][0]["text"] for prompt in prompts]
+        failures = []
+
+        def client(number):
+            for turn in range(4):
+                which = (number + turn) % len(prompts)
+                connection = self.server.connect()
+                body = {**LONG, "prompt": prompts[which], "max_tokens": 40, "stream": True}
+                connection.request("POST", TEXT, json.dumps(body), {"Content-Type": "application/json"})
+                answer = connection.getresponse()
+                if answer.status == 429:
+                    answer.read()
+                    connection.close()
+                    continue
+                if (number + turn) % 3 == 0:
+                    answer.read(300)
+                    connection.close()
+                    continue
+                lines = [line for line in answer.read().decode().split("\n\n") if line]
+                text = "".join(json.loads(line[6:])["choices"][0]["text"] for line in lines[:-1])
+                if (lines[-1], text) != ("data: [DONE]", alone[which]):
+                    failures.append((number, turn, text))
+                connection.close()
+
+        threads = [threading.Thread(target=client, args=[number]) for number in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(failures, [])
+        until = time.monotonic() + 60
+        while any(model["requests"] for model in self.server.get("/slots")[1]) and time.monotonic() < until:
+            time.sleep(0.05)
+        self.assertEqual([model["requests"] for model in self.server.get("/slots")[1]], [[]])
+
+    def test_a_full_queue_says_so(self):
+        statuses = []
+
+        def client():
+            status, headers, _ = self.server.request("POST", TEXT, LONG)
+            statuses.append((status, headers.get("Retry-After")))
+
+        threads = [threading.Thread(target=client) for _ in range(32)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual({status for status in statuses}, {(200, None), (429, "1")})
+
+    def test_slow_and_silent_clients_do_not_keep_others_out(self):
+        slow = [socket.create_connection(("127.0.0.1", self.server.port)) for _ in range(40)]
+        for connection in slow:
+            connection.sendall(b"POST /v1/completions HTTP/1.1\r\nX: ")
+        began = time.monotonic()
+        status, _ = self.server.get("/health")
+        self.assertEqual(status, 200)
+        self.assertLess(time.monotonic() - began, 30)
+        for connection in slow:
+            connection.close()
+
+
+class OperationTest(unittest.TestCase):
+    def test_keys_and_origins(self):
+        with Server("--api-key", "secret", "--cors-origin", "https://page.example") as server:
+            self.assertEqual(server.get("/health")[0], 200)
+            self.assertEqual(server.get("/v1/models")[0], 401)
+            for headers in [{"Authorization": "Bearer secret"}, {"X-Api-Key": "secret"}]:
+                self.assertEqual(server.get("/v1/models", headers=headers)[0], 200)
+            for key in ["", "secre", "secret2", "Secret"]:
+                self.assertEqual(server.get("/v1/models", headers={"Authorization": "Bearer " + key})[0], 401)
+            found = server.request("OPTIONS", CHAT, headers={"Origin": "https://page.example"})
+            self.assertEqual((found[0], found[1]["Access-Control-Allow-Origin"]), (204, "https://page.example"))
+            self.assertNotIn("Access-Control-Allow-Origin", server.request("OPTIONS", CHAT, headers={"Origin": "https://b"})[1])
+
+    def test_it_stops_gracefully_under_load(self):
+        with Server("--sequence-length", "256", "--stop-time", "60") as server:
+            answers = []
+            thread = threading.Thread(target=lambda: answers.append(server.post(TEXT, {**LONG, "max_tokens": 60})))
+            thread.start()
+            while not any(model["requests"] for model in server.get("/slots")[1]) and thread.is_alive():
+                time.sleep(0.01)
+            self.assertEqual(server.stop(), 0)
+            thread.join()
+            self.assertEqual(answers[0][1]["usage"]["completion_tokens"], 60)
+            logged = [json.loads(line) for line in server.lines if line.startswith("{")]
+            self.assertEqual((logged[0]["status"], logged[0]["generated_tokens"]), (200, 60))
+
+    def test_a_text_ends_when_its_time_is_up(self):
+        with Server("--request-time", "1", "--sequence-length", "100000") as server:
+            status, answer = server.post(TEXT, {**LONG, "max_tokens": 90000})
+            self.assertEqual((status, answer["choices"][0]["finish_reason"]), (200, "length"))
+            self.assertLess(answer["usage"]["completion_tokens"], 90000)
+
+    def test_configurations(self):
+        with tempfile.TemporaryDirectory() as folder:
+            config = Path(folder, "config.yaml")
+            endpoint = f"  - name: {{}}\n    route: {{}}\n    task: text_generation\n    model: {Q8_0}\n"
+            config.write_text("num_cores: 1\nloggers: {}\nendpoints:\n" + endpoint.format("one", "/generate") +
+                              endpoint.format("two", "predict2") + "    kwargs: {max_new_tokens: 3, sequence_length: 64}\n")
+            with Server("--config-file", config, "--hot-reload", model=None) as server:
+                body = {"prompt": "Once", "force_max_tokens": True}
+                self.assertEqual(server.post("/generate", {**body, "max_new_tokens": 5})[0], 200)
+                two = server.post("/predict2", {**body, "return_input_tokens": True})
+                self.assertEqual(two[0], 200, two)
+                self.assertEqual(server.post("/v2/models/two/infer", body)[1]["generations"], two[1]["generations"])
+                self.assertEqual(server.post("/predict", body)[0], 404)
+                config.write_text("endpoints:\n" + endpoint.format("three", "/third"))
+                until = time.monotonic() + 120
+                while server.post("/third", body)[0] != 200 and time.monotonic() < until:
+                    time.sleep(0.2)
+                self.assertEqual(server.post("/third", body)[0], 200)
+                config.write_text("endpoint: []\n")
+                until = time.monotonic() + 60
+                while not any("the old configuration stays" in line for line in server.lines) and time.monotonic() < until:
+                    time.sleep(0.1)
+                self.assertIn("unknown key 'endpoint'; did you mean endpoints", "".join(server.lines).replace('"', "'"))
+                self.assertEqual(server.post("/third", body)[0], 200)
+
+    def test_what_cannot_be_served_is_said(self):
+        for arguments, saying in [(["--task", "image"], "--task"), (["--hot-reload"], "--config-file"),
+                                  (["--port", "-1"], "--port")]:
+            with self.assertRaisesRegex(RuntimeError, saying):
+                Server(*arguments)
+        with self.assertRaisesRegex(RuntimeError, "no such file"):
+            with Server(model="/nowhere.gguf") as server:
+                server.process.wait(timeout=300)
+                server.reader.join()
+                raise RuntimeError("".join(server.lines))
+        with Server() as server, self.assertRaisesRegex(RuntimeError, "in use"):
+            Server("--port", server.port)
+
+
+if __name__ == "__main__":
+    unittest.main()

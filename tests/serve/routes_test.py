@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: Apache-2.0
+"""tulle serve: what each route answers, whole and as a stream."""
+import json
+import os
+import unittest
+
+from server import Q8_0, ServeTest
+
+GREEDY = {"temperature": 0, "max_tokens": 12, "ignore_eos": True}
+MODEL = str(Q8_0)
+
+
+class RoutesTest(ServeTest):
+    flags = ["--sequence-length", "256"]
+
+    def test_completions(self):
+        answer = self.succeed("/v1/completions", {"model": MODEL, "prompt": "Once upon", **GREEDY})
+        self.assertEqual((answer["object"], answer["model"]), ("text_completion", MODEL))
+        (choice,) = answer["choices"]
+        self.assertEqual((choice["index"], choice["finish_reason"], choice["logprobs"]), (0, "length", None))
+        self.assertEqual(answer["usage"]["completion_tokens"], 12)
+        self.assertEqual(answer["usage"]["total_tokens"], answer["usage"]["prompt_tokens"] + 12)
+        events = self.server.stream("/v1/completions", {"prompt": "Once upon", "stream": True,
+                                                        "stream_options": {"include_usage": True}, **GREEDY})
+        self.assertEqual(events[-1], (None, "[DONE]"))
+        self.assertEqual(events[-2][1]["usage"]["completion_tokens"], 12)
+        self.assertEqual("".join(event["choices"][0]["text"] for _, event in events[:-2]), choice["text"])
+        self.assertEqual(events[-3][1]["choices"][0]["finish_reason"], "length")
+
+    def test_prompts_of_every_form(self):
+        (text,) = self.succeed("/v1/completions", {"prompt": "Once", **GREEDY})["choices"]
+        ids = self.succeed("/tokenize", {"content": "Once", "add_special": True})["tokens"]
+        for prompt in [ids, [ids], ["Once"]]:
+            self.assertEqual(self.succeed("/v1/completions", {"prompt": prompt, **GREEDY})["choices"][0]["text"], text["text"])
+        two = self.succeed("/v1/completions", {"prompt": ["Once", "Twice"], "n": 2, **GREEDY})["choices"]
+        self.assertEqual([choice["index"] for choice in two], [0, 1, 2, 3])
+        self.assertEqual([two[0]["text"], two[1]["text"]], [text["text"]] * 2)
+        self.assertEqual(two[2]["text"], two[3]["text"])
+
+    def test_echo_and_probabilities(self):
+        ids = self.succeed("/tokenize", {"content": "Once upon a time", "add_special": True})["tokens"]
+        answer = self.succeed("/v1/completions", {"prompt": "Once upon a time", "echo": True, "logprobs": 3,
+                                                  "max_tokens": 0, "temperature": 0})
+        (choice,) = answer["choices"]
+        self.assertEqual(choice["text"], "Once upon a time")
+        found = choice["logprobs"]
+        self.assertEqual(len(found["tokens"]), len(ids))
+        self.assertIsNone(found["token_logprobs"][0])
+        self.assertTrue(all(value < 0 for value in found["token_logprobs"][1:]))
+        # The same probabilities, one at a time: the first generated token after a shorter prompt.
+        one = self.succeed("/v1/completions", {"prompt": [ids[:-1]], "logprobs": 3, "max_tokens": 1, "temperature": 0})
+        top = one["choices"][0]["logprobs"]["top_logprobs"][0]
+        self.assertEqual(len(top), 3)
+        self.assertAlmostEqual(max(top.values()), max(found["top_logprobs"][-1].values()), places=5)
+        self.assertAlmostEqual(one["choices"][0]["logprobs"]["token_logprobs"][0], max(top.values()), places=5)
+
+    def test_chat(self):
+        body = {"messages": [{"role": "system", "content": "Be brief."},
+                             {"role": "user", "content": [{"type": "text", "text": "Hello"}]}], **GREEDY}
+        answer = self.succeed("/v1/chat/completions", {**body, "logprobs": True, "top_logprobs": 2})
+        (choice,) = answer["choices"]
+        self.assertEqual(choice["message"]["role"], "assistant")
+        self.assertEqual(len(choice["logprobs"]["content"]), 12)
+        token = choice["logprobs"]["content"][0]
+        self.assertEqual(token["logprob"], token["top_logprobs"][0]["logprob"])
+        events = self.server.stream("/v1/chat/completions", {**body, "stream": True})
+        self.assertEqual(events[0][1]["choices"][0]["delta"], {"role": "assistant", "content": ""})
+        text = "".join(event["choices"][0]["delta"].get("content", "") for _, event in events[:-1])
+        self.assertEqual(text, choice["message"]["content"])
+        self.assertEqual(events[-2][1]["choices"][0]["finish_reason"], "length")
+
+    def test_the_requests_of_the_guide(self):
+        text = self.succeed("/v1/chat/completions", {"messages": "Who is the president?", "model": MODEL, **GREEDY})
+        again = self.succeed("/v1/chat/completions", {"prompt": "Who is the president?", "model": MODEL, **GREEDY})
+        self.assertEqual(text["choices"], again["choices"])
+
+    def test_responses(self):
+        body = {"input": "Hello", "instructions": "Be brief.", "temperature": 0, "max_output_tokens": 8, "ignore_eos": True}
+        answer = self.succeed("/v1/responses", body)
+        self.assertEqual((answer["object"], answer["status"]), ("response", "incomplete"))
+        text = answer["output"][0]["content"][0]["text"]
+        self.assertEqual(answer["usage"]["output_tokens"], 8)
+        events = self.server.stream("/v1/responses", {**body, "stream": True})
+        self.assertEqual([name for name, _ in events[:2]], ["response.created", "response.in_progress"])
+        self.assertEqual("".join(data["delta"] for name, data in events if name == "response.output_text.delta"), text)
+        self.assertEqual(events[-1][1]["response"]["output"][0]["content"][0]["text"], text)
+        self.assertEqual([data["sequence_number"] for _, data in events], list(range(len(events))))
+
+    def test_messages(self):
+        body = {"messages": [{"role": "user", "content": "Hello"}], "system": "Be brief.", "max_tokens": 8,
+                "temperature": 0, "ignore_eos": True}
+        answer = self.succeed("/v1/messages", body)
+        self.assertEqual((answer["type"], answer["stop_reason"]), ("message", "max_tokens"))
+        events = self.server.stream("/v1/messages", {**body, "stream": True})
+        self.assertEqual("".join(data["delta"]["text"] for name, data in events if name == "content_block_delta"),
+                         answer["content"][0]["text"])
+        self.assertEqual(events[-1][0], "message_stop")
+        status, error = self.server.post("/v1/messages", {"messages": "Hello"})
+        self.assertEqual((status, error["type"], error["error"]["type"]), (400, "error", "invalid_request_error"))
+
+    def test_predict(self):
+        answer = self.succeed("/predict", {"sequences": "Once upon", "max_generated_tokens": 6, "force_max_tokens": True,
+                                           "return_logits": True})
+        self.assertEqual(list(answer), ["logits", "sequences", "session_id"])
+        self.assertEqual(len(answer["logits"][0][0]), 288)
+        (later,) = self.succeed("/predict", {"prompt": "Once upon", "max_new_tokens": 6, "force_max_tokens": True})["generations"]
+        self.assertEqual((later["text"], later["finished_reason"]), (answer["sequences"][0], "max_new_tokens"))
+        named = self.succeed("/v2/models/text_generation-0/infer", {"prompt": ["Once upon"], "max_new_tokens": 6,
+                                                                    "force_max_tokens": True})
+        self.assertEqual(named["generations"][0]["text"], later["text"])
+        events = self.server.stream("/predict", {"prompt": "Once upon", "max_new_tokens": 6, "force_max_tokens": True,
+                                                 "streaming": True})
+        self.assertEqual("".join(data["generations"][0]["text"] for _, data in events[:-1]), later["text"])
+
+    def test_what_a_seed_draws_does_not_depend_on_the_form_of_the_request(self):
+        body = {"prompt": "Once upon", "max_tokens": 16, "temperature": 1, "seed": 7, "ignore_eos": True}
+        first = self.succeed("/v1/completions", body)["choices"][0]["text"]
+        self.assertEqual(self.succeed("/v1/completions", body)["choices"][0]["text"], first)
+        predicted = self.succeed("/predict", {"prompt": "Once upon", "max_new_tokens": 16, "do_sample": True, "seed": 7,
+                                              "force_max_tokens": True})
+        self.assertEqual(predicted["generations"][0]["text"], first)
+        self.assertNotEqual(self.succeed("/v1/completions", {**body, "seed": 8})["choices"][0]["text"], first)
+
+    def test_stop_strings_and_biases(self):
+        whole = self.succeed("/v1/completions", {"prompt": "Once", **GREEDY})["choices"][0]["text"]
+        stop = whole[len(whole) // 2:][:3]
+        stopped = self.succeed("/v1/completions", {"prompt": "Once", "stop": [stop], **GREEDY})["choices"][0]
+        self.assertEqual((stopped["text"], stopped["finish_reason"]), (whole[:whole.index(stop)], "stop"))
+        forced = self.succeed("/v1/completions", {"prompt": "Once", **GREEDY, "max_tokens": 3, "logit_bias": {"40": 100},
+                                                  "logprobs": 0})
+        self.assertEqual(len(set(forced["choices"][0]["logprobs"]["tokens"])), 1)
+
+    def test_what_is_known_of_models_and_texts(self):
+        self.assertEqual(self.server.get("/v1/models")[1]["data"][0]["id"], MODEL)
+        self.assertEqual(self.server.get("/v1/models/" + MODEL)[1]["id"], MODEL)
+        self.assertEqual(self.server.get("/v1/models/none")[0], 404)
+        tokens = self.succeed("/tokenize", {"content": "Hello world"})["tokens"]
+        self.assertEqual(self.succeed("/detokenize", {"tokens": tokens})["content"], "Hello world")
+        for path in ["/health", "/ping", "/ready", "/config", "/endpoints", "/slots", "/v2/health/live",
+                     "/v2/models/text_generation-0/ready"]:
+            self.assertEqual(self.server.get(path)[0], 200, path)
+        self.assertEqual(self.server.get("/v2/models/text_generation-0")[1], {"model_path": MODEL})
+        document = self.server.get("/openapi.json")[1]
+        self.assertIn("/v1/chat/completions", document["paths"])
+        status, headers, page = self.server.request("GET", "/docs")
+        self.assertEqual((status, headers["Content-Type"]), (200, "text/html; charset=utf-8"))
+        self.assertNotRegex(page.decode(), r"(src|href)=\"https?:")
+        status, headers, _ = self.server.request("GET", "/")
+        self.assertEqual((status, headers["Location"]), (302, "/docs"))
+
+    def test_a_prompt_that_was_sent_before_is_not_computed_again(self):
+        long = {"prompt": "All work and no play makes Jack a dull boy. " * 3, **GREEDY}
+        first, second = (self.succeed("/v1/completions", long) for _ in range(2))
+        self.assertEqual(first["choices"], second["choices"])
+        self.assertGreaterEqual(second["usage"]["prompt_tokens_details"]["cached_tokens"], 64)
+
+    def test_metrics(self):
+        self.succeed("/v1/completions", {"prompt": "Once", **GREEDY})
+        status, headers, text = self.server.request("GET", "/metrics")
+        self.assertEqual(status, 200)
+        figures = dict(line.rsplit(" ", 1) for line in text.decode().splitlines() if not line.startswith("#"))
+        self.assertGreater(float(figures[f'tulle_generated_tokens_total{{model="{MODEL}"}}']), 0)
+        self.assertGreater(float(figures['tulle_http_requests_total{route="/v1/completions",status="200"}']), 0)
+        self.assertGreater(float(figures["tulle_time_to_first_token_seconds_count"]), 0)
+
+
+if __name__ == "__main__":
+    unittest.main()

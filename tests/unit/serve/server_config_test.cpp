@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <tulle/serve/server_config.hpp>
+
+#include <catch2/catch_all.hpp>
+#include <string>
+
+using namespace tulle;
+using namespace tulle::serve;
+using Catch::Matchers::ContainsSubstring;
+
+namespace {
+
+ServerOptions read(const std::string& text) {
+  ServerOptions options;
+  read_server_config(text, "config.yaml", options);
+  return options;
+}
+
+}  // namespace
+
+TEST_CASE("Endpoints of DeepSparse's configuration name their models", "[serve]") {
+  const ServerOptions options = read(R"(
+num_cores: 2
+num_workers: 4
+loggers: {prometheus: {port: 6100}}
+endpoints:
+  - task: text-generation
+    model: models/a
+  - name: second
+    route: generate
+    task: text_generation
+    model: models/a
+  - name: third
+    task: code_generation
+    model: models/b
+    kwargs:
+      sequence_length: 512
+      max_new_tokens: 7
+)");
+  REQUIRE(options.models.size() == 2);
+  CHECK(options.models[0].id == "models/a");
+  CHECK(options.models[0].options.engine.threads == 2);
+  CHECK(options.models[0].options.engine.share_prefixes);
+  CHECK(options.models[1].options.engine.sequence_length == 512);
+  CHECK(options.models[1].defaults.max_new_tokens == 7);
+  REQUIRE(options.endpoints.size() == 3);
+  CHECK(options.endpoints[1].model == "models/a");
+  CHECK(options.endpoints[1].route == "generate");
+  CHECK(options.endpoints[2].name == "third");
+}
+
+TEST_CASE("One model with other arguments is loaded for itself", "[serve]") {
+  const ServerOptions options = read(R"({"endpoints": [
+    {"name": "a", "task": "text_generation", "model": "m"},
+    {"name": "b", "task": "text_generation", "model": "m", "kwargs": {"sequence_length": 64}}]})");
+  REQUIRE(options.models.size() == 2);
+  CHECK(options.models[1].id == "m#b");
+  CHECK(options.models[1].path == "m");
+  CHECK(options.endpoints[1].model == "m#b");
+}
+
+TEST_CASE("What a configuration has wrong is named", "[serve]") {
+  CHECK_THROWS_WITH(read("endpoints: []"), ContainsSubstring("\"endpoints\" must be a list"));
+  CHECK_THROWS_WITH(read("endpoint: []"), ContainsSubstring("did you mean endpoints"));
+  CHECK_THROWS_WITH(read("endpoints:\n  - task: text_generation"), ContainsSubstring("\"model\" is missing"));
+  CHECK_THROWS_WITH(read("endpoints:\n  - {task: image, model: m}"), ContainsSubstring("endpoint 0"));
+  CHECK_THROWS_WITH(read("endpoints:\n  - {task: text_generation, model: m, rout: x}"),
+                    ContainsSubstring("did you mean route"));
+  CHECK_THROWS_WITH(read("endpoints:\n  - {task: text_generation, model: m, bucketing: {a: 1}}"),
+                    ContainsSubstring("bucketing"));
+  CHECK_THROWS_AS(read("endpoints: [\n"), Error);
+}

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file `tulle serve`, a program of its own: it alone links HTTP, metrics and YAML. Exit status: as `tulle`.
+#include <pthread.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <memory>
+#include <new>
+#include <string>
+#include <thread>
+#include <tulle/core/error.hpp>
+#include <tulle/serve/server.hpp>
+#include <tulle/serve/server_options.hpp>
+#include <utility>
+#include <vector>
+
+#include "config_file.hpp"
+#include "serve_flags.hpp"
+#include "tools/tulle/command_line.hpp"
+#include "tools/tulle/model_files.hpp"
+#include "tools/tulle/model_path.hpp"
+#include "tools/tulle/pipeline.hpp"
+#include "tools/tulle/streams.hpp"
+
+namespace {
+
+using tulle::serve::Server;
+using tulle::serve::ServerOptions;
+
+int report(int status, std::string message) {
+  for (char& letter : message) {
+    if (letter == '\n' || letter == '\r') letter = ' ';
+  }
+  std::fprintf(stderr, "tulle: %s\n", message.c_str());
+  return status;
+}
+
+/// One line on stderr where flags and log allow it.
+void say(const ServeFlags& flags, const std::string& line) {
+  if (!flags.quiet) std::fprintf(stderr, "%s\n", line.c_str());
+}
+
+std::string address(const Server& server) {
+  const ServerOptions& options = server.options();
+  const bool is_v6 = options.host.find(':') != std::string::npos;
+  return std::string(options.certificate.empty() ? "http://" : "https://") + (is_v6 ? "[" : "") + options.host +
+         (is_v6 ? "]" : "") + ":" + std::to_string(server.port());
+}
+
+/// Serves what the flags and the configuration say until a signal; with --hot-reload a changed configuration gets a new
+/// server on the same port, and the old one ends when the new one is ready.
+int serve(const ServeFlags& flags, const sigset_t& signals) {
+  ConfigFile config(flags.config);
+  auto server = std::make_unique<Server>(server_options(flags, config.text()));
+  std::exception_ptr failure;
+  std::thread listening;
+  const auto start = [&](Server& one) {
+    say(flags, "Listening on " + address(one) + " (routes at /docs)");
+    listening = std::thread([&one, &failure] {
+      try {
+        one.listen();
+      } catch (...) {
+        failure = std::current_exception();
+        ::kill(::getpid(), SIGTERM);
+      }
+    });
+  };
+  start(*server);
+  for (;;) {
+    const timespec half_a_second{0, 500'000'000};
+    const int signal = flags.hot_reload ? ::sigtimedwait(&signals, nullptr, &half_a_second)
+                                        : ::sigwaitinfo(&signals, nullptr);
+    if (signal > 0) break;
+    if (!flags.hot_reload || !config.changed()) continue;
+    try {
+      auto next = std::make_unique<Server>(server_options(flags, config.text()));
+      say(flags, "The configuration has changed");
+      std::thread before = std::move(listening);
+      std::unique_ptr<Server> old = std::exchange(server, std::move(next));
+      start(*server);
+      server->wait_until_loaded();
+      old->stop();
+      before.join();
+    } catch (const std::exception& error) {
+      (void)report(1, std::string("the old configuration stays: ") + error.what());
+    }
+  }
+  server->stop();
+  listening.join();
+  if (failure) std::rethrow_exception(failure);
+  say(flags, "Stopped");
+  return 0;
+}
+
+}  // namespace
+
+int main(int count, char** arguments) {
+  std::signal(SIGPIPE, SIG_IGN);  // of connections that clients close
+  sigset_t signals;
+  ::sigemptyset(&signals);
+  ::sigaddset(&signals, SIGINT);
+  ::sigaddset(&signals, SIGTERM);
+  ::pthread_sigmask(SIG_BLOCK, &signals, nullptr);  // before there are threads: they take it over
+
+  CLI::App program("Answer requests over HTTP: OpenAI's, Anthropic's and DeepSparse's routes.", "tulle serve");
+  program.formatter(std::make_shared<HelpFormatter>());
+  program.set_help_flag("-h,--help", "Print this help and exit");
+  ServeFlags flags;
+  flags.add_to(program);
+  try {
+    program.parse(count, arguments);
+    flags.check();
+    choose_instruction_set(flags.model.isa);
+    return serve(flags, signals);
+  } catch (const CLI::Success& done) {
+    return program.exit(done);
+  } catch (const CLI::ParseError& error) {
+    return report(2, std::string(error.what()) + "; see 'tulle serve --help'");
+  } catch (const UsageError& error) {
+    return report(2, std::string(error.what()) + "; see 'tulle serve --help'");
+  } catch (const std::bad_alloc&) {
+    return report(1, "out of memory; use a smaller model, --sequence-length or --max-sequences");
+  } catch (const std::exception& error) {
+    return report(1, error.what());
+  }
+}
