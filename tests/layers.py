@@ -38,7 +38,6 @@ UNTESTED = {
     "compress/compression_report.hpp": "values and their JSON, tested through compress.hpp",
     "compress/fit_problem.hpp": "tested with alps.hpp, against golden vectors",
     "compress/held_out_scores.hpp": "tested through compress.hpp",
-    "compress/layer_solver.hpp": "tested through compress.hpp, every method",
     "compress/smooth_quant.hpp": "tested through compress.hpp",
     "compress/token_batch.hpp": "tested through compress.hpp",
     "compress/work_directory.hpp": "tested through compress.hpp, which is interrupted",
