@@ -3,24 +3,43 @@
 """Compress one linear layer by llm-compressor's own functions, in float64.
 
 The layer: 24 x 128 weights, 200 inputs whose columns are correlated; columns 5 and 77 are outliers, 9 and 100 always 0.
-tests/unit/compress/outlier_layer.hpp draws the same numbers. Into tests/golden/compression, each float32 [24, 128]:
+tests/unit/compress/layer_solver_test.cpp draws the same numbers. Into tests/golden/compression, each float32 [24, 128]:
 
   sparsegpt.npy      50 %, blocks of 64 columns, damping 0.01
   sparsegpt_2_4.npy  2:4, the same
   wanda.npy          50 % of every row
   wanda_2_4.npy      2:4
   gptq_i8.npy        8 bits per row, damping 0.01
-  gptq_i4.npy        4 bits, scales of groups of 32 columns of the weights before
+  gptq_i4.npy        4 bits, scales of groups of 32 columns
+
+The scales of GPTQ are those of compressed-tensors (largest / 127.5 or 7.5), found before anything is quantized and without
+columns 9 and 100; those of groups are rounded to float16, as they are stored.
 
 usage: make_compression.py [--out DIR]
 Made with Python 3.11, torch 2.14.0, llmcompressor 0.14.0.1, compressed-tensors 0.19.0, numpy 2.4.6.
 """
 import argparse
+import importlib.util
+import sys
+import types
 from pathlib import Path
 
 import numpy as np
 import torch
 from compressed_tensors.quantization import QuantizationArgs
+
+
+def without_initialization(package):
+    """Registers a package whose __init__.py does not run: that of llmcompressor imports all of its dependencies."""
+    module = types.ModuleType(package)
+    module.__path__ = list(importlib.util.find_spec(package).submodule_search_locations)
+    sys.modules[package] = module
+
+
+for name in ("llmcompressor", "llmcompressor.modifiers", "llmcompressor.modifiers.gptq", "llmcompressor.modifiers.pruning",
+             "llmcompressor.modifiers.pruning.sparsegpt", "llmcompressor.modifiers.pruning.wanda"):
+    without_initialization(name)
+
 from llmcompressor.modifiers.gptq import gptq_quantize, helpers
 from llmcompressor.modifiers.pruning.sparsegpt import sgpt_sparsify
 from llmcompressor.modifiers.pruning.wanda import wanda_sparsify
@@ -96,6 +115,7 @@ def main():
     parser = argparse.ArgumentParser(description="Compress one linear layer by llm-compressor's own functions.")
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "compression")
     arguments = parser.parse_args()
+    arguments.out.mkdir(exist_ok=True)
     weights, inputs = layer()
     results = {
         "sparsegpt": sparsegpt(weights, inputs, 0, 0), "sparsegpt_2_4": sparsegpt(weights, inputs, 2, 4),

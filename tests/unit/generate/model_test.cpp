@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tulle/generate/model.hpp>
 
+#include <array>
 #include <catch2/catch_all.hpp>
 #include <filesystem>
 #include <fstream>
@@ -18,6 +19,10 @@ using testing::tiny_engine;
 using testing::tiny_model;
 
 namespace {
+
+/// One in each form that Tulle writes: tests/golden/make_forms.py.
+constexpr std::array written_forms{"bitmask-int8", "bitmask-int4", "pack-quantized-int4", "int-quantized-int8",
+                                   "mixed-precision"};
 
 /// Every position in one pass, in chunks, and one by one through the cache; then the greedy continuation.
 void check_against_transformers(const GoldenModel& golden, std::string_view kernel, double tolerance) {
@@ -92,12 +97,15 @@ TEST_CASE("quantized files in f32 have the logits of transformers on their dequa
        {"gguf/q8_0.gguf", "gguf/q4_0.gguf", "gguf/q4_1.gguf", "gguf/q5_k.gguf", "gguf/q6_k.gguf", "llama-tiny-int8"}) {
     check_against_transformers(GoldenModel(name), "dense_f32", 1e-4);
   }
+  for (const char* name : written_forms) check_against_transformers(GoldenModel(name), "dense_f32", 1e-4);
   check_against_transformers(GoldenModel("gguf/q5_k.gguf"), "auto", 1e-4);  // no kernel of codes keeps its minimums
 }
 
 TEST_CASE("quantized files run in integers within the rounding of their activations", "[generate][model][golden]") {
-  for (const std::string name :
-       {"gguf/q8_0.gguf", "gguf/q4_0.gguf", "gguf/q4_1.gguf", "gguf/q6_k.gguf", "llama-tiny-int8"}) {
+  std::vector<std::string> names{"gguf/q8_0.gguf", "gguf/q4_0.gguf", "gguf/q4_1.gguf", "gguf/q6_k.gguf",
+                                 "llama-tiny-int8"};
+  names.insert(names.end(), written_forms.begin(), written_forms.end());
+  for (const std::string& name : names) {
     const GoldenModel golden(name);
     for (const InstructionSet set : instruction_sets) {
       if (!machine_has(set)) continue;
@@ -168,6 +176,13 @@ TEST_CASE("the kernel of a matrix is the one that keeps its file's values, or th
   for (const std::string& name : kernels("llama-tiny-int8", "i8")) CHECK(name.ends_with("_i8"));
   CHECK(kernels("llama-tiny-int8", "dense_i4") == Names{"dense_i4"});
   CHECK(kernels("codegen-tiny", "dense_i8") == Names{"dense_i8"});
+  for (const std::string& name : kernels("bitmask-int8", "auto")) CHECK((name == "dense_f16" || name.ends_with("_i8")));
+  CHECK(kernels("pack-quantized-int4", "auto") == Names{"dense_f16", "dense_i4"});
+  for (const InstructionSet set : instruction_sets) {
+    if (instruction_set_name(set) != "avx2" || !machine_has(set)) continue;
+    const testing::TinyModelsOn active(set);
+    CHECK(kernels("bitmask-int4", "auto") == Names{"8:16_gap4_i4", "dense_f16", "dense_i4"});
+  }
 }
 
 TEST_CASE("end tokens come from the generation config where it has them", "[generate][model]") {
