@@ -22,7 +22,6 @@ struct EngineOptions {
   std::size_t window = 0;            ///< of the sliding cache; 0: sequence_length
   std::size_t sinks = 4;             ///< first positions that the sliding cache keeps
   std::size_t threads = 0;           ///< 0: one per core that the process may use
-  bool share_prefixes = false;  ///< x
   bool pin_threads = false;          ///< helper threads each keep to a core of their own; the caller's stays free
 };
 

@@ -53,7 +53,6 @@ struct GeneratedText {
   std::vector<float> log_probabilities;  ///< [tokens], with `GenerationOptions::log_probabilities`
   FinishReason finish_reason = FinishReason::none;
   Matrix logits;  ///< [prompt + tokens - 1, vocabulary], or [tokens, vocabulary] without the prompt
-  std::size_t cached_prompt_tokens = 0;
   std::size_t prompt_tokens = 0;
 };
 

@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The official Python clients of OpenAI and Anthropic against `tulle serve`; run by run_clients.py."""
+import asyncio
+import unittest
+
+import anthropic
+import openai
+from server import Q8_0, ServeTest
+
+MODEL = str(Q8_0)
+HELLO = [{"role": "user", "content": "Hello"}]
+GREEDY = {"temperature": 0, "extra_body": {"ignore_eos": True}}
+
+
+class OpenAITest(ServeTest):
+    flags = ["--sequence-length", "256", "--api-key", "secret"]
+
+    def setUp(self):
+        self.address = f"http://127.0.0.1:{self.server.port}/v1"
+        self.client = openai.OpenAI(base_url=self.address, api_key="secret", max_retries=0)
+        self.addCleanup(self.client.close)
+
+    def test_chat(self):
+        answer = self.client.chat.completions.create(model=MODEL, messages=HELLO, max_tokens=10, logprobs=True,
+                                                     top_logprobs=2, **GREEDY)
+        text = answer.choices[0].message.content
+        self.assertEqual((answer.choices[0].finish_reason, answer.usage.completion_tokens), ("length", 10))
+        self.assertEqual(len(answer.choices[0].logprobs.content[3].top_logprobs), 2)
+        stream = self.client.chat.completions.create(model=MODEL, messages=HELLO, max_completion_tokens=10, stream=True,
+                                                     stream_options={"include_usage": True}, **GREEDY)
+        chunks = list(stream)
+        self.assertEqual("".join(chunk.choices[0].delta.content or "" for chunk in chunks if chunk.choices), text)
+        self.assertEqual(chunks[-1].usage.completion_tokens, 10)
+
+    def test_completions(self):
+        answer = self.client.completions.create(model=MODEL, prompt=["Once", "Twice"], n=2, max_tokens=6, logprobs=1, **GREEDY)
+        self.assertEqual([choice.index for choice in answer.choices], [0, 1, 2, 3])
+        self.assertEqual(len(answer.choices[0].logprobs.tokens), 6)
+        stream = self.client.completions.create(model=MODEL, prompt="Once", max_tokens=6, stream=True, **GREEDY)
+        self.assertEqual("".join(chunk.choices[0].text for chunk in stream), answer.choices[0].text)
+
+    def test_responses(self):
+        answer = self.client.responses.create(model=MODEL, input="Hello", max_output_tokens=8, **GREEDY)
+        self.assertEqual(answer.status, "incomplete")
+        with self.client.responses.stream(model=MODEL, input="Hello", max_output_tokens=8, **GREEDY) as stream:
+            text = "".join(event.delta for event in stream if event.type == "response.output_text.delta")
+        self.assertEqual(text, answer.output_text)
+
+    def test_models(self):
+        self.assertEqual([model.id for model in self.client.models.list()], [MODEL])
+
+    def test_errors(self):
+        with self.assertRaises(openai.NotFoundError):
+            self.client.chat.completions.create(model="none", messages=HELLO)
+        with self.assertRaises(openai.BadRequestError) as caught:
+            self.client.chat.completions.create(model=MODEL, messages=HELLO, temperature=3)
+        self.assertEqual(caught.exception.param, "temperature")
+        with self.assertRaises(openai.AuthenticationError):
+            openai.OpenAI(base_url=self.address, api_key="wrong", max_retries=0).models.list()
+
+    def test_many_at_once(self):
+        async def run():
+            async with openai.AsyncOpenAI(base_url=self.address, api_key="secret", max_retries=0) as client:
+                ask = lambda text: client.completions.create(model=MODEL, prompt=text, max_tokens=12, **GREEDY)  # noqa: E731
+                texts = [f"Number {number}" for number in range(8)]
+                together = await asyncio.gather(*map(ask, texts))
+                return [(each.choices[0].text, (await ask(text)).choices[0].text) for text, each in zip(texts, together)]
+
+        for together, alone in asyncio.run(run()):
+            self.assertEqual(together, alone)
+
+
+class AnthropicTest(ServeTest):
+    flags = ["--sequence-length", "256", "--api-key", "secret"]
+
+    def setUp(self):
+        self.client = anthropic.Anthropic(base_url=f"http://127.0.0.1:{self.server.port}", api_key="secret", max_retries=0)
+        self.addCleanup(self.client.close)
+
+    def test_messages(self):
+        settings = {"model": MODEL, "max_tokens": 8, "messages": HELLO, "system": "Be brief.", **GREEDY}
+        answer = self.client.messages.create(**settings)
+        self.assertEqual((answer.stop_reason, answer.usage.output_tokens), ("max_tokens", 8))
+        with self.client.messages.stream(**settings) as stream:
+            self.assertEqual("".join(stream.text_stream), answer.content[0].text)
+        with self.assertRaises(anthropic.BadRequestError):
+            self.client.messages.create(**{**settings, "temperature": 5})
+        with self.assertRaises(anthropic.NotFoundError):
+            self.client.messages.create(**{**settings, "model": "none"})
+
+
+if __name__ == "__main__":
+    unittest.main()
