@@ -81,6 +81,18 @@ class AnyCache {
   bool restore(SequenceId sequence, std::span<const std::byte> bytes) {
     return visit([&](auto& cache) { return cache.restore(sequence, bytes); });
   }
+  /// Does nothing where the layout cannot share prefixes; likewise `adopt`.
+  void publish(SequenceId sequence, std::span<const Token> tokens) noexcept {
+    visit([&]<class Cache>(Cache& cache) {
+      if constexpr (PrefixSharing<Cache>) cache.publish(sequence, tokens);
+    });
+  }
+  Position adopt(SequenceId sequence, std::span<const Token> tokens) {
+    return visit([&]<class Cache>(Cache& cache) {
+      if constexpr (PrefixSharing<Cache>) return cache.adopt(sequence, tokens);
+      return cache.length(sequence);
+    });
+  }
 
  private:
   std::variant<ContiguousCache<float>, ContiguousCache<Half>, ContiguousCache<std::int8_t>, SlidingCache<float>,
@@ -90,5 +102,6 @@ class AnyCache {
 };
 
 static_assert(CacheLayout<AnyCache>);
+static_assert(PrefixSharing<AnyCache>);
 
 }  // namespace tulle

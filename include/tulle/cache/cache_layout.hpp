@@ -129,4 +129,16 @@ concept CacheLayout = requires(C& cache, const C& view, std::size_t layer, Seque
   { cache.restore(sequence, bytes) } -> std::same_as<bool>;
 };
 
+/// What a layout may do besides: sequences take the rows of what they begin with from others, running or released.
+///
+/// - `publish(sequence, tokens)` lets others take the rows of a sequence, whose history is `tokens`. Call it whenever
+///   rows were appended: it costs nothing where there is nothing new.
+/// - `adopt(sequence, tokens)` makes an empty sequence hold as many positions of `tokens` as were published, except the
+///   last one, whose row remains to be run. It returns the new length, and may allocate.
+template <class C>
+concept PrefixSharing = requires(C& cache, SequenceId sequence, std::span<const Token> tokens) {
+  { cache.publish(sequence, tokens) } noexcept -> std::same_as<void>;
+  { cache.adopt(sequence, tokens) } -> std::same_as<Position>;
+};
+
 }  // namespace tulle

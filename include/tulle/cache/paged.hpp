@@ -13,6 +13,7 @@
 
 #include <tulle/cache/cache_layout.hpp>
 #include <tulle/cache/element.hpp>
+#include <tulle/cache/prefix_index.hpp>
 #include <tulle/cache/row_store.hpp>
 #include <tulle/cache/saved_state.hpp>
 #include <tulle/cache/slot_table.hpp>
@@ -24,6 +25,7 @@ namespace tulle {
 /// The blocks of a sequence.
 struct BlockSlot : SequenceSlot {
   std::vector<std::uint32_t> blocks;  ///< always just enough for `length`
+  std::size_t published = 0;          ///< the first of them, all full, that are registered
 };
 
 /// A sequence is a list of blocks of `block_size` positions; row = block * block_size + position % block_size. Kwon et
@@ -33,16 +35,22 @@ struct BlockSlot : SequenceSlot {
 /// of a sequence, so of shared blocks at most the last, partly filled one is written to: `extend` copies it first. The
 /// pool is one allocation whose memory the system hands out as blocks are first written. Layers with a window keep all
 /// their rows, too. Complexity: truncate returns one block for every block that was filled since.
+///
+/// With `share_prefixes`, full blocks are also shared by sequences that are no forks of each other. `publish` registers
+/// them with their tokens and `adopt` finds them; keys and values depend on the tokens up to them alone. A registered
+/// block that nobody holds counts as free: it keeps its rows until `extend` takes it, the least recently used first.
+/// A sequence holds every block before one that it holds and gives the last back first, so the ends of chains go first.
 template <CacheElement ElementType>
 class PagedCache : public SlotTable<BlockSlot> {
  public:
   using Element = ElementType;
 
-  /// No sequence grows beyond `longest` positions, even where there are blocks.
+  /// No sequence grows beyond `longest` positions, even where there are blocks. Without `share_prefixes`, `publish` and
+  /// `adopt` do nothing.
   /// Errors: invalid_argument for sizes that are zero or too large, or a block size that is no multiple of
   /// `attention_tile`; memory when the system refuses the pool.
   PagedCache(const CacheShape& shape, std::size_t sequences, std::size_t blocks, Position block_size = attention_tile,
-             Position longest = std::numeric_limits<Position>::max())
+             Position longest = std::numeric_limits<Position>::max(), bool share_prefixes = false)
       : SlotTable(shape, sequences), block_size_(block_size), longest_(longest) {
     if (block_size == 0 || block_size % attention_tile != 0) {
       fail(ErrorCode::invalid_argument, "a block of ", block_size, " positions; use a multiple of ", attention_tile);
@@ -56,6 +64,7 @@ class PagedCache : public SlotTable<BlockSlot> {
     references_.resize(blocks, 0);
     free_.resize(blocks);
     for (std::size_t i = 0; i < blocks; ++i) free_[i] = static_cast<std::uint32_t>(blocks - 1 - i);
+    if (share_prefixes) index_ = PrefixIndex(blocks, block_size);
   }
 
   Position capacity() const noexcept { return std::min(longest_, static_cast<Position>(blocks() * block_size_)); }
@@ -63,15 +72,15 @@ class PagedCache : public SlotTable<BlockSlot> {
     const Slot& held = slot(sequence);
     const Position filled = held.length % block_size_;  // of the last block; 0 when it is full
     const bool shares_tail = filled != 0 && references_[held.blocks.back()] > 1;
-    if (shares_tail && free_.empty()) return 0;  // the last block must be copied before it is written
-    const std::size_t blocks = free_.size() - (shares_tail ? 1 : 0);
+    if (shares_tail && free_blocks() == 0) return 0;  // the last block must be copied before it is written
+    const std::size_t blocks = free_blocks() - (shares_tail ? 1 : 0);
     const auto room = static_cast<Position>(blocks * block_size_ + (filled == 0 ? 0 : block_size_ - filled));
     return std::min(room, longest_ - std::min(longest_, held.length));
   }
   Position block_size() const noexcept { return block_size_; }
   std::size_t blocks() const noexcept { return references_.size(); }
-  std::size_t free_blocks() const noexcept { return free_.size(); }
-  std::size_t size_bytes() const noexcept { return pool_.size_bytes(); }
+  std::size_t free_blocks() const noexcept { return free_.size() + index_.unused(); }
+  std::size_t size_bytes() const noexcept { return pool_.size_bytes() + index_.size_bytes(); }
 
   bool extend(SequenceId sequence, Position end) {
     Slot& target = slot(sequence);
@@ -81,7 +90,7 @@ class PagedCache : public SlotTable<BlockSlot> {
     const std::size_t wanted = blocks_for(end);
     const std::size_t filled = target.length % block_size_;  // of the last block; 0 when it is full
     const bool shares_tail = filled != 0 && references_[target.blocks.back()] > 1;
-    if (wanted - held + (shares_tail ? 1 : 0) > free_.size()) return false;
+    if (wanted - held + (shares_tail ? 1 : 0) > free_blocks()) return false;
     target.blocks.resize(wanted);
     if (shares_tail) {
       std::uint32_t& tail = target.blocks[held - 1];
@@ -89,6 +98,8 @@ class PagedCache : public SlotTable<BlockSlot> {
       pool_.copy(pool_, row_of(tail, 0), row_of(copy, 0), filled);
       drop_block(tail);
       tail = copy;
+    } else if (filled != 0) {
+      index_.erase(target.blocks[held - 1]);  // rolled back into: other rows follow
     }
     for (std::size_t i = held; i < wanted; ++i) target.blocks[i] = take_block();
     target.length = end;
@@ -99,7 +110,7 @@ class PagedCache : public SlotTable<BlockSlot> {
               const float* value) noexcept {
     assert(position < length(sequence));
     const std::uint32_t block = slot(sequence).blocks[position / block_size_];
-    assert(references_[block] == 1);
+    assert(references_[block] == 1 && !index_.contains(block));
     pool_.write(layer, row_of(block, position % block_size_), key, value);
   }
 
@@ -122,6 +133,7 @@ class PagedCache : public SlotTable<BlockSlot> {
       drop_block(target.blocks.back());
       target.blocks.pop_back();
     }
+    target.published = std::min<std::size_t>(target.published, target.length / block_size_);
     return true;
   }
 
@@ -157,6 +169,44 @@ class PagedCache : public SlotTable<BlockSlot> {
     return true;
   }
 
+  /// Where another sequence has registered the same tokens, its block replaces the own one, whose rows are equal and
+  /// which is given back. What follows a restored state is not registered: nothing in the state is trusted, and windows
+  /// leave rows out.
+  void publish(SequenceId sequence, std::span<const Token> tokens) noexcept {
+    Slot& source = slot(sequence);
+    if (index_.empty() || source.restored != 0) return;
+    const std::size_t full = std::min<std::size_t>(source.length, tokens.size()) / block_size_;
+    for (; source.published < full; ++source.published) {
+      const std::span<const Token> own = tokens.subspan(source.published * block_size_, block_size_);
+      const std::uint64_t before = last_serial(source);
+      std::uint32_t& block = source.blocks[source.published];
+      const std::uint32_t known = index_.find(before, own);
+      if (known == PrefixIndex::none) {
+        index_.insert(block, before, own);
+      } else if (known != block) {
+        hold_block(known);
+        drop_block(block);
+        block = known;
+      }
+    }
+  }
+
+  Position adopt(SequenceId sequence, std::span<const Token> tokens) {
+    Slot& target = slot(sequence);
+    if (target.length != 0 || tokens.empty()) return target.length;
+    const std::size_t max_blocks = (tokens.size() - 1) / block_size_;
+    while (target.published < max_blocks) {
+      const std::uint32_t known =
+          index_.find(last_serial(target), tokens.subspan(target.published * block_size_, block_size_));
+      if (known == PrefixIndex::none) break;
+      target.blocks.push_back(known);
+      hold_block(known);
+      ++target.published;
+      target.length += block_size_;
+    }
+    return target.length;
+  }
+
  private:
   using Slot = BlockSlot;
 
@@ -167,27 +217,48 @@ class PagedCache : public SlotTable<BlockSlot> {
     return std::size_t{block} * block_size_ + offset;
   }
 
+  /// Of the published blocks of a sequence; 0 when there is none.
+  std::uint64_t last_serial(const Slot& slot) const noexcept {
+    return slot.published == 0 ? 0 : index_.serial(slot.blocks[slot.published - 1]);
+  }
+
   std::uint32_t take_block() noexcept {
+    if (free_.empty()) {
+      free_.push_back(index_.oldest_unused());
+      index_.erase(free_.back());
+    }
     const std::uint32_t block = free_.back();
     free_.pop_back();
     references_[block] = 1;
     return block;
   }
 
+  /// Of a registered block.
+  void hold_block(std::uint32_t block) noexcept {
+    if (references_[block]++ == 0) index_.set_used(block);
+  }
+
   /// Never allocates: the list of free blocks was once as long as the pool.
   void drop_block(std::uint32_t block) noexcept {
-    if (--references_[block] == 0) free_.push_back(block);
+    if (--references_[block] != 0) return;
+    if (index_.contains(block)) {
+      index_.set_unused(block);
+    } else {
+      free_.push_back(block);
+    }
   }
 
   Position block_size_;
   Position longest_;
   RowStore<Element> pool_;                 // [blocks * block_size] rows
   std::vector<std::uint32_t> references_;  // of a block: how many sequences hold it
-  std::vector<std::uint32_t> free_;
+  std::vector<std::uint32_t> free_;        // not registered
+  PrefixIndex index_;                      // of no blocks unless prefixes are shared
 };
 
 static_assert(CacheLayout<PagedCache<float>>);
 static_assert(CacheLayout<PagedCache<Half>>);
 static_assert(CacheLayout<PagedCache<std::int8_t>>);
+static_assert(PrefixSharing<PagedCache<float>>);
 
 }  // namespace tulle

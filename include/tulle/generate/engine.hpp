@@ -95,7 +95,8 @@ std::unique_ptr<Engine> engine_with(std::shared_ptr<const Model<AnyKernel>> mode
   if (options.cache == "paged") {
     // As many blocks as all sequences could need; memory is taken when a block is first written.
     const std::size_t blocks = (options.sequence_length + attention_tile - 1) / attention_tile * options.max_sequences;
-    return make(PagedCache<Element>(shape, options.max_sequences, blocks, attention_tile, length));
+    return make(PagedCache<Element>(shape, options.max_sequences, blocks, attention_tile, length,
+                                    options.share_prefixes));
   }
   if (options.cache == "sliding") {
     const std::size_t window = options.window == 0 ? options.sequence_length : options.window;
@@ -115,6 +116,9 @@ inline std::unique_ptr<Engine> make_engine(std::shared_ptr<const Model<AnyKernel
                                            std::size_t vocabulary = 0) {
   detail::require_name(cache_names, options.cache, "cache");
   detail::require_name(cache_dtype_names, options.cache_dtype, "cache dtype");
+  if (options.share_prefixes && options.cache != "paged") {
+    fail(ErrorCode::invalid_argument, "share_prefixes needs the paged cache, not \"", options.cache, "\"");
+  }
   constexpr std::size_t most = std::size_t{1} << 30;
   constexpr std::size_t default_max = 4096;
   if (options.sequence_length == 0)

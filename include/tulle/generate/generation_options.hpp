@@ -54,6 +54,7 @@ struct GeneratedText {
   FinishReason finish_reason = FinishReason::none;
   Matrix logits;  ///< [prompt + tokens - 1, vocabulary], or [tokens, vocabulary] without the prompt
   std::size_t prompt_tokens = 0;
+  std::size_t cached_prompt_tokens = 0;  ///< of them, those that the cache held already
 };
 
 struct Timings {

@@ -31,7 +31,7 @@ struct StepReport {
 
 /// Generates for several sequences at once: plan, run, accept. Every step is one forward pass over a mixture of prefill
 /// chunks, single decode rows and drafted tokens. What a sequence produces depends on its tokens, sampler and options:
-/// not on its neighbours, the chunk size, the draft or on having been preempted.
+/// not on its neighbours, the prefix that it shares with them, the chunk size, the draft or on having been preempted.
 ///
 ///   while (generator.running())
 ///     for (const Emission& emission : generator.step(generator.plan()).emissions) ...
@@ -230,6 +230,7 @@ class Generator {
         accept(row, values, observe);
       }
     }
+    for (const Row& row : rows_) sequences_.publish(row.sequence);
   }
 
   void accept(const Row& row, std::span<float> logits, const LogitsObserver& observe) {

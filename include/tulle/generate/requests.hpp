@@ -73,6 +73,7 @@ class Requests {
     for (const Emission& emission : report.emissions) {
       Completion* completion = filled_[emission.sequence].completion;
       if (completion == nullptr) continue;
+      if (completion->tokens() == 0) completion->set_cached_prompt_tokens(cached_prompt_tokens(emission.sequence));
       completion->accept(emission);
       if (completion->finished()) leave(emission.sequence);
     }
@@ -128,6 +129,14 @@ class Requests {
     } else {
       generator_.sequences().release(id);
     }
+  }
+
+  /// What the sequence of a completion adopted, without the history before its prompt.
+  std::size_t cached_prompt_tokens(SequenceId id) const {
+    const Filled& filled = filled_[id];
+    const std::size_t before = filled.prompt_length - filled.completion->prompt_tokens();
+    const std::size_t adopted = generator_.sequences().adopted(id);
+    return adopted - std::min(adopted, before);
   }
 
   void admit() {

@@ -23,6 +23,7 @@ struct StepPlan {
 ///
 /// A sequence without room in the cache waits. The one that arrived first does not: others are evicted for it, first
 /// those that do not run, then the one that arrived last. So it always goes on, and each is the first at some time.
+/// Sequences that hold nothing, new or evicted, adopt what others have published before anything is planned.
 class Scheduler {
  public:
   /// At most `max_rows` rows a step, and `chunk` of a sequence. `max_rows` is no less than the number of sequences.
@@ -30,11 +31,14 @@ class Scheduler {
 
   std::size_t chunk() const noexcept { return chunk_; }
 
-  /// Allocates nothing where `plan` has room for `max_rows` rows.
+  /// Allocates nothing where `plan` has room for `max_rows` rows and nothing is adopted.
   template <class Cache>
   void plan(Sequences<Cache>& sequences, StepPlan& plan) const {
     plan.rows.clear();
     const std::span<const SequenceId> running = sequences.running();
+    for (const SequenceId id : running) {
+      if (!sequences.waits(id)) sequences.adopt(id);
+    }
     for (std::size_t i = 0; i < running.size(); ++i) {
       const SequenceId id = running[i];
       const std::size_t others = running.size() - i - 1;  // each of them gets a row

@@ -99,6 +99,7 @@ class Sequences {
     if (!cache_.fork(from, to)) fail(ErrorCode::capacity, "the cache has no room for another sequence");
     copy.history = std::move(history);
     copy.drafted.clear();
+    copy.adopted = source.adopted;
   }
 
   /// Ends a sequence, running or not. One that is not open is left alone.
@@ -114,13 +115,32 @@ class Sequences {
   void evict(SequenceId id) {
     Slot& slot = opened(id);
     cache_.release(id);
+    slot.adopted = 0;
     slot.waits = slot.running;
+  }
+
+  /// Lets the cache take what other sequences have published of the history of a running sequence that holds nothing,
+  /// up to the first row whose logits are wanted. Errors: memory.
+  void adopt(SequenceId id) {
+    if constexpr (PrefixSharing<Cache>) {
+      Slot& slot = slots_[id];
+      if (cache_.length(id) != 0) return;
+      const std::size_t run = std::min<std::size_t>(slot.history.size() - 1, slot.logits_from);
+      slot.adopted = cache_.adopt(id, std::span<const Token>(slot.history).first(run + 1));
+    }
+  }
+  /// How many of the positions in the cache were adopted.
+  std::size_t adopted(SequenceId id) const { return opened(id).adopted; }
+  /// Lets other sequences take what the cache holds of this one.
+  void publish(SequenceId id) noexcept {
+    if constexpr (PrefixSharing<Cache>) cache_.publish(id, slots_[id].history);
   }
 
   /// Makes the cache hold at most `length` positions of a sequence; none where its window has moved on.
   void roll_back(SequenceId id, std::size_t length) noexcept {
     if (cache_.length(id) <= length) return;
     if (!cache_.truncate(id, static_cast<Position>(length))) cache_.release(id);
+    slots_[id].adopted = std::min(slots_[id].adopted, cache_.length(id));
   }
 
   std::span<const Token> history(SequenceId id) const { return opened(id).history; }
@@ -197,7 +217,7 @@ class Sequences {
  private:
   struct Slot {
     bool open = false, running = false, waits = false;
-    Position logits_from = 0;
+    Position logits_from = 0, adopted = 0;
     std::vector<Token> history, drafted;
   };
 

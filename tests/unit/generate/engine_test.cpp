@@ -80,6 +80,25 @@ TEST_CASE("the cache dtype follows the kernels where it is automatic", "[generat
   CHECK(bytes("gguf/q4_0.gguf", "i8") < bytes("gguf/q4_0.gguf", "f16"));
 }
 
+TEST_CASE("prompts share what they begin with where the engine is made for it", "[generate][engine]") {
+  for (const bool share : {false, true}) {
+    EngineOptions options = small_engine();
+    options.cache = "paged";
+    options.share_prefixes = share;
+    const auto engine = tiny_engine("llama-tiny-gqa", options);
+    SequenceOptions only_read;
+    only_read.max_new_tokens = 0;
+    std::size_t rows[2] = {};
+    for (std::size_t& each : rows) {
+      const SequenceId id = engine->start(std::vector<Token>(100, 5), SamplerChain(), only_read);
+      while (engine->running()) each += engine->step().rows;
+      engine->sequences().release(id);
+    }
+    CHECK(rows[0] == 100);
+    CHECK(rows[1] == (share ? 36 : 100));
+  }
+}
+
 TEST_CASE("names and sizes that make no engine are errors", "[generate][engine]") {
   const std::vector<std::function<void(EngineOptions&)>> changes{
       [](EngineOptions& o) { o.cache = "ring"; },
@@ -93,6 +112,8 @@ TEST_CASE("names and sizes that make no engine are errors", "[generate][engine]"
       [](EngineOptions& o) { o.cache = "sliding", o.window = std::size_t{1} << 40; },
       [](EngineOptions& o) { o.cache = "sliding", o.sinks = std::size_t{1} << 40; },
       [](EngineOptions& o) { o.cache = "paged", o.max_sequences = std::size_t{1} << 60; },
+      [](EngineOptions& o) { o.share_prefixes = true; },
+      [](EngineOptions& o) { o.cache = "sliding", o.share_prefixes = true; },
   };
   for (std::size_t i = 0; i < changes.size(); ++i) {
     EngineOptions options = small_engine();

@@ -2,6 +2,7 @@
 #include <tulle/generate/scheduler.hpp>
 
 #include <catch2/catch_all.hpp>
+#include <limits>
 #include <vector>
 
 #include <tulle/cache/paged.hpp>
@@ -118,4 +119,49 @@ TEST_CASE("a sequence without room even alone is planned, so that the generator 
   StepPlan plan;
   scheduler.plan(sequences, plan);
   CHECK(parts_of(plan) == std::vector<Part>{{0, 1}});
+}
+
+TEST_CASE("no sequence plans for a block that another one adopts", "[generate][scheduler]") {
+  Paged sequences(PagedCache<float>(CacheShape(1, LayerShape{1, 2}), 2, 2, block, std::numeric_limits<Position>::max(),
+                                    true),
+                  100);
+  const Scheduler scheduler(128, 128);
+  const auto run = [&](std::size_t size, Token token) {
+    const SequenceId id = sequences.open();
+    sequences.append(id, std::vector<Token>(size, token));
+    sequences.run(id, 100);
+    return id;
+  };
+  const SequenceId released = run(65, 7);
+  CHECK(step(scheduler, sequences) == std::vector<Part>{{released, 65}});
+  sequences.publish(released);
+  sequences.release(released);
+  const SequenceId first = run(64, 5);
+  CHECK(step(scheduler, sequences) == std::vector<Part>{{first, 64}});
+  sequences.accept(first, 5);
+  const SequenceId second = run(70, 7);  // the block that is left begins like this
+  CHECK(step(scheduler, sequences) == std::vector<Part>{{first, 1}});
+  CHECK(sequences.waits(second));
+  CHECK(sequences.adopted(second) == 0);
+}
+
+TEST_CASE("a sequence that was evicted adopts what is left of it", "[generate][scheduler]") {
+  Paged sequences(PagedCache<float>(CacheShape(1, LayerShape{1, 2}), 2, 4, block, std::numeric_limits<Position>::max(),
+                                    true),
+                  100);
+  const Scheduler scheduler(256, 256);
+  for (const Token token : {5, 7}) {
+    const SequenceId id = sequences.open();
+    sequences.append(id, std::vector<Token>(128, token));
+    sequences.run(id, 100);
+  }
+  CHECK(step(scheduler, sequences) == std::vector<Part>{{0, 128}, {1, 128}});
+  sequences.publish(1);
+  sequences.accept(0, 5);
+  sequences.accept(1, 7);
+  CHECK(step(scheduler, sequences) == std::vector<Part>{{0, 1}});  // takes the last block of the other one
+  CHECK(sequences.waits(1));
+  sequences.stop(0);
+  CHECK(step(scheduler, sequences) == std::vector<Part>{{1, 64 + 1}});
+  CHECK(sequences.adopted(1) == 64);
 }
