@@ -5,7 +5,8 @@ import unittest
 
 from command import Q8_0, CommandTest, environment
 
-SUBCOMMANDS = ["generate", "chat", "tokenize", "detokenize", "logits", "inspect", "benchmark", "evaluate", "compress", "export"]
+SUBCOMMANDS = ["generate", "chat", "tokenize", "detokenize", "logits", "inspect", "benchmark", "evaluate", "compress", "export",
+               "serve"]
 
 
 class UsageTest(CommandTest):

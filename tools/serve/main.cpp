@@ -72,8 +72,8 @@ int serve(const ServeFlags& flags, const sigset_t& signals) {
   start(*server);
   for (;;) {
     const timespec half_a_second{0, 500'000'000};
-    const int signal = flags.hot_reload ? ::sigtimedwait(&signals, nullptr, &half_a_second)
-                                        : ::sigwaitinfo(&signals, nullptr);
+    const int signal =
+        flags.hot_reload ? ::sigtimedwait(&signals, nullptr, &half_a_second) : ::sigwaitinfo(&signals, nullptr);
     if (signal > 0) break;
     if (!flags.hot_reload || !config.changed()) continue;
     try {

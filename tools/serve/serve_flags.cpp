@@ -48,6 +48,9 @@ void ServeFlags::add_to(CLI::App& app) {
   add("--port", server.port, "N", "0: any that is free")->check(CLI::Range(0, 65535).description(""));
   add("--max-sequences", model.engine.max_sequences, "N", "Texts that are generated at once")
       ->check(CLI::Range(std::size_t{1}, std::size_t{65536}).description(""));
+  add("--cache-tokens", model.engine.cache_positions, "N",
+      "Room for keys and values of all texts, and of prompts that may come again; 0: --max-sequences in full")
+      ->check(upto(std::size_t{1} << 30));
   add("--max-queue", server.max_queue, "N", "Requests that wait; more get status 429")->check(upto(1 << 20));
   add("--max-connections", server.max_connections, "N", "Connections at once; as many may wait")
       ->check(CLI::Range(std::size_t{1}, std::size_t{65536}).description(""));

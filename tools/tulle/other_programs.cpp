@@ -29,8 +29,8 @@ int hand_over(const std::string& name, const char* needs, std::vector<std::strin
   for (std::string& word : words) arguments.push_back(word.data());
   arguments.push_back(nullptr);
   ::execvp(program.c_str(), arguments.data());
-  tulle::fail(tulle::ErrorCode::unsupported, "cannot run ", program, ": ", std::strerror(errno),
-              "; it is built where ", needs, " are found");
+  tulle::fail(tulle::ErrorCode::unsupported, "cannot run ", program, ": ", std::strerror(errno), "; it is built where ",
+              needs, " are found");
 }
 
 Command other_program(CLI::App& program, const std::string& name, const char* what, const char* needs) {

@@ -2,6 +2,7 @@
 /// \file Generators whose policies are chosen by name when the program runs (L4).
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <memory>
 #include <span>
@@ -93,10 +94,13 @@ std::unique_ptr<Engine> engine_with(std::shared_ptr<const Model<AnyKernel>> mode
     return std::make_unique<Engine>(std::move(model), options.threads, placement, std::move(cache), chunk, vocabulary);
   };
   if (options.cache == "paged") {
-    // As many blocks as all sequences could need; memory is taken when a block is first written.
-    const std::size_t blocks = (options.sequence_length + attention_tile - 1) / attention_tile * options.max_sequences;
-    return make(PagedCache<Element>(shape, options.max_sequences, blocks, attention_tile, length,
-                                    options.share_prefixes));
+    // Memory is taken when a block is first written.
+    const auto blocks_of = [](std::size_t positions) { return (positions + attention_tile - 1) / attention_tile; };
+    const std::size_t one = blocks_of(options.sequence_length), all = one * options.max_sequences;
+    const std::size_t blocks =
+        options.cache_positions == 0 ? all : std::clamp(blocks_of(options.cache_positions), one, all);
+    return make(
+        PagedCache<Element>(shape, options.max_sequences, blocks, attention_tile, length, options.share_prefixes));
   }
   if (options.cache == "sliding") {
     const std::size_t window = options.window == 0 ? options.sequence_length : options.window;

@@ -21,6 +21,7 @@ struct EngineOptions {
   std::size_t max_sequences = 16;    ///< at most so many at once; unused ones cost nothing
   std::size_t window = 0;            ///< of the sliding cache; 0: sequence_length
   std::size_t sinks = 4;             ///< first positions that the sliding cache keeps
+  std::size_t cache_positions = 0;   ///< of all sequences of the paged cache together; 0: each may reach its length
   bool share_prefixes = false;       ///< finished prompts stay in the paged cache until their blocks are needed, and
                                      ///< prompts that begin alike do not run again (whole blocks of 64 tokens)
   std::size_t threads = 0;           ///< 0: one per core that the process may use

@@ -112,8 +112,8 @@ TULLE_INLINE SequenceOptions TextStream::sequence_options(const Engine& engine, 
   sequence.ignore_eos = options.force_max_tokens;
   sequence.seed = options.seed;
   sequence.log_probabilities = options.log_probabilities;
-  sequence.prompt_logits =
-      (options.return_logits && options.include_prompt_logits) || (options.observe_logits && options.observe_prompt_logits);
+  sequence.prompt_logits = (options.return_logits && options.include_prompt_logits) ||
+                           (options.observe_logits && options.observe_prompt_logits);
   sequence.last_logits = options.return_logits || options.observe_logits;
   sequence.cancel = options.cancel;
   return sequence;

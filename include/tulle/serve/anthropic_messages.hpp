@@ -34,7 +34,10 @@ class MessagesReply : public Reply {
  public:
   MessagesReply(const ServedModel& model, std::size_t prompt_tokens)
       : prompt_tokens_(prompt_tokens),
-        head_{{"id", new_id("msg_")}, {"type", "message"}, {"role", "assistant"}, {"model", model.id},
+        head_{{"id", new_id("msg_")},
+              {"type", "message"},
+              {"role", "assistant"},
+              {"model", model.id},
               {"stop_sequence", nullptr}} {}
 
   Json whole(std::span<const FinishedText> texts, const GenerationJob& job) override {
@@ -65,9 +68,7 @@ class MessagesReply : public Reply {
                                    {"usage", usage(job.summary())}}) +
            event("message_stop", Json::object());
   }
-  std::string failure(const ApiError& error) override {
-    return sent_event(anthropic_error_json(error), "error");
-  }
+  std::string failure(const ApiError& error) override { return sent_event(anthropic_error_json(error), "error"); }
 
  private:
   static std::string event(const char* type, Json fields) {

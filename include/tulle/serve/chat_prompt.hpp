@@ -39,7 +39,8 @@ inline std::string content_text(const Json& content, const std::string& field) {
 }
 
 inline ChatMessage chat_message(const Json& message, const std::string& field) {
-  if (!message.is_object()) throw ApiError(400, "\"" + field + "\" must hold objects with \"role\" and \"content\"", field);
+  if (!message.is_object())
+    throw ApiError(400, "\"" + field + "\" must hold objects with \"role\" and \"content\"", field);
   const RequestFields fields(message);
   ChatMessage result{fields.text("role", ""), {}};
   if (result.role.empty()) throw ApiError(400, "a message of \"" + field + "\" has no \"role\"", field);

@@ -23,7 +23,7 @@ namespace tulle::serve {
 struct GenerationRequest {
   std::vector<std::vector<Token>> prompts;
   GenerationOptions options;
-  std::size_t alternatives = 0;  ///< most probable tokens to report at each position, at most `most_alternatives`
+  std::size_t alternatives = 0;       ///< most probable tokens to report at each position, at most `most_alternatives`
   bool prompt_probabilities = false;  ///< also of the tokens of the prompt, which are then not shared with others
   std::chrono::milliseconds time_limit{0};  ///< from the arrival on; 0: none
 

@@ -51,9 +51,8 @@ class ConnectionThreads final : public httplib::TaskQueue {
     std::unique_lock lock(mutex_);
     for (;;) {
       ++idle_;
-      const bool arrived = arrived_.wait_for(lock, std::chrono::seconds(10), [this] {
-        return stopping_ || !waiting_.empty();
-      });
+      const bool arrived =
+          arrived_.wait_for(lock, std::chrono::seconds(10), [this] { return stopping_ || !waiting_.empty(); });
       --idle_;
       if (!arrived || waiting_.empty()) break;
       const std::function<void()> serve = std::move(waiting_.front());
@@ -150,8 +149,7 @@ class WatchedServer final : public httplib::Server {
         svr_sock_, socket, keep_alive_max_count_, keep_alive_timeout_sec_, read_timeout_sec_, read_timeout_usec_,
         write_timeout_sec_, write_timeout_usec_, [&](httplib::Stream& stream, bool close, bool& closed) {
           watch_.begin(socket);
-          const bool served =
-              process_request(stream, remote, remote_port, local, local_port, close, closed, nullptr);
+          const bool served = process_request(stream, remote, remote_port, local, local_port, close, closed, nullptr);
           watch_.end(socket);
           closed = closed || current.closes;
           return served;

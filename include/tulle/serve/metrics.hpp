@@ -33,7 +33,8 @@ class Metrics {
                       .Name("tulle_http_requests_total")
                       .Help("Answers by route and status.")
                       .Register(registry_)),
-        first_token_(histogram("tulle_time_to_first_token_seconds", "From the arrival of a request to its first token.")),
+        first_token_(
+            histogram("tulle_time_to_first_token_seconds", "From the arrival of a request to its first token.")),
         token_(histogram("tulle_time_per_token_seconds", "From one token of a request to the next, on average.")),
         queue_(histogram("tulle_queue_seconds", "From the arrival of a request to its first forward pass.")) {}
 

@@ -20,16 +20,15 @@ namespace tulle::serve {
 class ResponsesReply : public Reply {
  public:
   ResponsesReply(const ServedModel& model, Json settings)
-      : item_id_(new_id("msg_")),
-        head_{{"id", new_id("resp_")},
-              {"object", "response"},
-              {"created_at", unix_time()},
-              {"model", model.id},
-              {"error", nullptr},
-              {"incomplete_details", nullptr},
-              {"parallel_tool_calls", false},
-              {"tool_choice", "none"},
-              {"tools", Json::array()}} {
+      : item_id_(new_id("msg_")), head_{{"id", new_id("resp_")},
+                                        {"object", "response"},
+                                        {"created_at", unix_time()},
+                                        {"model", model.id},
+                                        {"error", nullptr},
+                                        {"incomplete_details", nullptr},
+                                        {"parallel_tool_calls", false},
+                                        {"tool_choice", "none"},
+                                        {"tools", Json::array()}} {
     head_.update(settings);
   }
 

@@ -96,8 +96,9 @@ inline Json openapi(const ServerOptions& options) {
     return Json{{"application/json", {{"schema", {{"$ref", "#/components/schemas/" + schema}}}}}};
   };
   const auto responses = [&](bool is_ready) {
-    Json all{{"200", {{"description", "The answer."}, {"content", {{"application/json", {{"schema", Json::object()}}}}}}},
-             {"default", {{"description", "What was wrong."}, {"content", content("Error")}}}};
+    Json all{
+        {"200", {{"description", "The answer."}, {"content", {{"application/json", {{"schema", Json::object()}}}}}}},
+        {"default", {{"description", "What was wrong."}, {"content", content("Error")}}}};
     if (is_ready) all["503"] = {{"description", "A model is loaded."}};
     return all;
   };

@@ -139,9 +139,9 @@ inline PreparedRequest prepare_prediction(const Json& body, const ServedModel& m
     }
   }
   prepared.streams = call.streaming;
-  prepared.reply = std::make_unique<PredictReply>(body[field], body.contains("sequences"),
-                                                  request.options.return_logits,
-                                                  request.options.num_return_sequences, std::move(input_tokens));
+  prepared.reply =
+      std::make_unique<PredictReply>(body[field], body.contains("sequences"), request.options.return_logits,
+                                     request.options.num_return_sequences, std::move(input_tokens));
   return prepared;
 }
 

@@ -91,7 +91,9 @@ inline Json finish_reason_json(FinishReason reason) {
 }
 
 /// The text of one token, valid UTF-8 whatever its bytes.
-inline std::string token_text(const Tokenizer& tokenizer, Token token) { return repair_utf8(tokenizer.piece(token)); }
+inline std::string token_text(const Tokenizer& tokenizer, Token token) {
+  return repair_utf8(tokenizer.piece(token));
+}
 
 inline Json usage_json(const GenerationSummary& summary) {
   return {{"prompt_tokens", summary.prompt_tokens},
@@ -109,8 +111,9 @@ inline void check_request(const ServedModel& model, const GenerationRequest& req
       throw ApiError(400, "token " + std::to_string(*token) + " is outside the vocabulary", field);
     }
     if (prompt.size() > model.capacity) {
-      throw ApiError(400, "the prompt has " + std::to_string(prompt.size()) + " tokens; this server's limit is " +
-                              std::to_string(model.capacity),
+      throw ApiError(400,
+                     "the prompt has " + std::to_string(prompt.size()) + " tokens; this server's limit is " +
+                         std::to_string(model.capacity),
                      field, "context_length_exceeded");
     }
   }

@@ -174,7 +174,7 @@ class RunningJob {
   }
 
   std::shared_ptr<GenerationJob> job_;
-  std::size_t waits_, copies_ = 1;  // texts that have not ended; texts of a prompt
+  std::size_t waits_, copies_ = 1;                              // texts that have not ended; texts of a prompt
   std::vector<std::deque<std::vector<Candidate>>> candidates_;  // [texts] of tokens that have not been delivered
   std::vector<std::vector<PromptToken>> prompts_;
   GenerationSummary summary_;

@@ -76,7 +76,8 @@ inline GenerationOptions read_generation(const RequestFields& fields, bool draws
   sampling.repetition_penalty = fields.number("repetition_penalty", 1, 0.01, 100);
   sampling.do_sample = draws || fields.has("temperature") || fields.has("top_p") || fields.has("top_k");
   sampling.do_sample = fields.boolean("do_sample", sampling.do_sample) && sampling.temperature > 0;
-  if (fields.has("typical_p") && sampling.typical_p == 0) throw ApiError(400, "\"typical_p\" must be above 0", "typical_p");
+  if (fields.has("typical_p") && sampling.typical_p == 0)
+    throw ApiError(400, "\"typical_p\" must be above 0", "typical_p");
   detail::read_logit_bias(fields, sampling);
   options.seed = fields.seed("seed").value_or(detail::random_seed());
   options.stop = fields.texts(fields.has("stop_sequences") ? "stop_sequences" : "stop");

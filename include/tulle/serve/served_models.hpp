@@ -140,8 +140,8 @@ class ServedModels {
     while (!stopped_.wait_for(lock, std::chrono::seconds(1), [this] { return stopping_.load(); })) {
       for (const auto& entry : entries_) {
         const std::lock_guard own(entry->mutex);
-        const bool idle = entry->worker && entry->worker.use_count() == 1 &&
-                          Clock::now() - entry->used >= options_.unload_time;
+        const bool idle =
+            entry->worker && entry->worker.use_count() == 1 && Clock::now() - entry->used >= options_.unload_time;
         if (idle) entry->worker.reset();
       }
     }

@@ -47,13 +47,17 @@ class Server {
  public:
   /// Binds to the port. Errors: invalid_argument for options that make no sense; io when the port cannot be had.
   explicit Server(ServerOptions options)
-      : options_(with_named_endpoints(std::move(options))), models_(options_), guard_(options_), http_(make_http_server(options_)) {
+      : options_(with_named_endpoints(std::move(options))),
+        models_(options_),
+        guard_(options_),
+        http_(make_http_server(options_)) {
     prepare_http();
     add_generation_routes();
     add_endpoints();
     add_information_routes();
-    port_ = options_.port == 0 ? http_->bind_to_any_port(options_.host)
-                               : http_->bind_to_port(options_.host, options_.port) ? options_.port : -1;
+    port_ = options_.port == 0                                  ? http_->bind_to_any_port(options_.host)
+            : http_->bind_to_port(options_.host, options_.port) ? options_.port
+                                                                : -1;
     if (port_ < 0) {
       fail(ErrorCode::io, "cannot listen on ", options_.host, " port ", options_.port, "; is it in use?");
     }
@@ -205,7 +209,8 @@ class Server {
     for (const Endpoint& endpoint : options_.endpoints) {
       const ModelSettings& settings = models_.settings(endpoint.model);
       const auto predict = [this, &endpoint, &settings](const Json& body, const Request& request, Response& response) {
-        run(endpoint.route.empty() ? endpoint.name : endpoint.route, endpoint.model, body,
+        run(
+            endpoint.route.empty() ? endpoint.name : endpoint.route, endpoint.model, body,
             [&settings](const Json& json, const ServedModel& model) {
               return prepare_prediction(json, model, settings.defaults);
             },
@@ -214,9 +219,8 @@ class Server {
       if (!endpoint.route.empty()) post(endpoint.route, predict);
       const std::string named = "/v2/models/" + endpoint.name;
       post(named + "/infer", predict);
-      get(named, [&settings](const Request&, Response& response) {
-        set_json(response, {{"model_path", settings.path}});
-      });
+      get(named,
+          [&settings](const Request&, Response& response) { set_json(response, {{"model_path", settings.path}}); });
       get(named + "/ready", [this](const Request&, Response& response) { set_ready(response); });
     }
   }
@@ -246,9 +250,8 @@ class Server {
       set_json(response, model_card(models_.settings(request.matches[1].str()).id, started_));
     });
     get("/config", [this](const Request&, Response& response) { set_json(response, config_json(options_)); });
-    get("/endpoints", [this](const Request&, Response& response) {
-      set_json(response, config_json(options_)["endpoints"]);
-    });
+    get("/endpoints",
+        [this](const Request&, Response& response) { set_json(response, config_json(options_)["endpoints"]); });
     get("/slots", [this](const Request&, Response& response) { set_json(response, slots_json(models_)); });
     get("/openapi.json", [this](const Request&, Response& response) { set_json(response, openapi(options_)); });
     get("/docs", [](const Request&, Response& response) {

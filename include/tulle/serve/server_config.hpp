@@ -60,9 +60,9 @@ inline void require_keys(const Json& object, std::span<const std::string_view> k
 }
 
 inline void read_endpoint(const Json& entry, const std::string& where, std::size_t number, ServerOptions& options) {
-  constexpr std::array<std::string_view, 11> known{"name",           "route",        "task",     "model",
-                                                   "model_path",     "batch_size",   "kwargs",   "logging_config",
-                                                   "data_logging",   "middlewares",  "bucketing"};
+  constexpr std::array<std::string_view, 11> known{"name",         "route",       "task",     "model",
+                                                   "model_path",   "batch_size",  "kwargs",   "logging_config",
+                                                   "data_logging", "middlewares", "bucketing"};
   require_keys(entry, known, where);
   if (entry.contains("bucketing") && !entry["bucketing"].is_null()) {
     fail(ErrorCode::unsupported, where, ": \"bucketing\" is not supported; prompts of any length run alike");
@@ -92,8 +92,7 @@ inline void read_endpoint(const Json& entry, const std::string& where, std::size
     is_new = true;
   }
   if (is_new) {
-    options.models.push_back(
-        {endpoint.model, construction.model_path, construction.options, construction.defaults});
+    options.models.push_back({endpoint.model, construction.model_path, construction.options, construction.defaults});
   }
   options.endpoints.push_back(std::move(endpoint));
 }
@@ -104,9 +103,18 @@ inline void read_endpoint(const Json& entry, const std::string& where, std::size
 /// Keys of DeepSparse's that have no meaning here (loggers, num_workers, ...) change nothing.
 /// Errors: malformed for what is not YAML and for unknown keys, with near ones; those of the endpoints' arguments.
 inline void read_server_config(std::string_view text, const std::string& where, ServerOptions& options) {
-  constexpr std::array<std::string_view, 12> known{
-      "num_cores", "num_workers",          "integration",     "engine_thread_pinning", "pytorch_num_threads", "loggers",
-      "endpoints", "system_logging",       "host",            "port",                  "max_sequences",       "api_keys"};
+  constexpr std::array<std::string_view, 12> known{"num_cores",
+                                                   "num_workers",
+                                                   "integration",
+                                                   "engine_thread_pinning",
+                                                   "pytorch_num_threads",
+                                                   "loggers",
+                                                   "endpoints",
+                                                   "system_logging",
+                                                   "host",
+                                                   "port",
+                                                   "max_sequences",
+                                                   "api_keys"};
   const Json config = detail::json_of(parse_recipe_yaml(text, where));
   detail::require_keys(config, known, where);
   options.host = json_value(config, "host", options.host, where);

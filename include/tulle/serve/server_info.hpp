@@ -8,8 +8,8 @@
 
 #include <tulle/core/json.hpp>
 #include <tulle/serve/api_error.hpp>
-#include <tulle/serve/request_fields.hpp>
 #include <tulle/serve/reply.hpp>
+#include <tulle/serve/request_fields.hpp>
 #include <tulle/serve/served_models.hpp>
 #include <tulle/serve/server_options.hpp>
 
@@ -17,7 +17,8 @@ namespace tulle::serve {
 
 /// One entry of GET /v1/models.
 inline Json model_card(const std::string& id, std::int64_t created) {
-  return {{"id", id}, {"object", "model"}, {"created", created}, {"owned_by", "tulle"}, {"root", id}, {"parent", nullptr}};
+  return {{"id", id},   {"object", "model"}, {"created", created}, {"owned_by", "tulle"},
+          {"root", id}, {"parent", nullptr}};
 }
 
 /// GET /config: what was chosen, without keys.
@@ -34,10 +35,8 @@ inline Json config_json(const ServerOptions& options) {
                       {"num_cores", engine.threads}});
   }
   for (const Endpoint& endpoint : options.endpoints) {
-    endpoints.push_back({{"name", endpoint.name},
-                         {"route", endpoint.route},
-                         {"task", "text_generation"},
-                         {"model", endpoint.model}});
+    endpoints.push_back(
+        {{"name", endpoint.name}, {"route", endpoint.route}, {"task", "text_generation"}, {"model", endpoint.model}});
   }
   return {{"host", options.host},
           {"port", options.port},

@@ -30,6 +30,7 @@ struct ModelSettings {
     options.engine.cache = "paged";
     options.engine.max_sequences = 32;
     options.engine.share_prefixes = true;
+    options.engine.cache_positions = 32768;
     return options;
   }
 };

@@ -129,3 +129,16 @@ TEST_CASE("names and sizes that make no engine are errors", "[generate][engine]"
     CHECK(std::string(error.what()).find("contiguous, sliding, paged") != std::string::npos);
   }
 }
+
+TEST_CASE("the paged cache may have less room than all its sequences could use", "[generate][engine]") {
+  EngineOptions options = small_engine();
+  options.cache = "paged";
+  const auto bytes = [&](std::size_t positions) {
+    options.cache_positions = positions;
+    return tiny_engine("gguf/q8_0.gguf", options)->cache_bytes();
+  };
+  const std::size_t all = bytes(0), one = bytes(1);  // never less than one sequence needs
+  CHECK(all == 4 * one);
+  CHECK(bytes(200) == 2 * one);
+  CHECK(bytes(100000) == all);
+}

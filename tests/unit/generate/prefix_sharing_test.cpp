@@ -28,10 +28,10 @@ Paged paged(std::size_t blocks, bool share_prefixes = true) {
   static const Architecture architecture = describe_model(testing::llama_config(), "config.json");
   static const auto weights = load_weights<DenseF32>(testing::random_tensors(architecture), architecture);
   static ThreadPool pool(1);
-  return {architecture, weights, pool,
-          PagedCache<float>(cache_shape(architecture), 6, blocks, 64, std::numeric_limits<Position>::max(),
-                            share_prefixes),
-          40};
+  return {
+      architecture, weights, pool,
+      PagedCache<float>(cache_shape(architecture), 6, blocks, 64, std::numeric_limits<Position>::max(), share_prefixes),
+      40};
 }
 
 /// Draws from everything, so that a change of one bit would show.

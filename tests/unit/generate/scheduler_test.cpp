@@ -122,9 +122,8 @@ TEST_CASE("a sequence without room even alone is planned, so that the generator 
 }
 
 TEST_CASE("no sequence plans for a block that another one adopts", "[generate][scheduler]") {
-  Paged sequences(PagedCache<float>(CacheShape(1, LayerShape{1, 2}), 2, 2, block, std::numeric_limits<Position>::max(),
-                                    true),
-                  100);
+  Paged sequences(
+      PagedCache<float>(CacheShape(1, LayerShape{1, 2}), 2, 2, block, std::numeric_limits<Position>::max(), true), 100);
   const Scheduler scheduler(128, 128);
   const auto run = [&](std::size_t size, Token token) {
     const SequenceId id = sequences.open();
@@ -146,9 +145,8 @@ TEST_CASE("no sequence plans for a block that another one adopts", "[generate][s
 }
 
 TEST_CASE("a sequence that was evicted adopts what is left of it", "[generate][scheduler]") {
-  Paged sequences(PagedCache<float>(CacheShape(1, LayerShape{1, 2}), 2, 4, block, std::numeric_limits<Position>::max(),
-                                    true),
-                  100);
+  Paged sequences(
+      PagedCache<float>(CacheShape(1, LayerShape{1, 2}), 2, 4, block, std::numeric_limits<Position>::max(), true), 100);
   const Scheduler scheduler(256, 256);
   for (const Token token : {5, 7}) {
     const SequenceId id = sequences.open();

@@ -25,7 +25,7 @@ std::string refused(Read&& read) {
 }  // namespace
 
 TEST_CASE("Fields have the types and ranges that they must have", "[serve]") {
-  const Json body{{"text", "a"}, {"count", 3},    {"negative", -1}, {"part", 1.5},
+  const Json body{{"text", "a"},  {"count", 3},      {"negative", -1}, {"part", 1.5},
                   {"flag", true}, {"null", nullptr}, {"huge", 1e300},  {"list", {"a", "b"}}};
   const RequestFields fields(body);
   CHECK(fields.text("text", "") == "a");

@@ -9,7 +9,9 @@ using namespace tulle::serve;
 
 namespace {
 
-GenerationOptions read(const Json& body, bool draws = false) { return read_generation(RequestFields(body), draws); }
+GenerationOptions read(const Json& body, bool draws = false) {
+  return read_generation(RequestFields(body), draws);
+}
 
 std::string refused(const Json& body) {
   try {
@@ -53,11 +55,22 @@ TEST_CASE("Biases, stop strings and limits are read", "[serve]") {
 }
 
 TEST_CASE("Values out of range are refused by name", "[serve]") {
-  for (const auto& [name, value] : std::vector<std::pair<std::string, Json>>{
-           {"temperature", 2.1}, {"temperature", -0.1}, {"top_p", 1.1}, {"top_k", -2}, {"min_p", 2}, {"n", 0},
-           {"presence_penalty", 3}, {"frequency_penalty", -3}, {"repetition_penalty", 0}, {"typical_p", 0},
-           {"logit_bias", 3}, {"logit_bias", {{"-1", 0}}}, {"logit_bias", {{"1", 200}}}, {"logit_bias", {{"1", "a"}}},
-           {"stop", 3}, {"seed", "a"}}) {
+  for (const auto& [name, value] : std::vector<std::pair<std::string, Json>>{{"temperature", 2.1},
+                                                                             {"temperature", -0.1},
+                                                                             {"top_p", 1.1},
+                                                                             {"top_k", -2},
+                                                                             {"min_p", 2},
+                                                                             {"n", 0},
+                                                                             {"presence_penalty", 3},
+                                                                             {"frequency_penalty", -3},
+                                                                             {"repetition_penalty", 0},
+                                                                             {"typical_p", 0},
+                                                                             {"logit_bias", 3},
+                                                                             {"logit_bias", {{"-1", 0}}},
+                                                                             {"logit_bias", {{"1", 200}}},
+                                                                             {"logit_bias", {{"1", "a"}}},
+                                                                             {"stop", 3},
+                                                                             {"seed", "a"}}) {
     INFO(name << " " << value.dump());
     CHECK(refused({{name, value}}) == name);
   }
