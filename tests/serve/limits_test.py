@@ -210,8 +210,8 @@ class OperationTest(unittest.TestCase):
                 self.assertEqual(server.post("/predict", body)[0], 404)
                 config.write_text("endpoints:\n" + endpoint.format("three", "/third"))
                 until = time.monotonic() + 120
-                while server.post("/third", body)[0] != 200 and time.monotonic() < until:
-                    time.sleep(0.2)
+                while "The new configuration is in use\n" not in server.lines and time.monotonic() < until:
+                    time.sleep(0.1)
                 self.assertEqual(server.post("/third", body)[0], 200)
                 config.write_text("endpoint: []\n")
                 until = time.monotonic() + 60

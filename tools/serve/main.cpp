@@ -77,7 +77,9 @@ int serve(const ServeFlags& flags, const sigset_t& signals) {
     if (signal > 0) break;
     if (!flags.hot_reload || !config.changed()) continue;
     try {
-      auto next = std::make_unique<Server>(server_options(flags, config.text()));
+      ServerOptions options = server_options(flags, config.text());
+      if (flags.server.port == 0) options.port = server->port();
+      auto next = std::make_unique<Server>(std::move(options));
       say(flags, "The configuration has changed");
       std::thread before = std::move(listening);
       std::unique_ptr<Server> old = std::exchange(server, std::move(next));
@@ -85,6 +87,7 @@ int serve(const ServeFlags& flags, const sigset_t& signals) {
       server->wait_until_loaded();
       old->stop();
       before.join();
+      say(flags, "The new configuration is in use");
     } catch (const std::exception& error) {
       (void)report(1, std::string("the old configuration stays: ") + error.what());
     }

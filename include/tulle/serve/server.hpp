@@ -72,6 +72,7 @@ class Server {
   /// Answers at once and loads the models meanwhile. Returns after `stop`, when all answers are complete.
   /// Errors: those of loading; io when the system ends the socket.
   void listen() {
+    listening_ = true;
     bool served = true;
     std::thread accepts([&] { served = http_->listen_after_bind(); });
     std::exception_ptr failure;
@@ -95,6 +96,7 @@ class Server {
   void stop() {
     if (stopping_.exchange(true)) return;
     models_.stop(std::chrono::duration_cast<std::chrono::milliseconds>(options_.stop_time));
+    if (!listening_) return;
     http_->wait_until_ready();
     http_->stop();
   }
@@ -267,7 +269,7 @@ class Server {
   HttpGuard guard_;
   std::map<std::string, std::set<std::string>> methods_;  // of each route
   std::mutex log_mutex_;
-  std::atomic<bool> loaded_ = false, stopping_ = false;
+  std::atomic<bool> listening_ = false, loaded_ = false, stopping_ = false;
   int port_ = -1;
   std::unique_ptr<httplib::Server> http_;  // last: its threads end first
 };
