@@ -78,13 +78,14 @@ class AnthropicTest(ServeTest):
         self.addCleanup(self.client.close)
 
     def test_messages(self):
-        settings = {"model": MODEL, "max_tokens": 8, "messages": HELLO, "system": "Be brief.", **GREEDY}
+        settings = {"model": MODEL, "max_tokens": 8, "messages": HELLO, "system": "Be brief.",
+                    "extra_body": {"temperature": 0, "ignore_eos": True}}
         answer = self.client.messages.create(**settings)
         self.assertEqual((answer.stop_reason, answer.usage.output_tokens), ("max_tokens", 8))
         with self.client.messages.stream(**settings) as stream:
             self.assertEqual("".join(stream.text_stream), answer.content[0].text)
         with self.assertRaises(anthropic.BadRequestError):
-            self.client.messages.create(**{**settings, "temperature": 5})
+            self.client.messages.create(**{**settings, "extra_body": {"temperature": 5}})
         with self.assertRaises(anthropic.NotFoundError):
             self.client.messages.create(**{**settings, "model": "none"})
 

@@ -18,12 +18,7 @@ LONG = {"prompt": "Once upon a time", "max_tokens": 200, "temperature": 0, "igno
 
 
 class WrongRequestsTest(ServeTest):
-    flags = ["--sequence-length", "256", "--max-body", "1", "--quiet"]
-
-    @classmethod
-    def setUpClass(cls):
-        cls.flags = [flag for flag in cls.flags if flag != "--quiet"]
-        super().setUpClass()
+    flags = ["--sequence-length", "256", "--max-body", "1"]
 
     def test_values_out_of_range(self):
         for body, param in [({"temperature": 999999}, "temperature"), ({"temperature": -1}, "temperature"),
@@ -222,7 +217,7 @@ class OperationTest(unittest.TestCase):
 
     def test_what_cannot_be_served_is_said(self):
         for arguments, saying in [(["--task", "image"], "--task"), (["--hot-reload"], "--config-file"),
-                                  (["--port", "-1"], "--port")]:
+                                  (["--max-queue", "-1"], "--max-queue")]:
             with self.assertRaisesRegex(RuntimeError, saying):
                 Server(*arguments)
         with self.assertRaisesRegex(RuntimeError, "no such file"):
@@ -231,7 +226,7 @@ class OperationTest(unittest.TestCase):
                 server.reader.join()
                 raise RuntimeError("".join(server.lines))
         with Server() as server, self.assertRaisesRegex(RuntimeError, "in use"):
-            Server("--port", server.port)
+            Server(port=server.port)
 
 
 if __name__ == "__main__":

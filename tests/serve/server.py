@@ -19,9 +19,9 @@ from command import COMMAND, MODELS, Q8_0, environment  # noqa: E402, F401
 class Server:
     """A server on a port that is free. `lines` are what it wrote on stderr."""
 
-    def __init__(self, *arguments, model=Q8_0):
+    def __init__(self, *arguments, model=Q8_0, port=0):
         named = [str(model)] if model else []
-        self.process = subprocess.Popen([COMMAND, "serve", *named, "--port", "0", *map(str, arguments)],
+        self.process = subprocess.Popen([COMMAND, "serve", *named, "--port", str(port), *map(str, arguments)],
                                         stderr=subprocess.PIPE, text=True, env=environment())
         self.lines, self.port = [], None
         for line in self.process.stderr:
@@ -35,6 +35,7 @@ class Server:
         if self.port is None:
             self.process.wait()
             self.reader.join()
+            self.process.stderr.close()
             raise RuntimeError("".join(self.lines))
 
     def __enter__(self):

@@ -36,7 +36,6 @@ void ServeFlags::add_to(CLI::App& app) {
     return app.add_option(flag_names(names), value, what)->type_name(type)->capture_default_str()->group("Server");
   };
   const auto upto = [](std::size_t most) { return CLI::Range(std::size_t{0}, most).description(""); };
-  add("--model-path", model.path, "PATH", "As --model");
   add("--name,--alias", name, "NAME", "The model's id in requests; without it the text that named the model");
   add("--task", task, "TASK", "text_generation, under any of its names");
   add("--config-file,--config", config, "FILE", "YAML with endpoints, as DeepSparse's servers read it");

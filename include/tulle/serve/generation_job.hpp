@@ -64,7 +64,7 @@ class GenerationJob {
  public:
   using Clock = std::chrono::steady_clock;
 
-  explicit GenerationJob(GenerationRequest request) : request(std::move(request)), arrival(Clock::now()) {}
+  explicit GenerationJob(GenerationRequest wanted) : request(std::move(wanted)), arrival(Clock::now()) {}
 
   GenerationRequest request;
   const Clock::time_point arrival;

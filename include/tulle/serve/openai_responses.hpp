@@ -45,9 +45,11 @@ class ResponsesReply : public Reply {
     started["usage"] = nullptr;
     Json item = message("in_progress");
     item["content"] = Json::array();
-    return event("response.created", {{"response", started}}) + event("response.in_progress", {{"response", started}}) +
-           event("response.output_item.added", {{"output_index", 0}, {"item", std::move(item)}}) +
-           event("response.content_part.added", at({{"part", part("")}}));
+    // One after the other: each takes a number.
+    std::string events = event("response.created", {{"response", started}});
+    events += event("response.in_progress", {{"response", started}});
+    events += event("response.output_item.added", {{"output_index", 0}, {"item", std::move(item)}});
+    return events += event("response.content_part.added", at({{"part", part("")}}));
   }
 
   std::string next(const GenerationEvent& generated) override {
@@ -60,10 +62,10 @@ class ResponsesReply : public Reply {
   std::string closing(const GenerationJob& job) override {
     const Json response = completed(job);
     const std::string last = response["status"] == "completed" ? "response.completed" : "response.incomplete";
-    return event("response.output_text.done", at({{"text", text_}, {"logprobs", Json::array()}})) +
-           event("response.content_part.done", at({{"part", part(text_)}})) +
-           event("response.output_item.done", {{"output_index", 0}, {"item", response["output"][0]}}) +
-           event(last, {{"response", response}});
+    std::string events = event("response.output_text.done", at({{"text", text_}, {"logprobs", Json::array()}}));
+    events += event("response.content_part.done", at({{"part", part(text_)}}));
+    events += event("response.output_item.done", {{"output_index", 0}, {"item", response["output"][0]}});
+    return events += event(last, {{"response", response}});
   }
 
   std::string failure(const ApiError& error) override {
