@@ -23,7 +23,7 @@ def fuzz():
         port = re.search(r":(\d+) ", server.stderr.readline())[1]
         result = subprocess.run([environment / "bin" / "schemathesis", "run", f"http://127.0.0.1:{port}/openapi.json",
                                  "--checks", CHECKS, "--max-examples", "100"], text=True, stdout=subprocess.PIPE,
-                                stderr=subprocess.STDOUT)
+                                stderr=subprocess.STDOUT, cwd=environment)
         return {"passed": result.returncode == 0 and server.poll() is None, "output": result.stdout[-3000:]}
     finally:
         server.terminate()

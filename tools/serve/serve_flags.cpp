@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstdio>
+#include <cstdlib>
 #include <tulle/compat/deepsparse/names.hpp>
 #include <tulle/core/error.hpp>
 #include <tulle/serve/server_config.hpp>
@@ -78,7 +79,8 @@ void ServeFlags::check() const {
     throw UsageError("--task " + task + " is not known; there is text_generation");
   }
   if (hot_reload && config.empty()) throw UsageError("--hot-reload follows a --config-file");
-  if (!config.empty() && !model.path.empty()) {
+  const char* by_default = std::getenv("TULLE_MODEL");
+  if (!config.empty() && !model.path.empty() && (by_default == nullptr || model.path != by_default)) {
     throw UsageError("a model or --config-file: its endpoints name their models");
   }
 }

@@ -3,9 +3,11 @@
 /// Source: https://docs.anthropic.com/en/api/messages
 #pragma once
 
+#include <cstddef>
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 

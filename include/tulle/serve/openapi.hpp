@@ -95,10 +95,11 @@ inline Json openapi(const ServerOptions& options) {
   const auto content = [](const std::string& schema) {
     return Json{{"application/json", {{"schema", {{"$ref", "#/components/schemas/" + schema}}}}}};
   };
-  const auto responses = [&](bool is_ready) {
+  const auto responses = [&](bool is_ready, bool may_stream) {
     Json all{
         {"200", {{"description", "The answer."}, {"content", {{"application/json", {{"schema", Json::object()}}}}}}},
         {"default", {{"description", "What was wrong."}, {"content", content("Error")}}}};
+    if (may_stream) all["200"]["content"]["text/event-stream"] = Json::object();
     if (is_ready) all["503"] = {{"description", "A model is loaded."}};
     return all;
   };
@@ -106,7 +107,7 @@ inline Json openapi(const ServerOptions& options) {
   const auto add_post = [&](const std::string& path, const std::string& schema, const std::string& summary) {
     paths[path]["post"] = {{"summary", summary},
                            {"requestBody", {{"required", true}, {"content", content(schema)}}},
-                           {"responses", responses(false)}};
+                           {"responses", responses(false, !path.ends_with("tokenize"))}};
   };
   for (const auto& [path, row] : posts.items()) add_post(path, row[0].get<std::string>(), row[1].get<std::string>());
   for (const Endpoint& endpoint : options.endpoints) {
@@ -115,7 +116,7 @@ inline Json openapi(const ServerOptions& options) {
     add_post("/v2/models/" + endpoint.name + "/infer", "PredictRequest", summary);
   }
   for (const auto& [path, summary] : gets.items()) {
-    paths[path]["get"] = {{"summary", summary}, {"responses", responses(path == "/ready")}};
+    paths[path]["get"] = {{"summary", summary}, {"responses", responses(path == "/ready", false)}};
   }
   paths["/metrics"]["get"] = {
       {"summary", "Figures for Prometheus."},
