@@ -112,10 +112,12 @@ class ModelWorker {
     try {
       jobs_.push_back(std::make_unique<RunningJob>(pipeline_.engine(), pipeline_.tokenizer(), job));
     } catch (...) {
+      {
+        const std::lock_guard lock(mutex_);
+        --figures_.waiting;
+        ++figures_.failed;
+      }
       job->fail(std::current_exception());
-      const std::lock_guard lock(mutex_);
-      --figures_.waiting;
-      ++figures_.failed;
     }
   }
 
@@ -132,14 +134,19 @@ class ModelWorker {
     }
     const auto seconds = std::chrono::duration<double>(GenerationJob::Clock::now() - began).count();
     for (const auto& job : jobs_) job->deliver();
-    const std::lock_guard lock(mutex_);
-    figures_.busy_seconds += seconds;
-    std::erase_if(jobs_, [this](const std::unique_ptr<RunningJob>& job) {
-      if (job->just_began()) --figures_.waiting;
-      if (!job->ended()) return false;
-      count(*job);
-      return true;
-    });
+    std::vector<std::unique_ptr<RunningJob>> ended;
+    {
+      const std::lock_guard lock(mutex_);
+      figures_.busy_seconds += seconds;
+      for (auto& job : jobs_) {
+        if (job->just_began()) --figures_.waiting;
+        if (!job->ended()) continue;
+        count(*job);
+        ended.push_back(std::move(job));
+      }
+    }
+    std::erase(jobs_, nullptr);
+    for (const auto& job : ended) job->hand_over();
   }
 
   void count(const RunningJob& job) {

@@ -78,9 +78,10 @@ class RequestFields {
   std::size_t count(std::string_view name, std::size_t fallback, std::size_t least, std::size_t most) const {
     with(name, "a count", [&](const ArgumentValue& value) {
       if (!value.json().is_number_integer()) (void)value.whole();
-      const bool fits = value.json().is_number_unsigned() && value.json().get<std::uint64_t>() >= least &&
-                        value.json().get<std::uint64_t>() <= most;
-      if (!fits) throw out_of_range(name, Json(least).dump(), Json(most).dump(), value.json());
+      const bool negative = !value.json().is_number_unsigned() && value.json().get<std::int64_t>() < 0;
+      const auto number = value.json().get<std::uint64_t>();
+      if (negative || number < least || number > most)
+        throw out_of_range(name, Json(least).dump(), Json(most).dump(), value.json());
       fallback = value.json().get<std::size_t>();
     });
     return fallback;

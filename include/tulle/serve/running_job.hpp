@@ -80,7 +80,7 @@ class RunningJob {
 
   void cancel() noexcept { job_->cancel(); }
   bool cancelled() const noexcept { return job_->cancelled(); }
-  bool failed() const noexcept { return failed_; }
+  bool failed() const noexcept { return failure_ != nullptr; }
   bool ended() const noexcept { return ended_; }
   bool begun() const noexcept { return begun_.has_value(); }
   const GenerationSummary& summary() const noexcept { return summary_; }
@@ -98,9 +98,18 @@ class RunningJob {
   void fail(std::exception_ptr error) noexcept {
     if (ended_) return;
     if (!begun_) begun_ = GenerationJob::Clock::now();
-    failed_ = ended_ = true;
+    ended_ = true;
+    failure_ = std::move(error);
     stream_.reset();
-    job_->fail(std::move(error));
+  }
+
+  /// Once it has ended and was counted: tells the reader.
+  void hand_over() {
+    if (failure_) {
+      job_->fail(std::move(failure_));
+    } else {
+      job_->end(summary_, std::move(texts_), std::move(prompts_));
+    }
   }
 
   /// After a forward pass: what it gave goes to the reader.
@@ -147,15 +156,14 @@ class RunningJob {
   void end(GenerationJob::Clock::time_point now) {
     ended_ = true;
     if (!begun_) begun_ = now;
-    std::vector<GeneratedText> texts = stream_->results();
-    for (const GeneratedText& text : texts) summary_.cached_tokens += text.cached_prompt_tokens;
+    texts_ = stream_->results();
+    for (const GeneratedText& text : texts_) summary_.cached_tokens += text.cached_prompt_tokens;
     stream_.reset();
     summary_.queue_seconds = seconds(*begun_ - job_->arrival);
     if (first_) {
       summary_.prefill_seconds = seconds(*first_ - *begun_);
       summary_.decode_seconds = seconds(last_ - *first_);
     }
-    job_->end(summary_, std::move(texts), std::move(prompts_));
   }
 
   void observe(std::size_t text, Position position, std::span<const float> logits) {
@@ -177,10 +185,12 @@ class RunningJob {
   std::size_t waits_, copies_ = 1;                              // texts that have not ended; texts of a prompt
   std::vector<std::deque<std::vector<Candidate>>> candidates_;  // [texts] of tokens that have not been delivered
   std::vector<std::vector<PromptToken>> prompts_;
+  std::vector<GeneratedText> texts_;
   GenerationSummary summary_;
   std::optional<GenerationJob::Clock::time_point> begun_, first_;
   GenerationJob::Clock::time_point last_;
-  bool counted_ = false, failed_ = false, ended_ = false;
+  bool counted_ = false, ended_ = false;
+  std::exception_ptr failure_;
   std::optional<TextStream> stream_;
 };
 

@@ -26,8 +26,8 @@ std::string refused(const Json& body) {
 }  // namespace
 
 TEST_CASE("A temperature draws, 0 is greedy", "[serve]") {
-  CHECK(read({}, true).sampling.do_sample);
-  CHECK_FALSE(read({}).sampling.do_sample);
+  CHECK(read(Json::object(), true).sampling.do_sample);
+  CHECK_FALSE(read(Json::object()).sampling.do_sample);
   CHECK(read({{"temperature", 0.5}}).sampling.do_sample);
   CHECK(read({{"top_p", 0.9}}).sampling.do_sample);
   CHECK_FALSE(read({{"temperature", 0}}, true).sampling.do_sample);
@@ -38,7 +38,7 @@ TEST_CASE("A temperature draws, 0 is greedy", "[serve]") {
 
 TEST_CASE("A seed that is not given is another one each time", "[serve]") {
   CHECK(read({{"seed", 5}}).seed == 5);
-  CHECK(read({}).seed != read({}).seed);
+  CHECK(read(Json::object()).seed != read(Json::object()).seed);
 }
 
 TEST_CASE("Biases, stop strings and limits are read", "[serve]") {
