@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """tulle serve under wrong, hostile and too many requests: the right status, and it goes on."""
+import http.client
 import json
-import os
-import signal
+import shutil
 import socket
+import ssl
+import subprocess
 import tempfile
 import threading
 import time
@@ -183,6 +185,22 @@ class OperationTest(unittest.TestCase):
             self.assertEqual(answers[0][1]["usage"]["completion_tokens"], 60)
             logged = [json.loads(line) for line in server.lines if line.startswith("{")]
             self.assertEqual((logged[0]["status"], logged[0]["generated_tokens"]), (200, 60))
+
+    @unittest.skipUnless(shutil.which("openssl"), "this machine has no openssl to make a certificate with")
+    def test_https(self):
+        with tempfile.TemporaryDirectory() as folder:
+            certificate, key = Path(folder, "certificate.pem"), Path(folder, "key.pem")
+            subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", key, "-out", certificate,
+                            "-days", "2", "-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1"],
+                           check=True, capture_output=True)
+            with Server("--ssl-cert", certificate, "--ssl-key", key) as server:
+                connection = http.client.HTTPSConnection("127.0.0.1", server.port, timeout=300,
+                                                         context=ssl.create_default_context(cafile=certificate))
+                connection.request("POST", TEXT, json.dumps({**LONG, "max_tokens": 3}), {"Content-Type": "application/json"})
+                self.assertEqual(json.loads(connection.getresponse().read())["usage"]["completion_tokens"], 3)
+                connection.close()
+            with self.assertRaisesRegex(RuntimeError, "no certificate that fits its key"):
+                Server("--ssl-cert", certificate, "--ssl-key", certificate)
 
     def test_a_text_ends_when_its_time_is_up(self):
         with Server("--request-time", "1", "--sequence-length", "100000") as server:

@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 """tulle serve: what each route answers, whole and as a stream."""
-import json
-import os
 import unittest
 
 from server import Q8_0, ServeTest

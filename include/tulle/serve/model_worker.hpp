@@ -133,7 +133,7 @@ class ModelWorker {
       for (const auto& job : jobs_) job->fail(std::current_exception());
     }
     const auto seconds = std::chrono::duration<double>(GenerationJob::Clock::now() - began).count();
-    for (const auto& job : jobs_) job->deliver();
+    for (const auto& job : jobs_) job->deliver(began);
     std::vector<std::unique_ptr<RunningJob>> ended;
     {
       const std::lock_guard lock(mutex_);

@@ -112,11 +112,11 @@ class RunningJob {
     }
   }
 
-  /// After a forward pass: what it gave goes to the reader.
-  void deliver() {
+  /// After a forward pass, which began at `began`: what it gave goes to the reader.
+  void deliver(GenerationJob::Clock::time_point began) {
     if (ended_) return;
     const auto now = GenerationJob::Clock::now();
-    if (!begun_ && stream_->begun()) begun_ = now;
+    if (!begun_ && stream_->begun()) begun_ = began;
     try {
       while (stream_->has_piece()) put(*stream_->next(), now);
       if (waits_ == 0) end(now);
