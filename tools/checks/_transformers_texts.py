@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What transformers makes of a model directory, for tools/checks/export.py; runs in the Python that has transformers.
+Activations are not quantized, whatever the directory says.
     usage: _transformers_texts.py MODEL_DIR < prompts > results
 Reads [{"tokens": [...], "prompt_tokens": n, "logits": FILE}]: tokens of a prompt and of a text that follows it, the prompt's
 logits. Writes for each `least_cosine` between those and transformers' logits, the `greedy` tokens that transformers has in
@@ -9,11 +10,13 @@ import sys
 
 import numpy
 import torch
+from compressed_tensors.quantization import disable_quantization
 from transformers import AutoModelForCausalLM
 
 
 def main():
     model = AutoModelForCausalLM.from_pretrained(sys.argv[1], dtype=torch.float32).eval()
+    model.apply(disable_quantization)  # the weights are floats by now
     results = []
     for each in json.load(sys.stdin):
         tokens, begin = each["tokens"], each["prompt_tokens"]
