@@ -208,6 +208,16 @@ class OperationTest(unittest.TestCase):
             self.assertEqual((status, answer["choices"][0]["finish_reason"]), (200, "length"))
             self.assertLess(answer["usage"]["completion_tokens"], 90000)
 
+    def test_an_idle_model_is_unloaded_and_loaded_again(self):
+        with Server("--unload-after", "1") as server:
+            body = {"prompt": "Once", "max_tokens": 5, "temperature": 0}
+            first = server.post(TEXT, body)
+            until = time.monotonic() + 120
+            while server.get("/slots")[1][0]["loaded"] and time.monotonic() < until:
+                time.sleep(0.1)
+            self.assertFalse(server.get("/slots")[1][0]["loaded"])
+            self.assertEqual(server.post(TEXT, body)[1]["choices"], first[1]["choices"])
+
     def test_configurations(self):
         with tempfile.TemporaryDirectory() as folder:
             config = Path(folder, "config.yaml")

@@ -2,7 +2,6 @@
 """Starts `tulle serve` on a tiny model, and speaks HTTP with it in Python's standard library alone."""
 import http.client
 import json
-import os
 import re
 import signal
 import socket
