@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """tulle serve: what each route answers, whole and as a stream."""
+import shutil
+import subprocess
 import unittest
 
 from server import Q8_0, ServeTest
@@ -160,6 +162,8 @@ class RoutesTest(ServeTest):
         self.assertGreater(float(figures[f'tulle_generated_tokens_total{{model="{MODEL}"}}']), 0)
         self.assertGreater(float(figures['tulle_http_requests_total{route="/v1/completions",status="200"}']), 0)
         self.assertGreater(float(figures["tulle_time_to_first_token_seconds_count"]), 0)
+        if shutil.which("promtool"):  # Prometheus's own reader, where it is installed
+            subprocess.run(["promtool", "check", "metrics"], input=text, check=True)
 
 
 if __name__ == "__main__":
