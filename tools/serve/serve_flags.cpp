@@ -22,7 +22,7 @@ Requests share the model in one batch. A request's text does not depend on its n
 
 Examples:
   tulle serve model.gguf
-  tulle serve --task text_generation --model_path models/codegen --port 8000
+  tulle serve --task text_generation --model-path models/codegen --port 8000
   tulle serve --integration openai models/llama-1b
   tulle serve --config-file config.yaml --hot-reload)";
 
