@@ -17,13 +17,14 @@ from transformers import AutoModelForCausalLM
 def main():
     model = AutoModelForCausalLM.from_pretrained(sys.argv[1], dtype=torch.float32).eval()
     model.apply(disable_quantization)  # the weights are floats by now
+    model.generation_config.eos_token_id = None  # texts go on behind it, as those of --force-max-tokens
     results = []
     for each in json.load(sys.stdin):
         tokens, begin = each["tokens"], each["prompt_tokens"]
         with torch.no_grad():
             logits = model(torch.tensor([tokens])).logits[0].float()
             greedy = model.generate(torch.tensor([tokens[:begin]]), do_sample=False, max_new_tokens=len(tokens) - begin,
-                                    min_new_tokens=len(tokens) - begin, pad_token_id=0)[0][begin:]
+                                    pad_token_id=0)[0][begin:]
         text = logits[begin - 1:-1]
         gaps = text.amax(-1) - text.gather(1, torch.tensor(tokens[begin:])[:, None])[:, 0]
         own = torch.from_numpy(numpy.load(each["logits"]))

@@ -112,7 +112,7 @@ def measure(cell):
     equal = sum(text["tokens"][text["prompt_tokens"]:] == other["greedy"] for text, other in zip(texts, reference))
     largest_gap = max(max(other["gaps"]) for other in reference)
     shutil.rmtree(folder)
-    return {"passed": least >= 0.999 and largest_gap <= 0.2, "least_cosine": round(least, 6),
+    return {"passed": least >= 0.9999 and largest_gap <= 0.01, "least_cosine": round(least, 6),
             "equal_texts": f"{equal} of {len(PROMPTS)}", "largest_gap": round(largest_gap, 4),
             "perplexity": round(found["perplexity"], 3)}
 
