@@ -11,7 +11,7 @@ int main(int count, char** arguments) try {
   options.models = {{"my-model", arguments[1]}};
   if (count > 2) options.port = std::atoi(arguments[2]);
   tulle::serve::Server server(std::move(options));
-  std::cout << "http://127.0.0.1:" << server.port() << "/docs\n" << std::flush;
+  std::cout << "http://127.0.0.1:" << server.bind() << "/docs\n" << std::flush;
   server.listen();
 } catch (const std::exception& error) {
   std::cerr << error.what() << '\n';

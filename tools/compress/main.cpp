@@ -3,13 +3,10 @@
 #include <sys/resource.h>
 
 #include <csignal>
-#include <cstdio>
 #include <cstdlib>
-#include <exception>
 #include <filesystem>
 #include <map>
 #include <memory>
-#include <new>
 #include <optional>
 #include <string>
 #include <tulle/compress/compress.hpp>
@@ -55,14 +52,6 @@ struct CompressFlags {
   CalibrationFlags calibration;
   bool force = false, json = false, quiet = false;
 };
-
-int report(int status, std::string message) {
-  for (char& letter : message) {
-    if (letter == '\n' || letter == '\r') letter = ' ';
-  }
-  std::fprintf(stderr, "tulle: %s\n", message.c_str());
-  return status;
-}
 
 std::size_t peak_memory() {
   rusage usage{};
@@ -228,18 +217,5 @@ int main(int count, char** arguments) {
   program.set_help_flag("-h,--help", "Print this help and exit");
   CompressFlags flags;
   add_flags(program, flags);
-  try {
-    program.parse(count, arguments);
-    return compress(flags);
-  } catch (const CLI::Success& done) {
-    return program.exit(done);
-  } catch (const CLI::ParseError& error) {
-    return report(2, std::string(error.what()) + "; see 'tulle compress --help'");
-  } catch (const UsageError& error) {
-    return report(2, std::string(error.what()) + "; see 'tulle compress --help'");
-  } catch (const std::bad_alloc&) {
-    return report(1, "out of memory; use fewer or shorter sequences");
-  } catch (const std::exception& error) {
-    return report(1, error.what());
-  }
+  return run_program(program, count, arguments, [&] { return compress(flags); }, "use fewer or shorter sequences");
 }

@@ -2,6 +2,7 @@
 /// \file The configuration file of `tulle serve`, which may change while it runs.
 #pragma once
 
+#include <exception>
 #include <filesystem>
 #include <string>
 #include <system_error>
@@ -22,10 +23,12 @@ class ConfigFile {
 
   /// Whether the file holds another text than before, which `text` then gives. False while it cannot be read.
   bool changed() {
-    if (path_.empty() || written() == time_) return false;
+    const auto time = written();
+    if (path_.empty() || time == time_) return false;
     try {
-      time_ = written();
-      return std::exchange(text_, read_file(path_)) != text_;
+      const std::string before = std::exchange(text_, read_file(path_));
+      time_ = time;
+      return text_ != before;
     } catch (const std::exception&) {
       return false;
     }

@@ -3,56 +3,41 @@
 #include <pthread.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <csignal>
 #include <cstdio>
-#include <cstdlib>
 #include <exception>
 #include <memory>
-#include <new>
 #include <string>
 #include <thread>
-#include <tulle/core/error.hpp>
 #include <tulle/serve/server.hpp>
 #include <tulle/serve/server_options.hpp>
 #include <utility>
-#include <vector>
 
 #include "config_file.hpp"
 #include "serve_flags.hpp"
 #include "tools/tulle/command_line.hpp"
-#include "tools/tulle/model_files.hpp"
-#include "tools/tulle/model_path.hpp"
 #include "tools/tulle/pipeline.hpp"
-#include "tools/tulle/streams.hpp"
 
 namespace {
 
 using tulle::serve::Server;
 using tulle::serve::ServerOptions;
 
-int report(int status, std::string message) {
-  for (char& letter : message) {
-    if (letter == '\n' || letter == '\r') letter = ' ';
-  }
-  std::fprintf(stderr, "tulle: %s\n", message.c_str());
-  return status;
-}
-
-/// One line on stderr where flags and log allow it.
+/// A line on stderr, unless the flags want none.
 void say(const ServeFlags& flags, const std::string& line) {
   if (!flags.quiet) std::fprintf(stderr, "%s\n", line.c_str());
 }
 
-std::string address(const Server& server) {
+/// Binds to the port. "http://127.0.0.1:5543".
+std::string address(Server& server) {
   const ServerOptions& options = server.options();
   const bool is_v6 = options.host.find(':') != std::string::npos;
   return std::string(options.certificate.empty() ? "http://" : "https://") + (is_v6 ? "[" : "") + options.host +
-         (is_v6 ? "]" : "") + ":" + std::to_string(server.port());
+         (is_v6 ? "]" : "") + ":" + std::to_string(server.bind());
 }
 
 /// Serves what the flags and the configuration say until a signal; with --hot-reload a changed configuration gets a new
-/// server on the same port, and the old one ends when the new one is ready.
+/// server on the same port when its models are loaded; then the old one ends.
 int serve(const ServeFlags& flags, const sigset_t& signals) {
   ConfigFile config(flags.config);
   auto server = std::make_unique<Server>(server_options(flags, config.text()));
@@ -77,19 +62,20 @@ int serve(const ServeFlags& flags, const sigset_t& signals) {
     if (signal > 0) break;
     if (!flags.hot_reload || !config.changed()) continue;
     try {
-      ServerOptions options = server_options(flags, config.text());
-      if (flags.server.port == 0) options.port = server->port();
-      auto next = std::make_unique<Server>(std::move(options));
       say(flags, "The configuration has changed");
+      ServerOptions options = server_options(flags, config.text());
+      if (flags.server.port == 0) options.port = server->bind();
+      auto next = std::make_unique<Server>(std::move(options));
+      next->load();
+      (void)next->bind();
       std::thread before = std::move(listening);
-      std::unique_ptr<Server> old = std::exchange(server, std::move(next));
+      const std::unique_ptr<Server> old = std::exchange(server, std::move(next));
       start(*server);
-      server->wait_until_loaded();
       old->stop();
       before.join();
       say(flags, "The new configuration is in use");
     } catch (const std::exception& error) {
-      (void)report(1, std::string("the old configuration stays: ") + error.what());
+      (void)report_error(1, std::string("the old configuration stays: ") + error.what());
     }
   }
   server->stop();
@@ -114,20 +100,11 @@ int main(int count, char** arguments) {
   program.set_help_flag("-h,--help", "Print this help and exit");
   ServeFlags flags;
   flags.add_to(program);
-  try {
-    program.parse(count, arguments);
+  const auto run = [&] {
     flags.check();
     choose_instruction_set(flags.model.isa);
     return serve(flags, signals);
-  } catch (const CLI::Success& done) {
-    return program.exit(done);
-  } catch (const CLI::ParseError& error) {
-    return report(2, std::string(error.what()) + "; see 'tulle serve --help'");
-  } catch (const UsageError& error) {
-    return report(2, std::string(error.what()) + "; see 'tulle serve --help'");
-  } catch (const std::bad_alloc&) {
-    return report(1, "out of memory; use a smaller model, --sequence-length or --max-sequences");
-  } catch (const std::exception& error) {
-    return report(1, error.what());
-  }
+  };
+  return run_program(program, count, arguments, run,
+                     "use a smaller model, --sequence-length, --cache-tokens or --max-sequences");
 }

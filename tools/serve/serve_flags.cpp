@@ -9,7 +9,6 @@
 #include <tulle/serve/server_config.hpp>
 #include <utility>
 
-#include "tools/tulle/model_files.hpp"
 #include "tools/tulle/model_path.hpp"
 #include "tools/tulle/pipeline.hpp"
 
@@ -83,6 +82,8 @@ void ServeFlags::check() const {
   if (!config.empty() && !model.path.empty() && (by_default == nullptr || model.path != by_default)) {
     throw UsageError("a model or --config-file: its endpoints name their models");
   }
+  if (!config.empty() && !name.empty())
+    throw UsageError("--name is for one model; the endpoints of --config-file have names");
 }
 
 tulle::serve::ServerOptions server_options(const ServeFlags& flags, const std::string& config) {
@@ -92,16 +93,16 @@ tulle::serve::ServerOptions server_options(const ServeFlags& flags, const std::s
   options.unload_time = std::chrono::seconds(flags.unload_seconds);
   options.max_body_bytes = flags.body_megabytes << 20;
   options.shares_port = flags.hot_reload;
+  tulle::TextGenerationOptions base;
+  base.kernel = flags.model.kernel;
+  base.engine = flags.model.engine;
+  base.engine.share_prefixes = base.engine.cache == "paged";
   if (flags.config.empty()) {
-    tulle::serve::ModelSettings settings;
-    settings.path = model_path(flags.model.path == "default" ? "" : flags.model.path);
-    settings.id = !flags.name.empty() ? flags.name : flags.model.path.empty() ? settings.path : flags.model.path;
-    settings.options.kernel = flags.model.kernel;
-    settings.options.engine = flags.model.engine;
-    settings.options.engine.share_prefixes = settings.options.engine.cache == "paged";
-    options.models.push_back(std::move(settings));
+    const std::string path = model_path(flags.model.path == "default" ? "" : flags.model.path);
+    const std::string named = flags.model.path.empty() ? path : flags.model.path;
+    options.models.push_back({flags.name.empty() ? named : flags.name, path, base});
   } else {
-    tulle::serve::read_server_config(config, flags.config, options);
+    tulle::serve::read_server_config(config, flags.config, base, options);
   }
   options.load = [isa = flags.model.isa](const tulle::serve::ModelSettings& settings) {
     ModelFlags model;

@@ -32,6 +32,14 @@ class UsageError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+/// "tulle: MESSAGE" on stderr, in one line whatever the message holds. Returns `status`.
+int report_error(int status, std::string message);
+
+/// Parses the arguments of a program and calls `run`, whose status is returned. An error becomes a line on stderr and a
+/// status: 1, or 2 for an invalid command line. `memory_advice`: what to do when memory runs out.
+int run_program(CLI::App& program, int count, char** arguments, const std::function<int()>& run,
+                const std::string& memory_advice);
+
 /// The names of a flag, with each name also spelled with underscores: "--top-k" becomes "--top-k,--top_k".
 std::string flag_names(std::string_view names);
 

@@ -88,8 +88,8 @@ struct TargetPlan {
 };
 
 struct LayerPlan {
-  std::optional<PruningPlan> pruning;
-  std::optional<QuantizationPlan> quantization;
+  std::optional<PruningPlan> pruning{};
+  std::optional<QuantizationPlan> quantization{};
   TargetPlan target{};
 
   bool operator==(const LayerPlan&) const = default;

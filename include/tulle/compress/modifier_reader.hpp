@@ -32,13 +32,13 @@ inline Names with_common_arguments(Names names) {
 /// `dampening_frac`, or `percdamp`, as the paper's code calls it.
 inline double read_damping(const RecipeArguments& arguments) {
   if (arguments.find("dampening_frac") == nullptr) return arguments.number("percdamp", 0.01, 0, 1000);
-  if (const RecipeNode* other = arguments.find("percdamp")) {
+  if (const YamlNode* other = arguments.find("percdamp")) {
     arguments.reject("percdamp", *other, "is another name of dampening_frac: give one of them");
   }
   return arguments.number("dampening_frac", 0.01, 0, 1000);
 }
 
-inline double read_share(const RecipeArguments& arguments, std::string_view key, const RecipeNode& value) {
+inline double read_share(const RecipeArguments& arguments, std::string_view key, const YamlNode& value) {
   const double share = arguments.number_in(key, value, 0, 1);
   if (share == 1) arguments.reject(key, value, "must be below 1");
   return share;
@@ -51,12 +51,12 @@ inline void read_sparsity(const RecipeArguments& arguments, std::string_view key
   const SparsityStructure structure =
       parse_mask_structure(arguments.text("mask_structure", ""), arguments.place() + ": mask_structure");
   const bool is_balanced = structure.kind == SparsityStructure::Kind::balanced;
-  const RecipeNode* given = arguments.find(key);
+  const YamlNode* given = arguments.find(key);
   std::optional<double> sparsity;
   if (given != nullptr && given->is_sequence()) {
     if (is_balanced) arguments.reject(key, *given, "must be one number with a mask_structure of N:M");
     double sum = 0;
-    for (const RecipeNode& each : given->items) {
+    for (const YamlNode& each : given->items) {
       modifier.layer_sparsities.push_back(read_share(arguments, key, each));
       sum += modifier.layer_sparsities.back();
     }
@@ -68,7 +68,7 @@ inline void read_sparsity(const RecipeArguments& arguments, std::string_view key
   set_sparsity(plan, structure, sparsity, count, arguments.place());
   // Wanda compares the weights of a row (arXiv:2306.11695, section 3).
   if (plan.method == PruningMethod::wanda && !is_balanced) plan.structure.kind = SparsityStructure::Kind::row;
-  const RecipeNode* profile = arguments.find("sparsity_profile");
+  const YamlNode* profile = arguments.find("sparsity_profile");
   if (profile != nullptr) {
     if (profile->text != "owl") arguments.reject("sparsity_profile", *profile, "must be owl");
     if (is_balanced || !modifier.layer_sparsities.empty()) {
@@ -110,7 +110,7 @@ inline PruningModifier read_sparsegpt(const RecipeArguments& arguments, std::vec
   }
   plan.keep_existing_zeros = arguments.flag("preserve_sparsity_mask", false);
   modifier.target = classic_target(arguments.flag("sequential_update", false), read_damping(arguments));
-  const RecipeNode* quantize = arguments.find("quantize");
+  const YamlNode* quantize = arguments.find("quantize");
   modifier.quantizes = quantize != nullptr && (quantize->is_mapping() || arguments.flag("quantize", false));
   const bool prunes = plan.sparsity > 0;
   if (!prunes && !modifier.quantizes) {
@@ -145,7 +145,7 @@ inline PruningModifier read_magnitude(const RecipeArguments& arguments, std::vec
       with_common_arguments({"init_sparsity", "update_scheduler", "scheduler_args", "leave_enabled"}), notes);
   PruningModifier modifier;
   modifier.pruning.method = PruningMethod::magnitude;
-  const RecipeNode* final_sparsity = arguments.find("final_sparsity");
+  const YamlNode* final_sparsity = arguments.find("final_sparsity");
   if (final_sparsity != nullptr && arguments.find("sparsity") != nullptr) {
     arguments.reject("final_sparsity", *final_sparsity, "is another name of sparsity: give one of them");
   }
@@ -174,7 +174,7 @@ inline PruningModifier read_alps(const RecipeArguments& arguments, std::vector<s
   target.gamma = arguments.number("gamma", target.gamma, 0, 10);
   target.row_weights = arguments.flag("row_weights", target.row_weights);
   target.sequential = arguments.flag("sequential_update", target.sequential);
-  if (const RecipeNode* damping = arguments.find("damping"); damping != nullptr && damping->is_mapping()) {
+  if (const YamlNode* damping = arguments.find("damping"); damping != nullptr && damping->is_mapping()) {
     const RecipeArguments parts(*damping, "damping of " + arguments.owner(), arguments.where());
     parts.require_known(Names{"diagonal", "median", "mean"}, {}, notes);
     target.damping = {parts.number("diagonal", 0, 0, 1000), parts.number("median", 0, 0, 1000),

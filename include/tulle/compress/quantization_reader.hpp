@@ -32,14 +32,14 @@ class QuantizationReader {
         notes_);
     QuantizationModifier modifier;
     modifier.target = classic_target(false, 0);
-    const RecipeNode* scheme = arguments_.find("scheme");
+    const YamlNode* scheme = arguments_.find("scheme");
     const bool is_default = scheme == nullptr || (scheme->is_scalar() && is_sparseml_scheme(scheme->text)) ||
                             (scheme->is_mapping() && is_scheme(*scheme));
     const bool is_sparseml =
         arguments_.find("config_groups") == nullptr && arguments_.find("targets") == nullptr && is_default;
     if (is_sparseml) {
       read_sparseml(scheme, modifier);
-    } else if (const RecipeNode* overrides = arguments_.find("scheme_overrides")) {
+    } else if (const YamlNode* overrides = arguments_.find("scheme_overrides")) {
       arguments_.reject("scheme_overrides", *overrides, "cannot stand beside config_groups, targets or a preset");
     } else {
       read_compressed_tensors(modifier);
@@ -55,7 +55,7 @@ class QuantizationReader {
     QuantizationModifier modifier;
     modifier.method = QuantizationMethod::gptq;
     modifier.target = classic_target(arguments_.flag("sequential_update", false), read_damping(arguments_));
-    if (const RecipeNode* order = arguments_.find("actorder")) {
+    if (const YamlNode* order = arguments_.find("actorder")) {
       add_note(notes_, "line " + std::to_string(order->line) + ": " + arguments_.owner() +
                            ": actorder: columns are quantized in their own order");
     }
@@ -88,22 +88,22 @@ class QuantizationReader {
   static bool is_sparseml_scheme(std::string_view name) {
     return name == "default" || name == "deepsparse" || name == "tensorrt";
   }
-  static bool is_scheme(const RecipeNode& node) {
+  static bool is_scheme(const YamlNode& node) {
     return node.find("weights") != nullptr || node.find("input_activations") != nullptr ||
            node.find("output_activations") != nullptr;
   }
 
-  RecipeTarget target(const RecipeNode& node) const {
+  RecipeTarget target(const YamlNode& node) const {
     return {node.text, std::string(arguments_.where()) + ", line " + std::to_string(node.line)};
   }
 
-  void read_sparseml(const RecipeNode* scheme, QuantizationModifier& modifier) {
+  void read_sparseml(const YamlNode* scheme, QuantizationModifier& modifier) {
     SchemeReader reader(Style::sparseml, arguments_.where(), notes_);
     bool is_replaced = false;  // the default for linear layers
-    if (const RecipeNode* overrides = arguments_.find("scheme_overrides")) {
+    if (const YamlNode* overrides = arguments_.find("scheme_overrides")) {
       const RecipeArguments entries(*overrides, "scheme_overrides of " + arguments_.owner(), arguments_.where());
       for (std::size_t i = 0; i < overrides->keys.size(); ++i) {
-        const RecipeNode& name = overrides->keys[i];
+        const YamlNode& name = overrides->keys[i];
         is_replaced = is_replaced || name.text == "Linear";
         QuantizationGroup group;
         group.targets.push_back(target(name));
@@ -134,8 +134,8 @@ class QuantizationReader {
 
   void read_compressed_tensors(QuantizationModifier& modifier) {
     SchemeReader reader(Style::compressed_tensors, arguments_.where(), notes_);
-    const RecipeNode* groups = arguments_.find("config_groups");
-    const RecipeNode* scheme = arguments_.find("scheme");
+    const YamlNode* groups = arguments_.find("config_groups");
+    const YamlNode* scheme = arguments_.find("scheme");
     if (groups != nullptr && (scheme != nullptr || arguments_.find("targets") != nullptr)) {
       arguments_.reject("config_groups", *groups, "cannot stand beside scheme or targets");
     }
@@ -161,20 +161,20 @@ class QuantizationReader {
     modifier.groups.push_back(std::move(group));
   }
 
-  void add_preset(const RecipeNode& name, const RecipeNode& targets, std::string_view key, SchemeReader& reader,
+  void add_preset(const YamlNode& name, const YamlNode& targets, std::string_view key, SchemeReader& reader,
                   QuantizationModifier& modifier) {
     QuantizationGroup group;
-    for (const RecipeNode* each : arguments_.texts_of(key, targets)) group.targets.push_back(target(*each));
+    for (const YamlNode* each : arguments_.texts_of(key, targets)) group.targets.push_back(target(*each));
     if (group.targets.empty()) arguments_.reject(key, targets, "needs targets for ", quoted_name(name.text));
     group.weights = reader.preset(name, arguments_.owner());
     modifier.groups.push_back(std::move(group));
   }
 
-  void read_groups(const RecipeNode& groups, SchemeReader& reader, QuantizationModifier& modifier) {
+  void read_groups(const YamlNode& groups, SchemeReader& reader, QuantizationModifier& modifier) {
     if (!groups.is_mapping()) arguments_.reject("config_groups", groups, "must be a mapping of named groups");
     for (std::size_t i = 0; i < groups.keys.size(); ++i) {
-      const RecipeNode& name = groups.keys[i];
-      const RecipeNode& value = groups.items[i];
+      const YamlNode& name = groups.keys[i];
+      const YamlNode& value = groups.items[i];
       if (!value.is_mapping()) {
         add_preset(name, value, "config_groups", reader, modifier);
         continue;
@@ -198,7 +198,7 @@ class QuantizationReader {
     modifier.ignore = read_targets(arguments_, "ignore");
     bool searches = false;
     const SchemeReader reader(Style::compressed_tensors, arguments_.where(), notes_);
-    if (const RecipeNode* observer = arguments_.find("observer"); observer != nullptr && observer->is_mapping()) {
+    if (const YamlNode* observer = arguments_.find("observer"); observer != nullptr && observer->is_mapping()) {
       const RecipeArguments parts(*observer, "observer of " + arguments_.owner(), arguments_.where());
       parts.require_known(Names{"weights"}, Names{"input", "output", "input_activations", "output_activations"},
                           notes_);
@@ -206,7 +206,7 @@ class QuantizationReader {
     } else if (observer != nullptr) {
       searches = reader.observer_searches(arguments_.text("observer", ""), observer->line, arguments_.owner());
     }
-    if (const RecipeNode* weights = arguments_.find("weight_observer")) {
+    if (const YamlNode* weights = arguments_.find("weight_observer")) {
       searches = reader.observer_searches(arguments_.text("weight_observer", ""), weights->line, arguments_.owner());
     }
     for (QuantizationGroup& group : modifier.groups) {
@@ -227,7 +227,7 @@ inline SmoothQuantModifier read_smooth_quant(const RecipeArguments& arguments, b
   arguments.require_known(Names{"smoothing_strength", "alpha", "mappings", "ignore", "algorithm"},
                           with_common_arguments({"calibration_function"}), notes);
   SmoothQuantModifier modifier;
-  const RecipeNode* alias = arguments.find("alpha");
+  const YamlNode* alias = arguments.find("alpha");
   if (alias != nullptr && arguments.find("smoothing_strength") != nullptr) {
     arguments.reject("alpha", *alias, "is another name of smoothing_strength: give one of them");
   }
@@ -238,14 +238,14 @@ inline SmoothQuantModifier read_smooth_quant(const RecipeArguments& arguments, b
     arguments.reject("algorithm", *arguments.find("algorithm"), "must be smoothquant or log_equalization");
   }
   modifier.ignore = read_targets(arguments, "ignore");
-  const RecipeNode* mappings = arguments.find("mappings");
+  const YamlNode* mappings = arguments.find("mappings");
   if (mappings == nullptr) return modifier;
   if (!mappings->is_sequence() || mappings->items.empty()) {
     arguments.reject("mappings", *mappings, "must be a list of [[balanced layers], smoothed layer]");
   }
-  for (const RecipeNode& each : mappings->items) {
-    const RecipeNode* balanced = each.is_mapping() ? each.find("balance_layers") : nullptr;
-    const RecipeNode* smoothed = each.is_mapping() ? each.find("smooth_layer") : nullptr;
+  for (const YamlNode& each : mappings->items) {
+    const YamlNode* balanced = each.is_mapping() ? each.find("balance_layers") : nullptr;
+    const YamlNode* smoothed = each.is_mapping() ? each.find("smooth_layer") : nullptr;
     if (each.is_mapping()) {
       const RecipeArguments entry(each, "mappings of " + arguments.owner(), arguments.where());
       entry.require_known(Names{"balance_layers", "smooth_layer"}, {}, notes);
@@ -258,8 +258,8 @@ inline SmoothQuantModifier read_smooth_quant(const RecipeArguments& arguments, b
       arguments.reject("mappings", each, "must be a list of [[balanced layers], smoothed layer]");
     }
     SmoothQuantModifier::Mapping mapping;
-    const auto read = [&](const RecipeNode& names, std::vector<RecipeTarget>& targets) {
-      for (const RecipeNode* name : arguments.texts_of("mappings", names)) {
+    const auto read = [&](const YamlNode& names, std::vector<RecipeTarget>& targets) {
+      for (const YamlNode* name : arguments.texts_of("mappings", names)) {
         targets.emplace_back(name->text, std::string(arguments.where()) + ", line " + std::to_string(name->line));
       }
       if (targets.empty()) arguments.reject("mappings", names, "must not be empty");

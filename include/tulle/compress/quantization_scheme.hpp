@@ -63,7 +63,7 @@ class SchemeReader {
       : style_(style), where_(where), notes_(notes) {}
 
   /// A scheme by its name, in any case. `node` names the line.
-  std::optional<QuantizationPlan> preset(const RecipeNode& node, const std::string& owner) {
+  std::optional<QuantizationPlan> preset(const YamlNode& node, const std::string& owner) {
     std::string name = node.text;
     for (char& byte : name) byte = byte >= 'a' && byte <= 'z' ? static_cast<char>(byte - 'a' + 'A') : byte;
     if (name == "UNQUANTIZED") return std::nullopt;
@@ -83,7 +83,7 @@ class SchemeReader {
   }
 
   /// A scheme as a mapping {weights, input_activations, output_activations}. The key `also_known`, if any, is the caller's.
-  std::optional<QuantizationPlan> scheme(const RecipeNode& node, const std::string& owner,
+  std::optional<QuantizationPlan> scheme(const YamlNode& node, const std::string& owner,
                                          std::string_view also_known = {}) {
     const RecipeArguments arguments(node, owner, where_);
     std::vector<std::string_view> known{"weights", "input_activations", "output_activations"};
@@ -92,12 +92,12 @@ class SchemeReader {
     arguments.require_known(known, without_meaning, notes_);
     const bool is_sparseml = style_ == Style::sparseml;
     std::optional<QuantizationPlan> weights;
-    if (const RecipeNode* given = arguments.find("weights")) {
+    if (const YamlNode* given = arguments.find("weights")) {
       weights = read_weights(RecipeArguments(*given, "weights of " + owner, where_));
     } else if (is_sparseml && node.find("weights") == nullptr) {
       weights = default_weights(node.line, owner);
     }
-    if (const RecipeNode* given = arguments.find("input_activations")) {
+    if (const YamlNode* given = arguments.find("input_activations")) {
       read_activations(RecipeArguments(*given, "input_activations of " + owner, where_));
     } else if (is_sparseml && node.find("input_activations") == nullptr) {
       note_activations(node.line, owner, "asymmetric and static");
@@ -161,7 +161,7 @@ class SchemeReader {
       fail_at(ErrorCode::unsupported, where_, line, "num_bits of ", arguments.owner(), " is ", bits,
               "; available are 8 and 4");
     }
-    if (const RecipeNode* dynamic = arguments.find("dynamic"); dynamic && dynamic->boolean() != false) {
+    if (const YamlNode* dynamic = arguments.find("dynamic"); dynamic && dynamic->boolean() != false) {
       arguments.reject("dynamic", *dynamic, "must be false: weights do not change");
     }
     QuantizationPlan weights = plan(bits, read_group(arguments), true);
@@ -179,7 +179,7 @@ class SchemeReader {
 
   /// Columns that share a scale, 0 for a row.
   std::size_t read_group(const RecipeArguments& arguments) {
-    const RecipeNode* given = arguments.find("group_size");
+    const YamlNode* given = arguments.find("group_size");
     const long long size = arguments.integer("group_size", 0, -1, 1 << 20);
     const bool has_group = given != nullptr && size > 0;
     const std::string strategy = arguments.text("strategy", has_group ? "group" : size < 0 ? "channel" : "tensor");
@@ -246,7 +246,7 @@ class SchemeReader {
 /// The entries of `targets` or `ignore` of a modifier or group; empty where the key is absent.
 inline std::vector<RecipeTarget> read_targets(const RecipeArguments& arguments, std::string_view key) {
   std::vector<RecipeTarget> targets;
-  for (const RecipeNode* node : arguments.texts(key)) {
+  for (const YamlNode* node : arguments.texts(key)) {
     targets.emplace_back(node->text, std::string(arguments.where()) + ", line " + std::to_string(node->line));
   }
   return targets;

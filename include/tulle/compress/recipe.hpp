@@ -15,9 +15,9 @@
 #include <tulle/compress/modifier_reader.hpp>
 #include <tulle/compress/quantization_reader.hpp>
 #include <tulle/compress/recipe_arguments.hpp>
-#include <tulle/compress/recipe_node.hpp>
 #include <tulle/compress/recipe_variables.hpp>
-#include <tulle/compress/recipe_yaml.hpp>
+#include <tulle/format/yaml/parse_yaml.hpp>
+#include <tulle/format/yaml/yaml_node.hpp>
 
 namespace tulle {
 
@@ -43,18 +43,18 @@ class RecipeReader {
   RecipeReader(std::string_view where, const std::map<std::string, std::string>& variables)
       : where_(where), given_(variables) {}
 
-  Recipe read(const RecipeNode& root) {
+  Recipe read(const YamlNode& root) {
     if (!root.is_mapping()) {
       fail(ErrorCode::malformed, where_, ": a recipe must be a mapping of stages or modifiers, not ", root.kind_name());
     }
-    RecipeNode loose;  // modifiers outside of stages
-    loose.kind = RecipeNode::Kind::mapping;
+    YamlNode loose;  // modifiers outside of stages
+    loose.kind = YamlNode::Kind::mapping;
     loose.line = root.line;
-    std::vector<std::pair<const RecipeNode*, const RecipeNode*>> stages;  // name and content
-    std::vector<const RecipeNode*> scalars;                               // keys
+    std::vector<std::pair<const YamlNode*, const YamlNode*>> stages;  // name and content
+    std::vector<const YamlNode*> scalars;                             // keys
     for (std::size_t i = 0; i < root.keys.size(); ++i) {
-      const RecipeNode& key = root.keys[i];
-      const RecipeNode& value = root.items[i];
+      const YamlNode& key = root.keys[i];
+      const YamlNode& value = root.items[i];
       if (key.text.ends_with("_stage")) {
         stages.emplace_back(&key, &value);
       } else if (key.text == "stages") {
@@ -77,7 +77,7 @@ class RecipeReader {
     Recipe recipe;
     if (!loose.keys.empty()) add_stage("default", loose, recipe);
     for (const auto& [key, value] : stages) add_stage(stage_name(*key), *value, recipe);
-    for (const RecipeNode* key : scalars) {
+    for (const YamlNode* key : scalars) {
       if (used_.contains(key->text)) continue;
       fail_unknown(*key, "a recipe", {"args", "stages", "version", "metadata", "modifiers", "NAME_stage"});
     }
@@ -94,7 +94,7 @@ class RecipeReader {
  private:
   static bool is_group(std::string_view key) { return key == "modifiers" || key.ends_with("_modifiers"); }
 
-  [[noreturn]] void fail_unknown(const RecipeNode& key, std::string_view owner,
+  [[noreturn]] void fail_unknown(const YamlNode& key, std::string_view owner,
                                  std::vector<std::string_view> known) const {
     for (const std::string_view each : {"oneshot_modifiers", "pruning_modifiers", "quantization_modifiers"}) {
       known.push_back(each);
@@ -104,7 +104,7 @@ class RecipeReader {
   }
 
   /// A stage's name becomes part of a folder's name.
-  std::string stage_name(const RecipeNode& key) const {
+  std::string stage_name(const YamlNode& key) const {
     std::string name = key.text;
     constexpr std::string_view suffix = "_stage";
     if (name.ends_with(suffix)) name.resize(name.size() - suffix.size());
@@ -118,12 +118,12 @@ class RecipeReader {
     return name;
   }
 
-  void add_arguments(const RecipeNode& node, const std::string& owner) {
+  void add_arguments(const YamlNode& node, const std::string& owner) {
     const RecipeArguments entries(node, owner, where_);
     for (std::size_t i = 0; i < node.keys.size(); ++i) arguments_.emplace_back(node.keys[i].text, node.items[i]);
   }
 
-  void add_stage(const std::string& name, const RecipeNode& source, Recipe& recipe) {
+  void add_stage(const std::string& name, const YamlNode& source, Recipe& recipe) {
     const RecipeArguments arguments(source, "stage " + name, where_);
     for (const RecipeStage& other : recipe.stages) {
       if (other.name == name) {
@@ -132,18 +132,18 @@ class RecipeReader {
     }
     RecipeVariables variables(where_);
     for (const auto& [key, value] : given_) {
-      RecipeNode node;
-      node.kind = RecipeNode::Kind::scalar;
+      YamlNode node;
+      node.kind = YamlNode::Kind::scalar;
       node.text = value;
       node.line = source.line;
       variables.add(key, node);
     }
     for (const auto& [key, value] : arguments_) variables.add(key, value);
-    if (const RecipeNode* own = arguments.find("args")) {
+    if (const YamlNode* own = arguments.find("args")) {
       const RecipeArguments entries(*own, "args of stage " + name, where_);
       for (std::size_t i = 0; i < own->keys.size(); ++i) variables.add(own->keys[i].text, own->items[i]);
     }
-    RecipeNode stage = source;
+    YamlNode stage = source;
     for (std::size_t i = 0; i < stage.keys.size(); ++i) {
       if (stage.keys[i].text != "args") variables.substitute(stage.items[i]);
     }
@@ -151,10 +151,10 @@ class RecipeReader {
     if (RecipeStage read = read_stage(name, stage); !read.modifiers.empty()) recipe.stages.push_back(std::move(read));
   }
 
-  RecipeStage read_stage(const std::string& name, const RecipeNode& node) {
+  RecipeStage read_stage(const std::string& name, const YamlNode& node) {
     RecipeStage stage{name, {}, {}};
     const RecipeArguments arguments(node, "stage " + name, where_);
-    for (const RecipeNode& key : node.keys) {
+    for (const YamlNode& key : node.keys) {
       if (is_group(key.text) || key.text == "args" || key.text == "run_type" || key.text == "enabled") continue;
       fail_unknown(key, arguments.owner(), {"run_type", "enabled", "args", "modifiers"});
     }
@@ -178,7 +178,7 @@ class RecipeReader {
   }
 
   /// Modifiers as a mapping of types, or as a list of `Type: {...}` or `!Type {...}`.
-  void read_group(const std::string& group, const RecipeNode& node, RecipeStage& stage) {
+  void read_group(const std::string& group, const YamlNode& node, RecipeStage& stage) {
     if (node.is_mapping()) {
       for (std::size_t i = 0; i < node.keys.size(); ++i) read_modifier(node.keys[i], node.items[i], group, stage);
       return;
@@ -187,15 +187,15 @@ class RecipeReader {
       fail_at(ErrorCode::invalid_argument, where_, node.line, "the modifiers of group ", quoted_name(group),
               " must be a mapping or a list, not ", node.kind_name());
     }
-    for (const RecipeNode& each : node.items) {
+    for (const YamlNode& each : node.items) {
       if (each.tag.size() > 1 && each.tag.front() == '!') {
-        RecipeNode type;
-        type.kind = RecipeNode::Kind::scalar;
+        YamlNode type;
+        type.kind = YamlNode::Kind::scalar;
         type.text = each.tag.substr(1);
         type.line = each.line;
-        RecipeNode content = each;
+        YamlNode content = each;
         content.tag.clear();
-        if (content.is_scalar() && content.text.empty()) content.kind = RecipeNode::Kind::null;
+        if (content.is_scalar() && content.text.empty()) content.kind = YamlNode::Kind::null;
         read_modifier(type, content, group, stage);
       } else if (each.is_mapping() && each.keys.size() == 1) {
         read_modifier(each.keys[0], each.items[0], group, stage);
@@ -206,7 +206,7 @@ class RecipeReader {
     }
   }
 
-  void refuse_tags(const RecipeNode& node) const {
+  void refuse_tags(const YamlNode& node) const {
     constexpr std::string_view standard = "tag:yaml.org,2002:";
     if (!node.tag.empty()) {
       const std::string_view name =
@@ -217,10 +217,10 @@ class RecipeReader {
       fail_at(ErrorCode::unsupported, where_, node.line, "the tag ", quoted_name(node.tag),
               " is not available here; only entries of a list of modifiers have one");
     }
-    for (const RecipeNode& item : node.items) refuse_tags(item);
+    for (const YamlNode& item : node.items) refuse_tags(item);
   }
 
-  void read_modifier(const RecipeNode& type, const RecipeNode& content, const std::string& group, RecipeStage& stage) {
+  void read_modifier(const YamlNode& type, const YamlNode& content, const std::string& group, RecipeStage& stage) {
     refuse_tags(content);
     const std::string& name = type.text;
     for (const std::string_view absent : absent_modifier_types) {
@@ -234,13 +234,13 @@ class RecipeReader {
       fail_at(ErrorCode::invalid_argument, where_, type.line, "unknown modifier ", quoted_name(name),
               suggestion(name, modifier_types));
     }
-    RecipeNode placed = content;
+    YamlNode placed = content;
     placed.line = type.line;
     const RecipeArguments arguments(placed, name, where_);
     std::vector<std::string>& notes = stage.notes;
     Modifier modifier{name, group, arguments.place(), {}};
     if (name == "SparseGPTModifier") {
-      if (const RecipeNode* inner = arguments.find("quantize"); inner != nullptr && inner->is_mapping()) {
+      if (const YamlNode* inner = arguments.find("quantize"); inner != nullptr && inner->is_mapping()) {
         read_inner_modifier(*inner, group, stage);
       }
       modifier.arguments = read_sparsegpt(arguments, notes);
@@ -261,7 +261,7 @@ class RecipeReader {
   }
 
   /// `quantize: {QuantizationModifier: {...}}` of SparseGPTModifier.
-  void read_inner_modifier(const RecipeNode& node, const std::string& group, RecipeStage& stage) {
+  void read_inner_modifier(const YamlNode& node, const std::string& group, RecipeStage& stage) {
     if (node.keys.size() != 1 || node.keys[0].text != "QuantizationModifier") {
       fail_at(ErrorCode::invalid_argument, where_, node.line,
               "quantize of SparseGPTModifier must be true, false or {QuantizationModifier: {arguments}}");
@@ -271,8 +271,8 @@ class RecipeReader {
 
   std::string_view where_;
   const std::map<std::string, std::string>& given_;
-  std::vector<std::pair<std::string, RecipeNode>> arguments_;  // of all stages
-  std::set<std::string> used_;                                 // variables that some value refers to
+  std::vector<std::pair<std::string, YamlNode>> arguments_;  // of all stages
+  std::set<std::string> used_;                               // variables that some value refers to
 };
 
 }  // namespace detail
@@ -283,7 +283,7 @@ class RecipeReader {
 /// with the line and the nearest known name; unsupported for what other tools have; not_found for unknown variables.
 inline Recipe parse_recipe(std::string_view text, std::string_view where,
                            const std::map<std::string, std::string>& variables = {}) {
-  return detail::RecipeReader(where, variables).read(parse_recipe_yaml(text, where));
+  return detail::RecipeReader(where, variables).read(parse_yaml(text, where));
 }
 
 }  // namespace tulle

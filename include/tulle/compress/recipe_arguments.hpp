@@ -12,10 +12,10 @@
 #include <vector>
 
 #include <tulle/compress/recipe_expression.hpp>
-#include <tulle/compress/recipe_node.hpp>
 #include <tulle/core/error.hpp>
 #include <tulle/core/near_names.hpp>
 #include <tulle/format/quoted_name.hpp>
+#include <tulle/format/yaml/yaml_node.hpp>
 
 namespace tulle::detail {
 
@@ -33,7 +33,7 @@ inline std::string suggestion(std::string_view name, std::span<const std::string
 class RecipeArguments {
  public:
   /// `node` must be a mapping or null, and outlive this. `where` names the source.
-  RecipeArguments(const RecipeNode& node, std::string owner, std::string_view where)
+  RecipeArguments(const YamlNode& node, std::string owner, std::string_view where)
       : node_(node), owner_(std::move(owner)), where_(where) {
     if (!node.is_mapping() && !node.is_null()) {
       fail_at(ErrorCode::invalid_argument, where_, node.line, owner_, " must be a mapping, not ", node.kind_name());
@@ -42,7 +42,7 @@ class RecipeArguments {
 
   const std::string& owner() const noexcept { return owner_; }
   std::string_view where() const noexcept { return where_; }
-  const RecipeNode& node() const noexcept { return node_; }
+  const YamlNode& node() const noexcept { return node_; }
 
   /// "recipe.yaml, line 4: SparseGPTModifier"
   std::string place() const { return std::string(where_) + ", line " + std::to_string(node_.line) + ": " + owner_; }
@@ -50,7 +50,7 @@ class RecipeArguments {
   /// Refuses keys that are in neither list. Each key of the second list that is there becomes a note.
   void require_known(std::span<const std::string_view> known, std::span<const std::string_view> without_meaning,
                      std::vector<std::string>& notes) const {
-    for (const RecipeNode& key : node_.keys) {
+    for (const YamlNode& key : node_.keys) {
       if (std::find(known.begin(), known.end(), key.text) != known.end()) continue;
       if (std::find(without_meaning.begin(), without_meaning.end(), key.text) != without_meaning.end()) {
         notes.push_back("line " + std::to_string(key.line) + ": " + owner_ + ": " + key.text +
@@ -65,13 +65,13 @@ class RecipeArguments {
   }
 
   /// The value of a key, or null pointer where it is absent or null.
-  const RecipeNode* find(std::string_view key) const {
-    const RecipeNode* found = node_.find(key);
+  const YamlNode* find(std::string_view key) const {
+    const YamlNode* found = node_.find(key);
     return found == nullptr || found->is_null() ? nullptr : found;
   }
 
   bool flag(std::string_view key, bool fallback) const {
-    const RecipeNode* value = find(key);
+    const YamlNode* value = find(key);
     if (value == nullptr) return fallback;
     const auto found = value->boolean();
     if (!found) reject(key, *value, "must be true or false");
@@ -80,11 +80,11 @@ class RecipeArguments {
 
   /// A number from `lowest` to `highest`, both allowed.
   double number(std::string_view key, double fallback, double lowest, double highest) const {
-    const RecipeNode* value = find(key);
+    const YamlNode* value = find(key);
     return value == nullptr ? fallback : number_in(key, *value, lowest, highest);
   }
 
-  double number_in(std::string_view key, const RecipeNode& value, double lowest, double highest) const {
+  double number_in(std::string_view key, const YamlNode& value, double lowest, double highest) const {
     const auto found = value.number();
     if (!found || *found < lowest || *found > highest) {
       reject(key, value, "must be a number from ", number_text(lowest), " to ", number_text(highest));
@@ -94,7 +94,7 @@ class RecipeArguments {
 
   /// A whole number from `lowest` to `highest`, both allowed.
   long long integer(std::string_view key, long long fallback, long long lowest, long long highest) const {
-    const RecipeNode* value = find(key);
+    const YamlNode* value = find(key);
     if (value == nullptr) return fallback;
     const auto found = value->number();
     if (!found || *found != std::floor(*found) || *found < static_cast<double>(lowest) ||
@@ -105,24 +105,24 @@ class RecipeArguments {
   }
 
   std::string text(std::string_view key, std::string_view fallback) const {
-    const RecipeNode* value = find(key);
+    const YamlNode* value = find(key);
     if (value == nullptr) return std::string(fallback);
     if (!value->is_scalar()) reject(key, *value, "must be a single value, not ", value->kind_name());
     return value->text;
   }
 
   /// The texts of a list; a single value is a list of one. None where the key is absent.
-  std::vector<const RecipeNode*> texts(std::string_view key) const {
-    const RecipeNode* value = find(key);
+  std::vector<const YamlNode*> texts(std::string_view key) const {
+    const YamlNode* value = find(key);
     if (value == nullptr) return {};
     return texts_of(key, *value);
   }
 
-  std::vector<const RecipeNode*> texts_of(std::string_view key, const RecipeNode& value) const {
+  std::vector<const YamlNode*> texts_of(std::string_view key, const YamlNode& value) const {
     if (value.is_scalar()) return {&value};
     if (!value.is_sequence()) reject(key, value, "must be a list of names");
-    std::vector<const RecipeNode*> all;
-    for (const RecipeNode& item : value.items) {
+    std::vector<const YamlNode*> all;
+    for (const YamlNode& item : value.items) {
       if (!item.is_scalar()) reject(key, item, "must be a list of names, not of other lists or mappings");
       all.push_back(&item);
     }
@@ -130,13 +130,13 @@ class RecipeArguments {
   }
 
   template <class... Parts>
-  [[noreturn]] void reject(std::string_view key, const RecipeNode& value, const Parts&... parts) const {
+  [[noreturn]] void reject(std::string_view key, const YamlNode& value, const Parts&... parts) const {
     const std::string found = value.is_scalar() ? ", not " + quoted_name(value.text) : std::string();
     fail_at(ErrorCode::invalid_argument, where_, value.line, key, " of ", owner_, " ", parts..., found);
   }
 
  private:
-  const RecipeNode& node_;
+  const YamlNode& node_;
   std::string owner_;
   std::string_view where_;
 };

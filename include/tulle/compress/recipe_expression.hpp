@@ -10,9 +10,9 @@
 #include <string>
 #include <string_view>
 
-#include <tulle/compress/recipe_node.hpp>
 #include <tulle/core/error.hpp>
 #include <tulle/format/quoted_name.hpp>
+#include <tulle/format/yaml/yaml_node.hpp>
 
 namespace tulle::detail {
 
@@ -138,7 +138,7 @@ class RecipeExpression {
       return lookup_(name);
     }
     while (at_ < text_.size() && is_part_of_number(begin)) ++at_;
-    const auto value = RecipeNode::number_of(std::string(text_.substr(begin, at_ - begin)));
+    const auto value = YamlNode::number_of(std::string(text_.substr(begin, at_ - begin)));
     if (!value || is_bracketed) reject("expected a number or a name");
     return *value;
   }

@@ -11,10 +11,10 @@
 #include <vector>
 
 #include <tulle/compress/recipe_expression.hpp>
-#include <tulle/compress/recipe_node.hpp>
 #include <tulle/core/error.hpp>
 #include <tulle/core/near_names.hpp>
 #include <tulle/format/quoted_name.hpp>
+#include <tulle/format/yaml/yaml_node.hpp>
 
 namespace tulle::detail {
 
@@ -26,7 +26,7 @@ class RecipeVariables {
   explicit RecipeVariables(std::string_view where) : where_(where) {}
 
   /// A name that is already there keeps its value.
-  void add(const std::string& name, const RecipeNode& value) { values_.try_emplace(name, Variable{value}); }
+  void add(const std::string& name, const YamlNode& value) { values_.try_emplace(name, Variable{value}); }
 
   /// Adds the names of all variables that some value referred to.
   void add_used(std::set<std::string>& names) const {
@@ -38,12 +38,12 @@ class RecipeVariables {
   /// Replaces what `node` refers to, in all of its values.
   /// Errors: not_found for an unknown name, malformed for a wrong expression or variables that need each other, with
   /// the line; capacity.
-  void substitute(RecipeNode& node) {
-    for (RecipeNode& item : node.items) substitute(item);
+  void substitute(YamlNode& node) {
+    for (YamlNode& item : node.items) substitute(item);
     if (!node.is_scalar()) return;
     if (const std::string_view name = reference(node.text); !name.empty() && (!node.is_quoted || contains(name))) {
       const std::size_t line = node.line;
-      RecipeNode value = value_of(name, line);
+      YamlNode value = value_of(name, line);
       copied_ += size_of(value);
       if (copied_ > most_copied) {
         fail_at(ErrorCode::capacity, where_, line, "variables with more than ", most_copied, " values");
@@ -59,15 +59,15 @@ class RecipeVariables {
   static constexpr std::size_t most_copied = 100000;
 
   struct Variable {
-    RecipeNode value;
+    YamlNode value;
     bool is_used = false, is_open = false, is_done = false;
   };
 
   bool contains(std::string_view name) const { return values_.contains(std::string(name)); }
 
-  static std::size_t size_of(const RecipeNode& node) {
+  static std::size_t size_of(const YamlNode& node) {
     std::size_t size = 1;
-    for (const RecipeNode& item : node.items) size += size_of(item);
+    for (const YamlNode& item : node.items) size += size_of(item);
     return size;
   }
 
@@ -87,7 +87,7 @@ class RecipeVariables {
     return text;
   }
 
-  const RecipeNode& value_of(std::string_view name, std::size_t line) {
+  const YamlNode& value_of(std::string_view name, std::size_t line) {
     const auto found = values_.find(std::string(name));
     if (found == values_.end()) fail_unknown(name, line);
     Variable& variable = found->second;
@@ -114,7 +114,7 @@ class RecipeVariables {
             near.empty() ? "; variables are given under args" : "; did you mean " + near + "?");
   }
 
-  void evaluate(RecipeNode& node) {
+  void evaluate(YamlNode& node) {
     constexpr std::string_view call = "eval(";
     std::size_t at = node.text.find(call);
     if (at == std::string::npos) return;

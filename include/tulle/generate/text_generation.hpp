@@ -45,7 +45,8 @@ class TextGeneration {
   TextGeneration& operator=(TextGeneration&& other) noexcept;
   ~TextGeneration();
 
-  const Model<AnyKernel>& model() const noexcept { return *model_; }  ///< see <tulle/generate/model.hpp>
+  /// Complete with <tulle/generate/model.hpp> and <tulle/kernel/any_kernel.hpp>.
+  const Model<AnyKernel>& model() const noexcept { return *model_.get(); }  // *model_ would look into the class
   const Tokenizer& tokenizer() const noexcept { return *tokenizer_; }
   Engine& engine() noexcept { return *engine_; }  ///< see <tulle/generate/engine.hpp>
 

@@ -69,6 +69,13 @@ class GenerationJob {
   GenerationRequest request;
   const Clock::time_point arrival;
 
+  /// Returns when the thread of the model has taken the request. Errors: why it was not taken.
+  void wait_until_taken() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this] { return taken_ || ended_; });
+    if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
+  }
+
   /// The next token of any of the texts; nothing after the last. Waits at most `patience`, then calls `given_up`: true
   /// cancels. Errors: what went wrong with the request, once.
   template <class GivenUp>
@@ -105,6 +112,11 @@ class GenerationJob {
   const std::vector<PromptToken>& prompt(std::size_t index) const { return prompts_.at(index); }
 
   /// For the thread of the model.
+  void take() {
+    const std::lock_guard lock(mutex_);
+    taken_ = true;
+    changed_.notify_one();
+  }
   void put(GenerationEvent event) {
     const std::lock_guard lock(mutex_);
     events_.push_back(std::move(event));
@@ -131,7 +143,7 @@ class GenerationJob {
   std::condition_variable changed_;
   std::deque<GenerationEvent> events_;
   std::exception_ptr failure_;
-  bool ended_ = false;
+  bool taken_ = false, ended_ = false;
   std::atomic<bool> cancelled_ = false;
   GenerationSummary summary_;
   std::vector<GeneratedText> texts_;

@@ -55,6 +55,9 @@ inline std::string read_body(const httplib::ContentReader& reader, const httplib
   throw ApiError(400, "the body of the request is not complete");
 }
 
+/// The status in logs where there was nobody to answer.
+inline constexpr int client_left = 499;
+
 /// Called when an answer is complete, or its client has left.
 using Finished = std::function<void(int status, const GenerationJob& job)>;
 
@@ -113,10 +116,11 @@ struct SentStream {
 inline void answer(ServedModels::Held held, PreparedRequest prepared, const httplib::Request& request,
                    httplib::Response& response, Finished finished) {
   const auto job = held.worker->submit(std::move(prepared.request));
+  job->wait_until_taken();
   if (!prepared.streams) {
     const std::vector<FinishedText> texts = detail::collect(*job, request);
     set_json(response, prepared.reply->whole(texts, *job));
-    finished(200, *job);
+    finished(job->cancelled() && !job->summary().timed_out ? client_left : 200, *job);
     return;
   }
   const auto stream = std::make_shared<detail::SentStream>(
@@ -127,7 +131,7 @@ inline void answer(ServedModels::Held held, PreparedRequest prepared, const http
       "text/event-stream", [stream](std::size_t, httplib::DataSink& sink) { return stream->send(sink); },
       [stream](bool complete) {
         stream->job->cancel();  // changes nothing after the last token
-        stream->finished(complete ? 200 : 499, *stream->job);
+        stream->finished(complete ? 200 : client_left, *stream->job);
       });
 }
 

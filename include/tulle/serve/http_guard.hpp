@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <map>
 #include <set>
@@ -26,6 +27,11 @@ inline bool equal_in_constant_time(std::string_view given, std::string_view secr
   }
   return difference == 0;
 }
+
+/// Answered without a key: whether the server lives, and whether its models are loaded.
+inline constexpr std::array<std::string_view, 5> health_paths{"/health", "/ping", "/healthcheck", "/status",
+                                                              "/v2/health/live"};
+inline constexpr std::array<std::string_view, 2> ready_paths{"/ready", "/v2/health/ready"};
 
 class HttpGuard {
  public:
@@ -100,8 +106,10 @@ class HttpGuard {
   }
 
   bool authorized(const httplib::Request& request) const {
-    static const std::set<std::string> open{"/health", "/ping", "/ready", "/v2/health/live", "/v2/health/ready"};
-    if (options_.api_keys.empty() || open.contains(request.path)) return true;
+    const auto holds = [&](const auto& paths) {
+      return std::find(paths.begin(), paths.end(), request.path) != paths.end();
+    };
+    if (options_.api_keys.empty() || holds(health_paths) || holds(ready_paths)) return true;
     std::string key = request.get_header_value("X-Api-Key");  // Anthropic's
     const std::string bearer = request.get_header_value("Authorization");
     if (bearer.starts_with("Bearer ")) key = bearer.substr(7);

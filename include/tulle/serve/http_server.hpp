@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <chrono>
 #include <memory>
+#include <string>
+#include <string_view>
 
 #include <sys/socket.h>
 
@@ -13,6 +15,16 @@
 #include <tulle/serve/server_options.hpp>
 
 namespace tulle::serve {
+
+/// httplib's routes are regular expressions; this one matches `path` alone.
+inline std::string literal_pattern(std::string_view path) {
+  std::string pattern;
+  for (const char c : path) {
+    if (std::string_view("^$\\.*+?()[]{}|:").find(c) != std::string_view::npos) pattern += '\\';
+    pattern += c;
+  }
+  return pattern;
+}
 
 namespace detail {
 

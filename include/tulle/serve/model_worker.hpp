@@ -30,6 +30,12 @@ struct WorkerFigures {
   double busy_seconds = 0;  ///< in forward passes
 };
 
+/// A request that runs or waits.
+struct RequestFigures {
+  bool runs = false;
+  std::size_t texts = 0, prompt_tokens = 0, generated_tokens = 0;
+};
+
 /// Continuous batching: each forward pass holds rows of all requests that run, and a request joins or leaves between
 /// two passes. Its text does not depend on its neighbours.
 /// Threads: all members may be called from any thread.
@@ -69,10 +75,9 @@ class ModelWorker {
     const std::lock_guard lock(mutex_);
     return figures_;
   }
-  /// One object for each request that runs or waits, for people to read.
-  Json slots() const {
+  std::vector<RequestFigures> requests() const {
     const std::lock_guard lock(mutex_);
-    return slots_;
+    return requests_;
   }
 
   /// Takes no more requests. Those that are there are finished, or cancelled after `patience`. Returns when none is
@@ -111,6 +116,7 @@ class ModelWorker {
   void begin(std::shared_ptr<GenerationJob> job) {
     try {
       jobs_.push_back(std::make_unique<RunningJob>(pipeline_.engine(), pipeline_.tokenizer(), job));
+      job->take();
     } catch (...) {
       {
         const std::lock_guard lock(mutex_);
@@ -159,9 +165,10 @@ class ModelWorker {
 
   void report() {
     figures_.running = 0;
-    slots_ = Json::array();
+    requests_.clear();
     for (const auto& job : jobs_) {
-      slots_.push_back(job->describe());
+      const GenerationSummary& summary = job->summary();
+      requests_.push_back({job->begun(), job->texts(), summary.prompt_tokens, summary.generated_tokens});
       figures_.running += job->begun() ? 1 : 0;
     }
   }
@@ -174,7 +181,7 @@ class ModelWorker {
   bool stopping_ = false, idle_ = false;
   std::atomic<bool> cancel_all_ = false;
   WorkerFigures figures_;
-  Json slots_ = Json::array();
+  std::vector<RequestFigures> requests_;
   std::vector<std::unique_ptr<RunningJob>> jobs_;  // of the thread alone
   std::thread thread_;
 };

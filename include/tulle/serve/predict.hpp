@@ -2,9 +2,7 @@
 /// \file DeepSparse's own requests: POST /predict, an endpoint's route, /v2/models/NAME/infer (L6).
 #pragma once
 
-#include <chrono>
 #include <cstddef>
-#include <ctime>
 #include <memory>
 #include <span>
 #include <string>
@@ -28,15 +26,6 @@ inline Json matrix_json(const Matrix& matrix) {
     rows.push_back(std::vector<float>(matrix[row], matrix[row] + matrix.columns));
   }
   return rows;
-}
-
-/// "2024-05-01T12:00:00".
-inline std::string iso_time() {
-  const std::time_t now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
-  std::tm parts{};
-  ::gmtime_r(&now, &parts);
-  char text[32];
-  return {text, std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", &parts)};
 }
 
 }  // namespace detail
@@ -93,7 +82,7 @@ class PredictReply : public Reply {
             {"finished_reason", finished ? Json(name) : Json(nullptr)}};
   }
   Json answer(Json generations) const {
-    return {{"created", detail::iso_time()},
+    return {{"created", iso_time()},
             {"prompts", prompts_},
             {"generations", std::move(generations)},
             {"input_tokens", input_tokens_}};

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cmath>
 #include <cstddef>
 #include <deque>
 #include <exception>
@@ -14,22 +13,14 @@
 #include <utility>
 #include <vector>
 
-#include <tulle/core/json.hpp>
 #include <tulle/generate/engine.hpp>
 #include <tulle/generate/text_stream.hpp>
+#include <tulle/sampling/row_score.hpp>
 #include <tulle/serve/generation_job.hpp>
 
 namespace tulle::serve {
 
 namespace detail {
-
-/// log of the sum of exponentials, accumulated in double.
-inline double log_sum_exp(std::span<const float> logits) noexcept {
-  const double largest = *std::max_element(logits.begin(), logits.end());
-  double sum = 0;
-  for (const float logit : logits) sum += std::exp(static_cast<double>(logit) - largest);
-  return largest + std::log(sum);
-}
 
 /// The `count` most probable tokens, of equal ones those with smaller ids.
 inline std::vector<Candidate> most_probable(std::span<const float> logits, std::size_t count, double log_sum) {
@@ -125,12 +116,7 @@ class RunningJob {
     }
   }
 
-  Json describe() const {
-    return {{"state", begun_ ? "running" : "waiting"},
-            {"prompt_tokens", summary_.prompt_tokens},
-            {"generated_tokens", summary_.generated_tokens},
-            {"texts", candidates_.size()}};
-  }
+  std::size_t texts() const noexcept { return candidates_.size(); }
 
  private:
   static double seconds(GenerationJob::Clock::duration duration) noexcept {
@@ -168,7 +154,7 @@ class RunningJob {
 
   void observe(std::size_t text, Position position, std::span<const float> logits) {
     const GenerationRequest& request = job_->request;
-    const double log_sum = detail::log_sum_exp(logits);
+    const double log_sum = tulle::detail::log_sum_exp(logits, tulle::detail::largest_logit(logits));
     const std::size_t next = std::size_t{position} + 1;
     const std::size_t prompt = text / copies_;
     if (request.prompt_probabilities && next < prompts_[prompt].size()) {

@@ -7,7 +7,6 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstddef>
-#include <exception>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -17,7 +16,6 @@
 #include <vector>
 
 #include <tulle/core/error.hpp>
-#include <tulle/core/json.hpp>
 #include <tulle/serve/api_error.hpp>
 #include <tulle/serve/model_worker.hpp>
 #include <tulle/serve/reply.hpp>
@@ -60,19 +58,22 @@ class ServedModels {
   void load_all() {
     for (const auto& entry : entries_) (void)loaded(*entry);
   }
-  bool all_ready() const {
-    return std::all_of(entries_.begin(), entries_.end(), [](const auto& each) { return each->ready.load(); });
-  }
 
-  /// What serves a request; the model stays loaded while it is held. `id` may be empty where there is one model.
-  /// Errors: ApiError 404 for an unknown name; 503 when it cannot be loaded.
+  /// What serves a request; the model stays loaded while it is held.
   struct Held {
     std::shared_ptr<ModelWorker> worker;
     ServedModel model;
   };
+  /// `id` may be empty where there is one model. Errors: ApiError 404 for an unknown name; 503 when the model cannot be
+  /// loaded.
   Held acquire(std::string_view id) {
     Entry& entry = find(id);
-    std::shared_ptr<ModelWorker> worker = loaded(entry);
+    std::shared_ptr<ModelWorker> worker;
+    try {
+      worker = loaded(entry);
+    } catch (const Error& error) {
+      throw ApiError(503, std::string("the model cannot be loaded: ") + error.what());
+    }
     const std::size_t texts = entry.settings.options.engine.max_sequences;
     return {worker,
             {entry.settings.id, worker->tokenizer(), worker->pipeline().chat_template(), worker->capacity(), texts}};
@@ -82,10 +83,7 @@ class ServedModels {
   /// Calls visit(id, worker) for each model; the worker is null where it is not loaded.
   template <class Visit>
   void for_each(Visit&& visit) const {
-    for (const auto& entry : entries_) {
-      const std::lock_guard lock(entry->mutex);
-      visit(entry->settings.id, entry->worker.get());
-    }
+    for (const auto& entry : entries_) visit(entry->settings.id, entry->current().get());
   }
 
   /// Ends the work of all models; see `ModelWorker::stop`.
@@ -97,10 +95,10 @@ class ServedModels {
     }
     const auto end = Clock::now() + patience;
     for (const auto& entry : entries_) {
-      const std::lock_guard lock(entry->mutex);
-      if (!entry->worker) continue;
+      const auto worker = entry->current();
+      if (!worker) continue;
       const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(end - Clock::now());
-      entry->worker->stop(std::max(left, std::chrono::milliseconds(0)));
+      worker->stop(std::max(left, std::chrono::milliseconds(0)));
     }
   }
 
@@ -108,10 +106,21 @@ class ServedModels {
   struct Entry {
     explicit Entry(ModelSettings model) : settings(std::move(model)) {}
     const ModelSettings settings;
-    mutable std::mutex mutex;  // held while it is loaded, too: others wait
+    std::mutex loading;        // held by the one who loads; others wait for him
+    mutable std::mutex mutex;  // of what follows, never held for long
     std::shared_ptr<ModelWorker> worker;
-    std::atomic<bool> ready = false;
     Clock::time_point used = Clock::now();
+
+    std::shared_ptr<ModelWorker> current() const {
+      const std::lock_guard lock(mutex);
+      return worker;
+    }
+    /// The worker, for use.
+    std::shared_ptr<ModelWorker> take() {
+      const std::lock_guard lock(mutex);
+      used = Clock::now();
+      return worker;
+    }
   };
 
   Entry& find(std::string_view id) const {
@@ -124,25 +133,28 @@ class ServedModels {
   }
 
   std::shared_ptr<ModelWorker> loaded(Entry& entry) {
+    if (auto worker = entry.take()) return worker;
+    const std::lock_guard loading(entry.loading);
+    if (auto worker = entry.take()) return worker;
+    const ModelSettings& settings = entry.settings;
+    auto worker = std::make_shared<ModelWorker>(
+        options_.load ? options_.load(settings) : TextGeneration(settings.path, settings.options), options_.max_queue);
+    if (stopping_) throw ApiError(503, "the server is shutting down");
     const std::lock_guard lock(entry.mutex);
     entry.used = Clock::now();
-    if (entry.worker) return entry.worker;
-    if (stopping_) throw ApiError(503, "the server is shutting down");
-    const ModelSettings& settings = entry.settings;
-    entry.worker = std::make_shared<ModelWorker>(
-        options_.load ? options_.load(settings) : TextGeneration(settings.path, settings.options), options_.max_queue);
-    entry.ready = true;
-    return entry.worker;
+    return entry.worker = std::move(worker);
   }
 
+  /// Unloads what nobody has held for long.
   void sweep() {
     std::unique_lock lock(stop_mutex_);
     while (!stopped_.wait_for(lock, std::chrono::seconds(1), [this] { return stopping_.load(); })) {
       for (const auto& entry : entries_) {
+        std::shared_ptr<ModelWorker> unloaded;  // ends when the lock is free
         const std::lock_guard own(entry->mutex);
-        const bool idle =
-            entry->worker && entry->worker.use_count() == 1 && Clock::now() - entry->used >= options_.unload_time;
-        if (idle) entry->worker.reset();
+        if (!entry->worker) continue;
+        if (entry->worker.use_count() > 1) entry->used = Clock::now();
+        if (Clock::now() - entry->used >= options_.unload_time) unloaded = std::move(entry->worker);
       }
     }
   }

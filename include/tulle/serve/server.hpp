@@ -14,6 +14,7 @@
 #include <mutex>
 #include <set>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -43,10 +44,10 @@ namespace tulle::serve {
 ///   options.models = {{"smollm2", "SmolLM2-135M-Instruct.Q4_1.gguf"}};
 ///   tulle::serve::Server(options).listen();
 ///
-/// Threads: `stop` and the constants may be called from any thread.
+/// Threads: `stop` may be called from any thread, also while `listen` has not returned; the object must outlive that.
 class Server {
  public:
-  /// Binds to the port. Errors: invalid_argument for options that make no sense; io when the port cannot be had.
+  /// Errors: invalid_argument for options that make no sense.
   explicit Server(ServerOptions options)
       : options_(with_named_endpoints(std::move(options))),
         models_(options_),
@@ -56,49 +57,61 @@ class Server {
     add_generation_routes();
     add_endpoints();
     add_information_routes();
-    port_ = options_.port == 0                                  ? http_->bind_to_any_port(options_.host)
-            : http_->bind_to_port(options_.host, options_.port) ? options_.port
-                                                                : -1;
-    if (port_ < 0) {
-      fail(ErrorCode::io, "cannot listen on ", options_.host, " port ", options_.port, "; is it in use?");
-    }
   }
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
   ~Server() { stop(); }
 
-  int port() const noexcept { return port_; }
   const ServerOptions& options() const noexcept { return options_; }
 
-  /// Answers at once and loads the models meanwhile. Returns after `stop`, when all answers are complete.
-  /// Errors: those of loading; io when the system ends the socket.
-  void listen() {
-    listening_ = true;
-    bool served = true;
-    std::thread accepts([&] { served = http_->listen_after_bind(); });
-    std::exception_ptr failure;
-    try {
-      if (options_.unload_time.count() == 0) models_.load_all();
-    } catch (...) {
-      failure = std::current_exception();
-      stop();
+  /// Binds to the port, which it returns: connections wait there from now on. Errors: io when it cannot be had.
+  int bind() {
+    if (port_ >= 0) return port_;
+    if (options_.port == 0) {
+      port_ = http_->bind_to_any_port(options_.host);
+    } else if (http_->bind_to_port(options_.host, options_.port)) {
+      port_ = options_.port;
     }
-    loaded_ = true;
-    loaded_.notify_all();
-    accepts.join();
-    if (failure) std::rethrow_exception(failure);
-    if (!served && !stopping_) fail(ErrorCode::io, "the system has closed the server's socket");
+    if (port_ < 0) {
+      fail(ErrorCode::io, "cannot listen on ", options_.host, " port ", options_.port, "; is it in use?");
+    }
+    return port_;
   }
 
-  /// Returns when the models are loaded, or when loading has failed.
-  void wait_until_loaded() const { loaded_.wait(false); }
+  /// Loads the models, unless they are to be loaded when they are used. Errors: those of loading.
+  void load() {
+    if (options_.unload_time.count() == 0) models_.load_all();
+    loaded_ = true;
+  }
+
+  /// Answers at once, and binds and loads where that was not done. Returns after `stop`, when all answers are complete.
+  /// Errors: those of `bind` and `load`; io when the system ends the socket.
+  void listen() {
+    (void)bind();
+    listening_ = true;
+    if (stopping_) return;
+    std::thread accepts([this] {
+      served_ = http_->listen_after_bind();
+      ended_ = true;
+    });
+    std::exception_ptr failure;
+    try {
+      load();
+    } catch (...) {
+      if (!stopping_) failure = std::current_exception();
+      stop();
+    }
+    accepts.join();
+    if (failure) std::rethrow_exception(failure);
+    if (!served_ && !stopping_) fail(ErrorCode::io, "the system has closed the server's socket");
+  }
 
   /// New requests are refused; those that run are finished within `ServerOptions::stop_time`, or cut.
   void stop() {
     if (stopping_.exchange(true)) return;
     models_.stop(std::chrono::duration_cast<std::chrono::milliseconds>(options_.stop_time));
     if (!listening_) return;
-    http_->wait_until_ready();
+    while (!http_->is_running() && !ended_) std::this_thread::sleep_for(std::chrono::milliseconds(1));
     http_->stop();
   }
 
@@ -133,23 +146,24 @@ class Server {
 
   void get(const std::string& path, std::function<void(const Request&, Response&)> handle) {
     methods_[path].insert("GET");
-    http_->Get(path, std::move(handle));
+    http_->Get(literal_pattern(path), std::move(handle));
   }
 
   /// A route that takes a JSON object. Its errors have the form of the API.
   void post(const std::string& path, std::function<void(const Json&, const Request&, Response&)> handle,
             ErrorForm form = error_json) {
     methods_[path].insert("POST");
-    http_->Post(path, [this, handle = std::move(handle), form](const Request& request, Response& response,
-                                                               const httplib::ContentReader& reader) {
-      try {
-        const Json body = RequestFields::parse(read_body(reader, response, options_.max_body_bytes));
-        (void)RequestFields(body);
-        handle(body, request, response);
-      } catch (...) {
-        set_error(response, current_api_error(), form);
-      }
-    });
+    http_->Post(literal_pattern(path),
+                [this, handle = std::move(handle), form](const Request& request, Response& response,
+                                                         const httplib::ContentReader& reader) {
+                  try {
+                    const Json body = RequestFields::parse(read_body(reader, response, options_.max_body_bytes));
+                    (void)RequestFields(body);
+                    handle(body, request, response);
+                  } catch (...) {
+                    set_error(response, current_api_error(), form);
+                  }
+                });
   }
 
   void generate(const std::string& path, Prepare prepare, ErrorForm form = error_json) {
@@ -177,18 +191,7 @@ class Server {
   void log(const std::string& path, const std::string& request_id, const std::string& model, int status,
            const GenerationSummary& summary) {
     if (!options_.log) return;
-    const Json line{{"time", detail::iso_time() + "Z"},
-                    {"request_id", request_id},
-                    {"route", path},
-                    {"model", model},
-                    {"status", status},
-                    {"queue_seconds", summary.queue_seconds},
-                    {"prefill_seconds", summary.prefill_seconds},
-                    {"decode_seconds", summary.decode_seconds},
-                    {"prompt_tokens", summary.prompt_tokens},
-                    {"cached_tokens", summary.cached_tokens},
-                    {"generated_tokens", summary.generated_tokens},
-                    {"timed_out", summary.timed_out}};
+    const Json line = log_json(path, request_id, model, status, summary);
     const std::lock_guard lock(log_mutex_);
     options_.log(line.dump(-1, ' ', false, Json::error_handler_t::replace));
   }
@@ -234,11 +237,11 @@ class Server {
   }
 
   void add_information_routes() {
-    for (const char* path : {"/health", "/ping", "/healthcheck", "/status", "/v2/health/live"}) {
-      get(path, [](const Request&, Response& response) { set_json(response, {{"status", "ok"}}); });
+    for (const std::string_view path : health_paths) {
+      get(std::string(path), [](const Request&, Response& response) { set_json(response, {{"status", "ok"}}); });
     }
-    for (const char* path : {"/ready", "/v2/health/ready"}) {
-      get(path, [this](const Request&, Response& response) { set_ready(response); });
+    for (const std::string_view path : ready_paths) {
+      get(std::string(path), [this](const Request&, Response& response) { set_ready(response); });
     }
     get("/metrics", [this](const Request&, Response& response) {
       response.set_content(metrics_.text(models_), "text/plain; version=0.0.4; charset=utf-8");
@@ -270,7 +273,7 @@ class Server {
   HttpGuard guard_;
   std::map<std::string, std::set<std::string>> methods_;  // of each route
   std::mutex log_mutex_;
-  std::atomic<bool> listening_ = false, loaded_ = false, stopping_ = false;
+  std::atomic<bool> listening_ = false, loaded_ = false, stopping_ = false, served_ = true, ended_ = false;
   int port_ = -1;
   std::unique_ptr<httplib::Server> http_;  // last: its threads end first
 };

@@ -51,11 +51,33 @@ inline Json config_json(const ServerOptions& options) {
 inline Json slots_json(const ServedModels& models) {
   Json all = Json::array();
   models.for_each([&](const std::string& id, const ModelWorker* worker) {
-    all.push_back({{"model", id},
-                   {"loaded", worker != nullptr},
-                   {"requests", worker == nullptr ? Json::array() : worker->slots()}});
+    Json requests = Json::array();
+    for (const RequestFigures& each : worker == nullptr ? std::vector<RequestFigures>() : worker->requests()) {
+      requests.push_back({{"state", each.runs ? "running" : "waiting"},
+                          {"texts", each.texts},
+                          {"prompt_tokens", each.prompt_tokens},
+                          {"generated_tokens", each.generated_tokens}});
+    }
+    all.push_back({{"model", id}, {"loaded", worker != nullptr}, {"requests", std::move(requests)}});
   });
   return all;
+}
+
+/// What the log says of one text, or several of one request.
+inline Json log_json(const std::string& route, const std::string& request_id, const std::string& model, int status,
+                     const GenerationSummary& summary) {
+  return {{"time", iso_time() + "Z"},
+          {"request_id", request_id},
+          {"route", route},
+          {"model", model},
+          {"status", status},
+          {"queue_seconds", summary.queue_seconds},
+          {"prefill_seconds", summary.prefill_seconds},
+          {"decode_seconds", summary.decode_seconds},
+          {"prompt_tokens", summary.prompt_tokens},
+          {"cached_tokens", summary.cached_tokens},
+          {"generated_tokens", summary.generated_tokens},
+          {"timed_out", summary.timed_out}};
 }
 
 /// POST /tokenize: the text is `content` (llama.cpp's name), `prompt` (vLLM's) or `text`. Errors: ApiError 400.

@@ -65,7 +65,7 @@ struct ServerOptions {
 
   /// Makes the pipeline of a model; by default `TextGeneration(path, options)`.
   std::function<TextGeneration(const ModelSettings&)> load;
-  /// Called with one JSON object for each request that was answered; from any thread, one call at a time.
+  /// Called with one JSON object for each request that generated; from any thread, one call at a time.
   std::function<void(const std::string&)> log;
 };
 

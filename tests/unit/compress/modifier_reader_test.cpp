@@ -5,7 +5,7 @@
 #include <vector>
 
 #include <catch2/catch_all.hpp>
-#include <tulle/compress/recipe_yaml.hpp>
+#include <tulle/format/yaml/parse_yaml.hpp>
 
 #include "unit/compress/tiny_modules.hpp"
 
@@ -16,7 +16,7 @@ namespace {
 using Read = PruningModifier (*)(const detail::RecipeArguments&, std::vector<std::string>&);
 
 PruningModifier read(Read reader, const std::string& text, std::vector<std::string>* notes = nullptr) {
-  const RecipeNode node = parse_recipe_yaml(text, "r.yaml");
+  const YamlNode node = parse_yaml(text, "r.yaml");
   std::vector<std::string> unused;
   return reader(detail::RecipeArguments(node, "M", "r.yaml"), notes != nullptr ? *notes : unused);
 }

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include <catch2/catch_all.hpp>
-#include <tulle/compress/recipe_yaml.hpp>
+#include <tulle/format/yaml/parse_yaml.hpp>
 
 #include "unit/compress/tiny_modules.hpp"
 
@@ -14,21 +14,21 @@ using namespace tulle;
 namespace {
 
 QuantizationModifier nearest(const std::string& text, std::vector<std::string>* notes = nullptr) {
-  const RecipeNode node = parse_recipe_yaml(text, "r.yaml");
+  const YamlNode node = parse_yaml(text, "r.yaml");
   std::vector<std::string> unused;
   const detail::RecipeArguments arguments(node, "Q", "r.yaml");
   return detail::QuantizationReader(arguments, notes != nullptr ? *notes : unused).read_nearest();
 }
 
 QuantizationModifier gptq(const std::string& text) {
-  const RecipeNode node = parse_recipe_yaml(text, "r.yaml");
+  const YamlNode node = parse_yaml(text, "r.yaml");
   std::vector<std::string> unused;
   const detail::RecipeArguments arguments(node, "G", "r.yaml");
   return detail::QuantizationReader(arguments, unused).read_gptq();
 }
 
 SmoothQuantModifier smooth(const std::string& text) {
-  const RecipeNode node = parse_recipe_yaml(text, "r.yaml");
+  const YamlNode node = parse_yaml(text, "r.yaml");
   std::vector<std::string> unused;
   return detail::read_smooth_quant(detail::RecipeArguments(node, "S", "r.yaml"), false, unused);
 }

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include <catch2/catch_all.hpp>
-#include <tulle/compress/recipe_yaml.hpp>
+#include <tulle/format/yaml/parse_yaml.hpp>
 
 #include "unit/compress/tiny_modules.hpp"
 
@@ -24,7 +24,7 @@ struct Result {
 Result read(const std::string& text, Reader::Style style = Reader::Style::compressed_tensors) {
   Result result;
   Reader reader(style, "r.yaml", result.notes);
-  const RecipeNode node = parse_recipe_yaml(text, "r.yaml");
+  const YamlNode node = parse_yaml(text, "r.yaml");
   const auto plan = node.is_scalar() ? reader.preset(node, "M") : reader.scheme(node, "S");
   if (!plan) return {"none", result.notes};
   CHECK(plan->method == QuantizationMethod::nearest);

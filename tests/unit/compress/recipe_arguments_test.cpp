@@ -7,7 +7,7 @@
 #include <vector>
 
 #include <catch2/catch_all.hpp>
-#include <tulle/compress/recipe_yaml.hpp>
+#include <tulle/format/yaml/parse_yaml.hpp>
 
 #include "unit/compress/tiny_modules.hpp"
 
@@ -20,7 +20,7 @@ constexpr std::array<std::string_view, 1> ignored{"offload_hessians"};
 
 template <class Read>
 auto read(const std::string& text, Read&& use) {
-  const RecipeNode node = parse_recipe_yaml(text, "r.yaml");
+  const YamlNode node = parse_yaml(text, "r.yaml");
   return use(detail::RecipeArguments(node, "M", "r.yaml"));
 }
 

@@ -5,7 +5,7 @@
 #include <string>
 
 #include <catch2/catch_all.hpp>
-#include <tulle/compress/recipe_yaml.hpp>
+#include <tulle/format/yaml/parse_yaml.hpp>
 
 #include "unit/compress/tiny_modules.hpp"
 
@@ -14,11 +14,11 @@ using namespace tulle;
 namespace {
 
 /// `value` with the variables of `args` put in.
-RecipeNode with(const std::string& args, const std::string& value, std::set<std::string>* used = nullptr) {
+YamlNode with(const std::string& args, const std::string& value, std::set<std::string>* used = nullptr) {
   detail::RecipeVariables variables("r.yaml");
-  const RecipeNode all = parse_recipe_yaml(args, "r.yaml");
+  const YamlNode all = parse_yaml(args, "r.yaml");
   for (std::size_t i = 0; i < all.keys.size(); ++i) variables.add(all.keys[i].text, all.items[i]);
-  RecipeNode node = parse_recipe_yaml(value, "r.yaml");
+  YamlNode node = parse_yaml(value, "r.yaml");
   variables.substitute(node);
   if (used != nullptr) variables.add_used(*used);
   return node;
@@ -45,7 +45,7 @@ TEST_CASE("eval gives numbers", "[compress][recipe_variables]") {
 TEST_CASE("a reference takes the whole value", "[compress][recipe_variables]") {
   CHECK(text("a: 0.5", "$a") == "0.5");
   CHECK(text("a: 0.5", "<a>") == "0.5");
-  const RecipeNode list = with("layers: [x, y]", "$layers");
+  const YamlNode list = with("layers: [x, y]", "$layers");
   REQUIRE(list.items.size() == 2);
   CHECK(list.items[1].text == "y");
   CHECK(with("a: 0.5", "{b: [$a, {c: <a>}]}").find("b")->items[1].find("c")->text == "0.5");
@@ -60,9 +60,9 @@ TEST_CASE("quoted text that refers to nothing stays", "[compress][recipe_variabl
 
 TEST_CASE("the first value of a name holds, and what is used is known", "[compress][recipe_variables]") {
   detail::RecipeVariables variables("r.yaml");
-  variables.add("a", parse_recipe_yaml("1", "r"));
-  variables.add("a", parse_recipe_yaml("2", "r"));
-  RecipeNode node = parse_recipe_yaml("$a", "r");
+  variables.add("a", parse_yaml("1", "r"));
+  variables.add("a", parse_yaml("2", "r"));
+  YamlNode node = parse_yaml("$a", "r");
   variables.substitute(node);
   CHECK(node.text == "1");
   std::set<std::string> used;

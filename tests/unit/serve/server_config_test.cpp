@@ -12,7 +12,9 @@ namespace {
 
 ServerOptions read(const std::string& text) {
   ServerOptions options;
-  read_server_config(text, "config.yaml", options);
+  TextGenerationOptions base = ModelSettings::server_defaults();
+  base.kernel = "dense_f32";
+  read_server_config(text, "config.yaml", base, options);
   return options;
 }
 
@@ -41,7 +43,9 @@ endpoints:
   CHECK(options.models[0].id == "models/a");
   CHECK(options.models[0].options.engine.threads == 2);
   CHECK(options.models[0].options.engine.share_prefixes);
+  CHECK(options.models[0].options.kernel == "dense_f32");
   CHECK(options.models[1].options.engine.sequence_length == 512);
+  CHECK(options.models[1].options.engine.threads == 2);
   CHECK(options.models[1].defaults.max_new_tokens == 7);
   REQUIRE(options.endpoints.size() == 3);
   CHECK(options.endpoints[1].model == "models/a");
@@ -49,14 +53,23 @@ endpoints:
   CHECK(options.endpoints[2].name == "third");
 }
 
-TEST_CASE("One model with other arguments is loaded for itself", "[serve]") {
+TEST_CASE("Endpoints with equal arguments share a model, in any order", "[serve]") {
   const ServerOptions options = read(R"({"endpoints": [
-    {"name": "a", "task": "text_generation", "model": "m"},
-    {"name": "b", "task": "text_generation", "model": "m", "kwargs": {"sequence_length": 64}}]})");
+    {"name": "a", "task": "text_generation", "model": "m", "kwargs": {"sequence_length": 64, "cache": "contiguous"}},
+    {"name": "b", "task": "text_generation", "model": "m"},
+    {"name": "c", "task": "code_generation", "model": "m"},
+    {"name": "d", "model": "m", "kwargs": {"cache": "contiguous", "sequence_length": 64}}]})");
   REQUIRE(options.models.size() == 2);
+  CHECK(options.models[0].id == "m");
+  CHECK_FALSE(options.models[0].options.engine.share_prefixes);
   CHECK(options.models[1].id == "m#b");
   CHECK(options.models[1].path == "m");
-  CHECK(options.endpoints[1].model == "m#b");
+  CHECK(options.models[1].options.engine.sequence_length == 0);
+  const auto& endpoints = options.endpoints;
+  CHECK(endpoints[0].model == "m");
+  CHECK(endpoints[1].model == "m#b");
+  CHECK(endpoints[2].model == "m#b");
+  CHECK(endpoints[3].model == "m");
 }
 
 TEST_CASE("What a configuration has wrong is named", "[serve]") {
@@ -68,5 +81,8 @@ TEST_CASE("What a configuration has wrong is named", "[serve]") {
                     ContainsSubstring("did you mean route"));
   CHECK_THROWS_WITH(read("endpoints:\n  - {task: text_generation, model: m, bucketing: {a: 1}}"),
                     ContainsSubstring("bucketing"));
+  CHECK_THROWS_WITH(read("- a"), ContainsSubstring("must be a mapping"));
+  CHECK_THROWS_WITH(read("port: 70000\nendpoints:\n  - {task: text_generation, model: m}"),
+                    ContainsSubstring("\"port\""));
   CHECK_THROWS_AS(read("endpoints: [\n"), Error);
 }

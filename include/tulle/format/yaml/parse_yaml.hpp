@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// \file Reads YAML, JSON and Markdown front matter into a tree; the only include of yaml-cpp (L5).
+/// \file Reads YAML, JSON and Markdown front matter into a tree; the only include of yaml-cpp (L3).
 #pragma once
 
 #include <cstddef>
@@ -14,9 +14,9 @@
 #include <yaml-cpp/exceptions.h>
 #include <yaml-cpp/parser.h>
 
-#include <tulle/compress/recipe_node.hpp>
 #include <tulle/core/error.hpp>
 #include <tulle/format/quoted_name.hpp>
+#include <tulle/format/yaml/yaml_node.hpp>
 #include <tulle/text/utf8.hpp>
 
 namespace tulle {
@@ -25,16 +25,16 @@ namespace detail {
 
 /// Builds the tree out of the parser's events. An alias is a copy of its anchor; the number of nodes is limited, so
 /// that aliases of aliases cannot fill the memory.
-class RecipeTreeBuilder final : public YAML::EventHandler {
+class YamlTreeBuilder final : public YAML::EventHandler {
  public:
-  RecipeTreeBuilder(std::string_view where, std::size_t first_line) : where_(where), first_line_(first_line) {}
+  YamlTreeBuilder(std::string_view where, std::size_t first_line) : where_(where), first_line_(first_line) {}
 
   void OnDocumentStart(const YAML::Mark&) override {}
   void OnDocumentEnd() override {}
   void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override { put(make(mark, {}), anchor); }
 
   void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override {
-    RecipeNode copy;
+    YamlNode copy;
     bool is_complete = false;
     for (const auto& [id, node, size] : anchors_) {
       if (id != anchor) continue;
@@ -49,40 +49,40 @@ class RecipeTreeBuilder final : public YAML::EventHandler {
 
   void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
                 const std::string& value) override {
-    RecipeNode node = make(mark, tag);
+    YamlNode node = make(mark, tag);
     node.is_quoted = tag == "!";
     const bool is_null = !node.is_quoted && (value == "~" || value == "null" || value == "Null" || value == "NULL");
-    if (!is_null && (!value.empty() || node.is_quoted)) node.kind = RecipeNode::Kind::scalar;
+    if (!is_null && (!value.empty() || node.is_quoted)) node.kind = YamlNode::Kind::scalar;
     if (!is_null) node.text = value;
     put(std::move(node), anchor);
   }
 
   void OnSequenceStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
                        YAML::EmitterStyle::value) override {
-    open(RecipeNode::Kind::sequence, mark, tag, anchor);
+    open(YamlNode::Kind::sequence, mark, tag, anchor);
   }
   void OnSequenceEnd() override { close(); }
 
   void OnMapStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
                   YAML::EmitterStyle::value) override {
-    open(RecipeNode::Kind::mapping, mark, tag, anchor);
+    open(YamlNode::Kind::mapping, mark, tag, anchor);
   }
   void OnMapEnd() override { close(); }
 
-  RecipeNode take() { return std::move(root_); }
+  YamlNode take() { return std::move(root_); }
 
  private:
   static constexpr std::size_t deepest = 64, most_nodes = 100000;
 
   struct Open {
-    RecipeNode node;
+    YamlNode node;
     YAML::anchor_t anchor = 0;
     bool has_key = false;        // of a mapping: a key that waits for its value
     std::size_t first_node = 0;  // the count before it
   };
   struct Anchored {
     YAML::anchor_t id = 0;
-    RecipeNode node;
+    YamlNode node;
     std::size_t size = 0;
   };
 
@@ -90,8 +90,8 @@ class RecipeTreeBuilder final : public YAML::EventHandler {
     return first_line_ + static_cast<std::size_t>(mark.line < 0 ? 0 : mark.line);
   }
 
-  RecipeNode make(const YAML::Mark& mark, const std::string& tag) {
-    RecipeNode node;
+  YamlNode make(const YAML::Mark& mark, const std::string& tag) {
+    YamlNode node;
     node.line = line_of(mark);
     if (tag != "?" && tag != "!") node.tag = tag;
     count(1, node.line);
@@ -108,13 +108,13 @@ class RecipeTreeBuilder final : public YAML::EventHandler {
     fail_at(ErrorCode::malformed, where_, line, "nested deeper than ", deepest, " levels");
   }
 
-  static std::size_t depth_of(const RecipeNode& node) {
+  static std::size_t depth_of(const YamlNode& node) {
     std::size_t inner = 0;
-    for (const RecipeNode& item : node.items) inner = std::max(inner, depth_of(item));
+    for (const YamlNode& item : node.items) inner = std::max(inner, depth_of(item));
     return node.is_sequence() || node.is_mapping() ? inner + 1 : 0;
   }
 
-  void open(RecipeNode::Kind kind, const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor) {
+  void open(YamlNode::Kind kind, const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor) {
     Open next{make(mark, tag), anchor, false, nodes_};
     next.node.kind = kind;
     require_depth(1, next.node.line);
@@ -129,7 +129,7 @@ class RecipeTreeBuilder final : public YAML::EventHandler {
     put(std::move(done.node), 0);
   }
 
-  void put(RecipeNode node, YAML::anchor_t anchor) {
+  void put(YamlNode node, YAML::anchor_t anchor) {
     if (anchor != 0) anchors_.push_back({anchor, node, 1});
     if (open_.empty()) {
       root_ = std::move(node);
@@ -154,7 +154,7 @@ class RecipeTreeBuilder final : public YAML::EventHandler {
   std::vector<Open> open_;  // outermost first
   std::vector<Anchored> anchors_;
   std::size_t nodes_ = 0;
-  RecipeNode root_;
+  YamlNode root_;
 };
 
 /// Characters that are read where they are.
@@ -185,25 +185,25 @@ inline std::string_view front_matter(std::string_view text, std::size_t& first_l
 /// Reads one document: YAML, JSON, or the front matter of a Markdown file. `where` names the source in messages.
 /// Limits: 1 MiB, 64 levels, 100000 values with those of aliases.
 /// Errors: malformed for text that is not UTF-8 or not YAML and for keys that appear twice, with the line; capacity.
-inline RecipeNode parse_recipe_yaml(std::string_view text, std::string_view where) {
+inline YamlNode parse_yaml(std::string_view text, std::string_view where) {
   constexpr std::size_t longest = std::size_t{1} << 20;
   if (text.size() > longest) {
-    fail(ErrorCode::capacity, where, ": ", text.size(), " bytes are too many for a recipe; at most ", longest);
+    fail(ErrorCode::capacity, where, ": ", text.size(), " bytes are too many; at most ", longest);
   }
   if (!is_valid_utf8(text) || text.find('\0') != std::string_view::npos) {
-    fail(ErrorCode::malformed, where, ": a recipe must be text in UTF-8");
+    fail(ErrorCode::malformed, where, ": must be text in UTF-8");
   }
   std::size_t first_line = 1;
   detail::ViewBuffer buffer(detail::front_matter(text, first_line));
   std::istream stream(&buffer);
-  detail::RecipeTreeBuilder builder(where, first_line);
+  detail::YamlTreeBuilder builder(where, first_line);
   try {
     YAML::Parser parser(stream);
     parser.HandleNextDocument(builder);
-    detail::RecipeTreeBuilder second(where, first_line);
+    detail::YamlTreeBuilder second(where, first_line);
     if (parser.HandleNextDocument(second)) {
-      if (const RecipeNode rest = second.take(); !rest.is_null()) {
-        detail::fail_at(ErrorCode::malformed, where, rest.line, "a second document; a recipe is one");
+      if (const YamlNode rest = second.take(); !rest.is_null()) {
+        detail::fail_at(ErrorCode::malformed, where, rest.line, "a second document; there may be one");
       }
     }
   } catch (const YAML::Exception& error) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// \file A recipe's text as a tree that knows its lines (L5).
+/// \file A YAML text as a tree that knows its lines (L3).
 #pragma once
 
 #include <algorithm>
@@ -17,16 +17,16 @@
 namespace tulle {
 
 /// A value of a YAML document. A scalar keeps its text; what it means depends on who reads it.
-struct RecipeNode {
+struct YamlNode {
   enum class Kind { null, scalar, sequence, mapping };
 
   Kind kind = Kind::null;
-  std::string text;              ///< of a scalar
-  bool is_quoted = false;        ///< a scalar that is text, whatever it looks like
-  std::string tag;               ///< "!Name" as written, or empty
-  std::size_t line = 0;          ///< where the value begins, from 1
-  std::vector<RecipeNode> keys;  ///< of a mapping, scalars, one for each item
-  std::vector<RecipeNode> items;
+  std::string text;            ///< of a scalar
+  bool is_quoted = false;      ///< a scalar that is text, whatever it looks like
+  std::string tag;             ///< "!Name" as written, or empty
+  std::size_t line = 0;        ///< where the value begins, from 1
+  std::vector<YamlNode> keys;  ///< of a mapping, scalars, one for each item
+  std::vector<YamlNode> items;
 
   bool is_scalar() const noexcept { return kind == Kind::scalar; }
   bool is_sequence() const noexcept { return kind == Kind::sequence; }
@@ -34,7 +34,7 @@ struct RecipeNode {
   bool is_null() const noexcept { return kind == Kind::null; }
 
   /// The value of a mapping's key, or null pointer.
-  const RecipeNode* find(std::string_view key) const {
+  const YamlNode* find(std::string_view key) const {
     for (std::size_t i = 0; i < keys.size(); ++i) {
       if (keys[i].text == key) return &items[i];
     }
@@ -86,7 +86,7 @@ struct RecipeNode {
 
 namespace detail {
 
-/// Throws an error at a line of a recipe: "recipe.yaml, line 4: ...".
+/// Throws an error at a line of a file: "recipe.yaml, line 4: ...".
 template <class... Parts>
 [[noreturn]] void fail_at(ErrorCode code, std::string_view where, std::size_t line, const Parts&... parts) {
   fail(code, where, ", line ", line, ": ", parts...);

@@ -1,19 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <tulle/compress/recipe_yaml.hpp>
+#include <tulle/format/yaml/parse_yaml.hpp>
 
 #include <string>
 #include <string_view>
 
 #include <catch2/catch_all.hpp>
 
-#include "unit/compress/tiny_modules.hpp"
-
 using namespace tulle;
 
 namespace {
 
 /// A tree on one line: {key: value}, [items], "quoted", plain, ~, each with its tag.
-std::string shown(const RecipeNode& node) {
+std::string shown(const YamlNode& node) {
   std::string text = node.tag.empty() ? "" : node.tag + " ";
   if (node.is_null()) return text + "~";
   if (node.is_scalar()) return text + (node.is_quoted ? "\"" + node.text + "\"" : node.text);
@@ -27,16 +25,21 @@ std::string shown(const RecipeNode& node) {
 }
 
 std::string parsed(std::string_view text) {
-  return shown(parse_recipe_yaml(text, "r.yaml"));
+  return shown(parse_yaml(text, "r.yaml"));
 }
 
 std::string error(std::string_view text) {
-  return error_of([&] { parse_recipe_yaml(text, "r.yaml"); });
+  try {
+    (void)parse_yaml(text, "r.yaml");
+  } catch (const Error& failure) {
+    return std::string(error_name(failure.code())) + ": " + failure.what();
+  }
+  return "none";
 }
 
 }  // namespace
 
-TEST_CASE("YAML becomes a tree", "[compress][recipe_yaml]") {
+TEST_CASE("YAML becomes a tree", "[format][parse_yaml]") {
   CHECK(parsed("a: 1\nb: [x, 'y', \"z\"]\nc:\n  - d: null\n  - ~\n") == "{a: 1, b: [x, \"y\", \"z\"], c: [{d: ~}, ~]}");
   CHECK(parsed("a: ''\nb:\n") == "{a: \"\", b: ~}");
   CHECK(parsed("- !Type {a: 1}\n- !Other\n") == "[!Type {a: 1}, !Other ~]");
@@ -45,30 +48,30 @@ TEST_CASE("YAML becomes a tree", "[compress][recipe_yaml]") {
   CHECK(parsed("") == "~");
 }
 
-TEST_CASE("JSON is read as YAML", "[compress][recipe_yaml]") {
+TEST_CASE("JSON is read as YAML", "[format][parse_yaml]") {
   CHECK(parsed("{\"a\": {\"b\": [0.5, true, null, \"re:\\\\d\"]}}") == "{a: {b: [0.5, true, ~, \"re:\\d\"]}}");
   CHECK(parsed("{\n\t\"a\": 1,\n\t\"b\": 2\n}") == "{a: 1, b: 2}");
 }
 
-TEST_CASE("a Markdown file gives its front matter, with the file's lines", "[compress][recipe_yaml]") {
-  const RecipeNode node = parse_recipe_yaml("---\na: 1\nb:\n  c: 2\n---\n# Title\n\n* text: {\n", "r.md");
+TEST_CASE("a Markdown file gives its front matter, with the file's lines", "[format][parse_yaml]") {
+  const YamlNode node = parse_yaml("---\na: 1\nb:\n  c: 2\n---\n# Title\n\n* text: {\n", "r.md");
   CHECK(shown(node) == "{a: 1, b: {c: 2}}");
   CHECK(node.keys[1].line == 3);
   CHECK(parsed("---\na: 1\n") == "{a: 1}");
   CHECK(parsed("---\na: 1\n----\n").starts_with("{a:"));
 }
 
-TEST_CASE("values know their lines", "[compress][recipe_yaml]") {
-  const RecipeNode node = parse_recipe_yaml("a: 1\n\nb:\n  c: 2\n", "r.yaml");
+TEST_CASE("values know their lines", "[format][parse_yaml]") {
+  const YamlNode node = parse_yaml("a: 1\n\nb:\n  c: 2\n", "r.yaml");
   CHECK(node.keys[0].line == 1);
   CHECK(node.keys[1].line == 3);
   CHECK(node.find("b")->keys[0].line == 4);
 }
 
-TEST_CASE("what is no YAML is malformed, with its line", "[compress][recipe_yaml]") {
+TEST_CASE("what is no YAML is malformed, with its line", "[format][parse_yaml]") {
   CHECK(error("a: 1\nb: [1, 2\n").starts_with("malformed: r.yaml, line "));
   CHECK(error("a: 1\n b: 2\n").starts_with("malformed: r.yaml, line 2: not valid YAML: "));
-  CHECK(error("a: 1\n---\nb: 2\n") == "malformed: r.yaml, line 3: a second document; a recipe is one");
+  CHECK(error("a: 1\n---\nb: 2\n") == "malformed: r.yaml, line 3: a second document; there may be one");
   CHECK(error("a: *missing\n").starts_with("malformed: r.yaml, line 1: not valid YAML: "));
   CHECK(error("a: \"unterminated").starts_with("malformed: r.yaml, line "));
   CHECK(error("a: {b: 1\n").starts_with("malformed: r.yaml, line "));
@@ -77,11 +80,11 @@ TEST_CASE("what is no YAML is malformed, with its line", "[compress][recipe_yaml
   CHECK(error("{{a: 1}: 2}") == "malformed: r.yaml, line 1: a key that is a mapping");
   CHECK(error("[1, 2]: 3\n") == "malformed: r.yaml, line 1: a key that is a list");
   CHECK(error("a: &x [*x]\n").starts_with("malformed: r.yaml, line 1: "));
-  CHECK(error("a: \xFF\n") == "malformed: r.yaml: a recipe must be text in UTF-8");
-  CHECK(error(std::string_view("a: \0\n", 5)) == "malformed: r.yaml: a recipe must be text in UTF-8");
+  CHECK(error("a: \xFF\n") == "malformed: r.yaml: must be text in UTF-8");
+  CHECK(error(std::string_view("a: \0\n", 5)) == "malformed: r.yaml: must be text in UTF-8");
 }
 
-TEST_CASE("deep, wide and repeated texts are refused quickly", "[compress][recipe_yaml]") {
+TEST_CASE("deep, wide and repeated texts are refused quickly", "[format][parse_yaml]") {
   CHECK(error(std::string(65, '[')) == "malformed: r.yaml, line 1: nested deeper than 64 levels");
   CHECK(error(std::string(500000, '[')).starts_with("malformed: r.yaml, line 1: "));
   CHECK(error(std::string(500000, '{')).starts_with("malformed: r.yaml, line 1: "));
@@ -97,6 +100,5 @@ TEST_CASE("deep, wide and repeated texts are refused quickly", "[compress][recip
   std::string wide = "a: [";
   for (int i = 0; i < 120000; ++i) wide += "1, ";
   CHECK(error(wide + "1]").starts_with("capacity: r.yaml, line "));
-  CHECK(error(std::string((1 << 20) + 1, ' ')) ==
-        "capacity: r.yaml: 1048577 bytes are too many for a recipe; at most 1048576");
+  CHECK(error(std::string((1 << 20) + 1, ' ')) == "capacity: r.yaml: 1048577 bytes are too many; at most 1048576");
 }
