@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Every public header compiles by itself.
+"""Every public header compiles by itself; those of the server, which take a compiler most of a minute each, when they changed.
     usage: headers.py COMPILER WORK_FOLDER [FLAG...]
+           headers.py --all COMPILER WORK_FOLDER [FLAG...]
 The body of a header must see no more than what the header includes. Its includes stand at its top, so a header that it
 includes anyway, at any depth, may stand before it without hiding a missing include. So each translation unit is a path in the
 graph of includes, the included header first, and the paths are as few as there can be."""
@@ -12,7 +13,8 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
+from clang_tools import ROOT, changed
+
 INCLUDE = ROOT / "include" / "tulle"
 
 # Headers over a library that not every build has, and the macro by which it is there.
@@ -86,15 +88,21 @@ def chains(names, closed):
 
 
 def main():
-    compiler, work, flags = sys.argv[1], Path(sys.argv[2]), sys.argv[3:]
+    arguments = sys.argv[1:]
+    everything = "--all" in arguments
+    if everything:
+        arguments.remove("--all")
+    compiler, work, flags = arguments[0], Path(arguments[1]), arguments[2:]
     work.mkdir(parents=True, exist_ok=True)
     names = sorted(path.relative_to(INCLUDE).as_posix() for path in INCLUDE.rglob("*.hpp"))
     closed = closures(names)
     skipped = {name for name, macro in SKIPPED.items() if not any(flag.startswith(f"-D{macro}") for flag in flags)}
-    checked = [name for name in names if name not in skipped]
+    unchanged = set() if everything else {name for name in names if name.startswith("serve/")} - {
+        path.relative_to(INCLUDE).as_posix() for path in changed() if path.is_relative_to(INCLUDE)}
+    checked = [name for name in names if name not in skipped | unchanged]
     late = [name for name in checked if body_before_includes(name)]  # what they see first depends on what came before
     units = [[name] for name in late] + chains([name for name in checked if name not in late], {
-        name: {other for other in closed[name] if other not in late and other not in skipped} for name in checked})
+        name: closed[name] & set(checked) - set(late) for name in checked})
     command = [compiler, "-std=c++20", "-fsyntax-only", "-I", str(ROOT / "include"), *flags]
     units.sort(key=lambda unit: -len(closed[unit[-1]]))  # the longest first, so that no thread waits at the end
 
@@ -110,7 +118,8 @@ def main():
         failures = [each for each in threads.map(check, enumerate(units)) if each]
     for unit, message in failures:
         print(f"one of {', '.join(unit)} does not compile by itself:\n{message}")
-    print(f"headers: {len(checked)} in {len(units)} translation units, {len(failures)} failed")
+    print(f"headers: {len(checked)} in {len(units)} translation units, {len(failures)} failed" +
+          (f"; {len(unchanged)} of the server did not change: tools/check headers compiles them" if unchanged else ""))
     return 1 if failures else 0
 
 
