@@ -53,7 +53,8 @@ class WrongRequestsTest(ServeTest):
         self.refuse(413, CHAT, b"x" * 3_000_000, "longer than")
         for method, path, status in [("GET", CHAT, 405), ("POST", "/nowhere", 404), ("GET", "/../../etc/passwd", 404),
                                      ("GET", "/%2e%2e/%2e%2e/etc/passwd", 404),
-                                     ("GET", "/v1/models/" + "a" * 8000, 404), ("GET", "/" + "a" * 9000, 414), ("PUT", CHAT, 405), ("DELETE", "/", 405)]:
+                                     ("GET", "/v1/models/" + "a" * 8000, 404), ("GET", "/" + "a" * 9000, 414),
+                                     ("PUT", CHAT, 405), ("DELETE", "/", 405)]:
             with self.subTest(path):
                 found, headers, answer = self.server.request(method, path, b"{}" if method != "GET" else None)
                 self.assertEqual(found, status, answer)
@@ -241,7 +242,8 @@ class OperationTest(unittest.TestCase):
                 self.assertEqual(server.post("/third", body)[0], 200)
                 # What cannot be served changes nothing.
                 missing = endpoint.format("four", "/fourth").replace(str(Q8_0), "/nowhere.gguf")
-                for text, saying in [("endpoint: []\n", "did you mean endpoints"), ("endpoints:\n" + missing, "no such file")]:
+                for text, saying in [("endpoint: []\n", "did you mean endpoints"),
+                                     ("endpoints:\n" + missing, "no such file")]:
                     config.write_text(text)
                     until = time.monotonic() + 60
                     while not any(saying in line for line in server.lines) and time.monotonic() < until:

@@ -136,13 +136,18 @@ class ServedModels {
     if (auto worker = entry.take()) return worker;
     const std::lock_guard loading(entry.loading);
     if (auto worker = entry.take()) return worker;
+    refuse_when_stopping();
     const ModelSettings& settings = entry.settings;
     auto worker = std::make_shared<ModelWorker>(
         options_.load ? options_.load(settings) : TextGeneration(settings.path, settings.options), options_.max_queue);
-    if (stopping_) throw ApiError(503, "the server is shutting down");
     const std::lock_guard lock(entry.mutex);
+    refuse_when_stopping();  // either here, or `stop` finds the worker
     entry.used = Clock::now();
     return entry.worker = std::move(worker);
+  }
+
+  void refuse_when_stopping() const {
+    if (stopping_) throw ApiError(503, "the server is shutting down");
   }
 
   /// Unloads what nobody has held for long.
