@@ -12,8 +12,9 @@ install_packages() {
   done
   [ ${#missing[@]} -gt 0 ] || return 0
   say "installing ${missing[*]}"
-  $sudo apt-get -qq update
-  $sudo env DEBIAN_FRONTEND=noninteractive apt-get -qq install -y --no-install-recommends "${missing[@]}" >/dev/null
+  local patient=(-qq -o Acquire::Retries=5 -o DPkg::Lock::Timeout=120)    # archives that stumble, another apt at work
+  $sudo apt-get "${patient[@]}" update
+  $sudo env DEBIAN_FRONTEND=noninteractive apt-get "${patient[@]}" install -y --no-install-recommends "${missing[@]}" >/dev/null
 }
 
 # begin_private_apt FOLDER: afterwards `private_apt` is an apt-get of its own, with its state in FOLDER/.apt and the

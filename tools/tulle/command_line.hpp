@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// \file The only include of CLI11, and the interface of a subcommand.
+/// \file The include of CLI11 for the programs (cli11.cpp holds its definitions), and the interface of a subcommand.
 #pragma once
 
 #include <CLI/CLI.hpp>
