@@ -2,6 +2,7 @@
 """tulle serve under wrong, hostile and too many requests: the right status, and it goes on."""
 import http.client
 import json
+import re
 import shutil
 import socket
 import ssl
@@ -162,6 +163,28 @@ class ManyRequestsTest(ServeTest):
         self.assertLess(time.monotonic() - began, 30)
         for connection in slow:
             connection.close()
+
+
+class SmallCacheTest(ServeTest):
+    flags = ["--sequence-length", "256", "--max-sequences", "4", "--cache-tokens", "256"]
+
+    def test_texts_that_give_way_to_earlier_ones_are_the_same(self):
+        bodies = [{**LONG, "prompt": f"{number} is the number of", "max_tokens": 150, "seed": number, "temperature": 1}
+                  for number in range(4)]
+        alone = [self.succeed(TEXT, body)["choices"] for body in bodies]
+        together = [None] * len(bodies)
+
+        def client(number):
+            together[number] = self.succeed(TEXT, bodies[number])["choices"]
+
+        threads = [threading.Thread(target=client, args=[number]) for number in range(len(bodies))]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(together, alone)
+        metrics = self.server.request("GET", "/metrics")[2].decode()
+        self.assertGreater(float(re.search(r"^tulle_preemptions_total\{.*\} (.*)$", metrics, re.MULTILINE)[1]), 0)
 
 
 class OperationTest(unittest.TestCase):

@@ -117,7 +117,10 @@ class Sequences {
     cache_.release(id);
     slot.adopted = 0;
     slot.waits = slot.running;
+    if (slot.running) ++preemptions_;
   }
+  /// How often a running sequence was evicted.
+  std::size_t preemptions() const noexcept { return preemptions_; }
 
   /// Lets the cache take what other sequences have published of the history of a running sequence that holds nothing,
   /// up to the first row whose logits are wanted. Errors: memory.
@@ -236,6 +239,7 @@ class Sequences {
   std::size_t vocabulary_;
   std::vector<Slot> slots_;
   std::vector<SequenceId> running_;
+  std::size_t preemptions_ = 0;
 };
 
 }  // namespace tulle

@@ -90,6 +90,8 @@ class Metrics {
         number(&WorkerFigures::cached_tokens));
     add("tulle_generated_tokens_total", "Tokens that were generated.", MetricType::Counter,
         number(&WorkerFigures::generated_tokens));
+    add("tulle_preemptions_total", "Sequences that gave their cache to earlier ones, and are run again.",
+        MetricType::Counter, number(&WorkerFigures::preemptions));
     add("tulle_forward_seconds_total", "Time in forward passes.", MetricType::Counter,
         number(&WorkerFigures::busy_seconds));
     std::ostringstream stream;

@@ -27,7 +27,8 @@ struct WorkerFigures {
   std::size_t running = 0, waiting = 0;  ///< requests now
   std::size_t finished = 0, cancelled = 0, failed = 0, refused = 0;
   std::size_t prompt_tokens = 0, cached_tokens = 0, generated_tokens = 0;
-  double busy_seconds = 0;  ///< in forward passes
+  std::size_t preemptions = 0;  ///< of sequences, whose tokens are run again
+  double busy_seconds = 0;      ///< in forward passes
 };
 
 /// A request that runs or waits.
@@ -144,6 +145,7 @@ class ModelWorker {
     {
       const std::lock_guard lock(mutex_);
       figures_.busy_seconds += seconds;
+      figures_.preemptions = pipeline_.engine().sequences().preemptions();
       for (auto& job : jobs_) {
         if (job->just_began()) --figures_.waiting;
         if (!job->ended()) continue;
