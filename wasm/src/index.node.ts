@@ -11,6 +11,7 @@ import { TulleError } from './error.js';
 import { load, type Platform } from './load.js';
 import type { Model } from './model.js';
 import type { FromWorker, WorkerFile, WorkerLike } from './protocol.js';
+import { releaseLocks } from './storage/folder.js';
 import { baseName, fileSource, localFile, workerSource } from './source.js';
 import type { FileSource, LoadOptions, ModelSource } from './types.js';
 
@@ -20,17 +21,21 @@ const defaultCache = join(process.env.XDG_CACHE_HOME || join(homedir(), '.cache'
 
 const node: Platform = {
   defaultCache,
-  createWorker(): WorkerLike {
+  createWorker(cache): WorkerLike {
     const worker = new Worker(new URL('./worker/node.js', import.meta.url), {
       name: 'tulle',
       execArgv: [], // the program's own may not suit a worker
     });
+    const { threadId } = worker; // which it loses when it ends
     return {
       post: (message, transfer) => worker.postMessage(message, transfer as ArrayBuffer[]),
       listen(onMessage, onFailure) {
         worker.on('message', (message: FromWorker) => onMessage(message));
         worker.on('error', (error) => onFailure(String(error)));
-        worker.on('exit', () => onFailure('it ended'));
+        worker.on('exit', () => {
+          if (cache !== null) releaseLocks(cache, threadId);
+          onFailure('it ended');
+        });
       },
       hold: (on) => (on ? worker.ref() : worker.unref()),
       terminate: () => void worker.terminate(),

@@ -8,7 +8,8 @@ import type { LoadOptions, ModelSource } from './types.js';
 
 /** What differs between a page and Node. */
 export interface Platform {
-  createWorker(): WorkerLike;
+  /** A worker that will keep its downloads in `cache`, the name of a folder. */
+  createWorker(cache: string | null): WorkerLike;
   /** The source as the worker gets it, and what of it is given away. */
   prepare(source: ModelSource, options: LoadOptions): Promise<{ source: WorkerSource; transfer: Transferable[] }>;
   readonly defaultCache: string;
@@ -35,7 +36,7 @@ export async function load(platform: Platform, source: ModelSource, options: Loa
     sequenceLength: options.sequenceLength,
     variant: options.variant,
   };
-  const channel = new Channel(platform.createWorker());
+  const channel = new Channel(platform.createWorker(request.cache));
   const answer = channel.call('load', request, {
     transfer: prepared.transfer,
     onEvent: (event) => {

@@ -3,7 +3,16 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
+import {
+  copyFileSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, beforeEach, test } from 'node:test';
@@ -166,6 +175,21 @@ test('loads at once, in this process and in another, download once', async () =>
   await Promise.all([loadsWell(), loadsWell()]);
   assert.equal((await other).stdout, '2\n');
   assert.equal(server.modelRequests().length, 1);
+  assert.deepEqual(cached('.lock'), []);
+});
+
+test('a load that is ended leaves no lock behind, also one that its thread could not give back', async () => {
+  server.faults.chunkDelayMs = 20;
+  const controller = new AbortController();
+  const onProgress = ({ loadedBytes }) => {
+    if (loadedBytes < 20_000 || controller.signal.aborted) return;
+    copyFileSync(cached('.lock')[0], join(cache, 'held.lock'));
+    controller.abort();
+  };
+  await assert.rejects(loadModel(url(), { ...options, signal: controller.signal, onProgress }), { name: 'AbortError' });
+  for (let tries = 0; cached('.lock').length > 0 && tries < 500; ++tries) {
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
   assert.deepEqual(cached('.lock'), []);
 });
 

@@ -7,6 +7,7 @@ import {
   ftruncateSync,
   mkdirSync,
   openSync,
+  readdirSync,
   readFileSync,
   readSync,
   renameSync,
@@ -17,6 +18,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
+import { threadId } from 'node:worker_threads';
 import { messageOf, TulleError } from '../error.js';
 import type { Storage, StoredFile } from './storage.js';
 
@@ -70,7 +72,7 @@ export class Folder implements Storage {
     rmSync(join(this.#path, name), { force: true });
   }
 
-  /** A lock is a file that says whose it is; that of a process that has ended is nobody's. */
+  /** A lock is a file that says whose it is, `owner` below; that of a process that has ended is nobody's. */
   async locked<Result>(name: string, signal: AbortSignal, action: () => Promise<Result>): Promise<Result> {
     const path = join(this.#path, `${name}.lock`);
     while (!take(path)) await wait(50, undefined, { signal });
@@ -87,16 +89,33 @@ export class Folder implements Storage {
   }
 }
 
+/** Takes the locks from a thread of this process that was ended while it held them. */
+export function releaseLocks(path: string, thread: number): void {
+  if (!existsSync(path)) return;
+  for (const name of readdirSync(path).filter((each) => each.endsWith('.lock'))) {
+    const lock = join(path, name);
+    try {
+      if (readFileSync(lock, 'utf8') === owner(thread)) rmSync(lock, { force: true });
+    } catch {
+      // It was given back meanwhile.
+    }
+  }
+}
+
+function owner(thread: number): string {
+  return `${process.pid} ${thread}`;
+}
+
 function take(path: string): boolean {
   try {
-    writeFileSync(path, String(process.pid), { flag: 'wx' });
+    writeFileSync(path, owner(threadId), { flag: 'wx' });
     return true;
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
   }
   try {
-    const owner = Number(readFileSync(path, 'utf8'));
-    if (owner > 0 && !isAlive(owner)) rmSync(path, { force: true });
+    const pid = Number.parseInt(readFileSync(path, 'utf8'), 10);
+    if (pid > 0 && !isAlive(pid)) rmSync(path, { force: true });
   } catch {
     // It was given back meanwhile.
   }
