@@ -97,7 +97,7 @@ test('a server that ignores Range, and one whose file changed, start anew', asyn
     server.reset();
     server.faults.status = undefined;
     server.faults.cutAfter = 40_000;
-    server.faults.chunkDelayMs = 1;
+    server.faults.chunkDelayMs = 300;
     const controller = new AbortController();
     const onProgress = ({ loadedBytes }) => loadedBytes >= 30_000 && controller.abort();
     await assert.rejects(loadModel(url(), { ...options, signal: controller.signal, onProgress }), {
@@ -114,7 +114,7 @@ test('a server that ignores Range, and one whose file changed, start anew', asyn
 
 test('without an ETag or a date a download does not go on, but starts anew', async () => {
   server.faults.noValidator = true;
-  server.faults.chunkDelayMs = 1;
+  server.faults.chunkDelayMs = 300;
   const controller = new AbortController();
   const onProgress = ({ loadedBytes }) => loadedBytes >= 30_000 && controller.abort();
   await assert.rejects(loadModel(url(), { ...options, signal: controller.signal, onProgress }), { name: 'AbortError' });
