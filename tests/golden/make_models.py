@@ -82,6 +82,9 @@ def llama_weights(source, config):
             tensors[layer + name + ".weight"] = source.linear(rows, columns, gain)
             if config["mlp_bias" if name.startswith("mlp") else "attention_bias"]:
                 tensors[layer + name + ".bias"] = source.normal(rows, std=0.3)
+        if config["model_type"] == "qwen3":
+            for name in ("q_norm", "k_norm"):
+                tensors[f"{layer}self_attn.{name}.weight"] = source.around_one(head)
     tensors["model.norm.weight"] = source.around_one(hidden)
     if not tied:
         tensors["lm_head.weight"] = source.linear(vocabulary, hidden, 2.5)
@@ -344,6 +347,68 @@ def make_qwen2_tiny(directory):
     return run_reference(directory, source.tokens(TOKENS, config["vocab_size"]))
 
 
+def make_llama_like(directory, seed, class_name, model_type, embedding_gain=1.0, final_gain=1.0, norm_offset=0.0, **changes):
+    """A family whose tensors have Llama's names."""
+    source = Source(seed)
+    config = llama_config(architectures=[class_name], model_type=model_type, hidden_size=64, intermediate_size=96,
+                          vocab_size=256, torch_dtype="bfloat16", **changes)
+    tensors = llama_weights(source, config)
+    tensors["model.embed_tokens.weight"] *= embedding_gain
+    tensors["model.norm.weight"] *= final_gain
+    for name in tensors:
+        if name.endswith("norm.weight"):
+            tensors[name] -= norm_offset
+    left_out = {"attention_bias", "mlp_bias", "pretraining_tp"}
+    write_json(directory / "config.json", {k: v for k, v in config.items() if k not in left_out})
+    write_json(directory / "generation_config.json", generation_config(transformers_version="4.57.1"))
+    write_safetensors(directory, {k: v.bfloat16() for k, v in tensors.items()})
+    return run_reference(directory, source.tokens(TOKENS, config["vocab_size"]))
+
+
+def make_qwen2_tiny_window(directory):
+    """Qwen2 with a window of 16 positions on the layers from the second on, no biases of the output."""
+    source = Source(207)
+    config = llama_config(architectures=["Qwen2ForCausalLM"], model_type="qwen2", hidden_size=64, intermediate_size=96, vocab_size=256,
+                          num_hidden_layers=3, attention_bias=True, rope_theta=1000000.0, max_window_layers=1, sliding_window=16,
+                          use_sliding_window=True, torch_dtype="bfloat16", transformers_version="4.43.1")
+    tensors = {k: v.bfloat16() for k, v in llama_weights(source, config).items() if not k.endswith("o_proj.bias")}
+    write_json(directory / "config.json", {k: v for k, v in config.items() if k not in ("attention_bias", "mlp_bias", "pretraining_tp")})
+    write_json(directory / "generation_config.json", generation_config(transformers_version="4.43.1"))
+    write_safetensors(directory, tensors)
+    return run_reference(directory, source.tokens(TOKENS, config["vocab_size"]))
+
+
+def make_qwen3_tiny(directory):
+    """Qwen3: norms of the heads of queries and keys, head_dim 32 beside hidden 64 and 4 heads, tied."""
+    return make_llama_like(directory, 208, "Qwen3ForCausalLM", "qwen3", head_dim=32, rope_theta=1000000.0, rms_norm_eps=1e-6,
+                           tie_word_embeddings=True, max_window_layers=2, sliding_window=None, use_sliding_window=False)
+
+
+def make_mistral_tiny(directory):
+    """Mistral: a window of 24 positions on every layer, head_dim 24 beside hidden 64 and 4 heads."""
+    return make_llama_like(directory, 209, "MistralForCausalLM", "mistral", head_dim=24, sliding_window=24, rope_theta=10000.0)
+
+
+def make_smollm3_tiny(directory):
+    """SmolLM3: nothing rotates in every fourth of five layers, tied."""
+    return make_llama_like(directory, 210, "SmolLM3ForCausalLM", "smollm3", num_hidden_layers=5, rope_theta=5000000.0,
+                           tie_word_embeddings=True, no_rope_layers=[1, 1, 1, 0, 1], no_rope_layer_interval=4,
+                           use_sliding_window=False, sliding_window=None, pad_token_id=3)
+
+
+def make_granite_tiny(directory):
+    """Granite 3: factors of embeddings, queries, branches and logits, tied."""
+    return make_llama_like(directory, 211, "GraniteForCausalLM", "granite", rope_theta=10000.0, tie_word_embeddings=True,
+                           embedding_multiplier=0.6, attention_multiplier=0.4, residual_multiplier=0.7, logits_scaling=1.25)
+
+
+def make_gemma_tiny(directory):
+    """Gemma: a gate by gelu, norms that hold their difference from 1, embeddings times sqrt(hidden), one kv head, tied."""
+    return make_llama_like(directory, 212, "GemmaForCausalLM", "gemma", norm_offset=1.0, embedding_gain=1 / 8, final_gain=8.0, num_key_value_heads=1, head_dim=32,
+                           hidden_act="gelu_pytorch_tanh", hidden_activation="gelu_pytorch_tanh", rms_norm_eps=1e-6,
+                           rope_theta=10000.0, tie_word_embeddings=True)
+
+
 def quantize_rows(weight):
     """int8 codes and scales [rows, 1] as compressed-tensors makes them: the divisor is 127.5, halves go to even."""
     scale = weight.abs().amax(dim=1, keepdim=True) / 127.5
@@ -470,6 +535,12 @@ MODELS = {
     "llama-tiny-linear": make_llama_tiny_linear,
     "llama-tiny-int8": make_llama_tiny_int8,
     "qwen2-tiny": make_qwen2_tiny,
+    "qwen2-tiny-window": make_qwen2_tiny_window,
+    "qwen3-tiny": make_qwen3_tiny,
+    "mistral-tiny": make_mistral_tiny,
+    "smollm3-tiny": make_smollm3_tiny,
+    "granite-tiny": make_granite_tiny,
+    "gemma-tiny": make_gemma_tiny,
 }
 
 

@@ -65,6 +65,19 @@ std::string shape_text(const OrderedJson& shape) {
   return text + "]";
 }
 
+constexpr std::array mlp_names{"gated_silu", "gated_gelu", "gelu"};  // in the order of tulle::MlpKind
+
+/// The number of layers that attend to a window, by its positions.
+OrderedJson windows(const tulle::Architecture& architecture) {
+  OrderedJson layers = OrderedJson::object();
+  for (const tulle::LayerSpec& layer : architecture.layers) {
+    if (layer.window.positions == 0) continue;
+    const std::string positions = std::to_string(layer.window.positions);
+    layers[positions] = layers.value(positions, 0) + 1;
+  }
+  return layers;
+}
+
 }  // namespace
 
 OrderedJson describe(const tulle::Architecture& architecture) {
@@ -79,11 +92,12 @@ OrderedJson describe(const tulle::Architecture& architecture) {
                      {"intermediate", layer.intermediate},
                      {"context_length", architecture.context_length},
                      {"norm", architecture.norm == tulle::NormKind::rms ? "rms" : "layer"},
-                     {"mlp", layer.mlp == tulle::MlpKind::gated_silu ? "gated_silu" : "gelu"},
+                     {"mlp", mlp_names.at(static_cast<std::size_t>(layer.mlp))},
                      {"parallel_residual", layer.residual == tulle::Residual::parallel},
                      {"tied_head", architecture.tied_head},
                      {"rotary_dimensions", architecture.rotary_tables[layer.rotary].dimensions()},
                      {"eos", architecture.eos}};
+  if (OrderedJson layers = windows(architecture); !layers.empty()) report["layers_with_window"] = std::move(layers);
   if (!architecture.impossible_eos.empty()) report["eos_outside_vocabulary"] = architecture.impossible_eos;
   return report;
 }

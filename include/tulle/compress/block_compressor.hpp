@@ -156,7 +156,8 @@ class BlockCompressor {
     bool changed = false;
     for (const SmoothQuantPlan::Mapping& mapping : plan_.smooth_quant->mappings) {
       if (std::find(names.begin(), names.end(), mapping.balanced.front()) == names.end()) continue;
-      smooth_layers(*plan_.smooth_quant, mapping, rows_of(dense_.inputs(), {0, batch_.begin(calibration_)}), folded_);
+      smooth_layers(*plan_.smooth_quant, mapping, rows_of(dense_.inputs(), {0, batch_.begin(calibration_)}),
+                    model_.norm_offset, folded_);
       changed = true;
     }
     return changed;

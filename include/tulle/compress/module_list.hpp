@@ -49,6 +49,11 @@ struct ModuleClasses {
 inline constexpr std::array module_classes{
     ModuleClasses{"llama", "LlamaModel", "LlamaDecoderLayer", "LlamaAttention", "LlamaMLP", "LlamaRMSNorm"},
     ModuleClasses{"qwen2", "Qwen2Model", "Qwen2DecoderLayer", "Qwen2Attention", "Qwen2MLP", "Qwen2RMSNorm"},
+    ModuleClasses{"qwen3", "Qwen3Model", "Qwen3DecoderLayer", "Qwen3Attention", "Qwen3MLP", "Qwen3RMSNorm"},
+    ModuleClasses{"mistral", "MistralModel", "MistralDecoderLayer", "MistralAttention", "MistralMLP", "MistralRMSNorm"},
+    ModuleClasses{"smollm3", "SmolLM3Model", "SmolLM3DecoderLayer", "SmolLM3Attention", "SmolLM3MLP", "SmolLM3RMSNorm"},
+    ModuleClasses{"granite", "GraniteModel", "GraniteDecoderLayer", "GraniteAttention", "GraniteMLP", "GraniteRMSNorm"},
+    ModuleClasses{"gemma", "GemmaModel", "GemmaDecoderLayer", "GemmaAttention", "GemmaMLP", "GemmaRMSNorm"},
     ModuleClasses{"codegen", "CodeGenModel", "CodeGenBlock", "CodeGenAttention", "CodeGenMLP", "LayerNorm"}};
 
 class ModuleListBuilder {
@@ -94,9 +99,9 @@ class ModuleListBuilder {
       const std::string inner = first.substr(0, first.find('.'));
       return add({Module::Kind::container, prefix + inner, std::string(class_name), 0, 0, layer, {}}, whole);
     };
-    const auto norm = [&](const std::string& inner) {
+    const auto norm = [&](const std::string& inner, std::size_t size, std::size_t parent) {
       if (inner.empty()) return;
-      add({Module::Kind::norm, prefix + inner, std::string(classes_.norm), model_.hidden, 1, layer, {}}, whole);
+      add({Module::Kind::norm, prefix + inner, std::string(classes_.norm), size, 1, layer, {}}, parent);
     };
     const auto linear = [&](const std::string& inner, std::size_t rows, std::size_t columns, std::size_t parent,
                             Module::Reads reads) {
@@ -105,14 +110,16 @@ class ModuleListBuilder {
     };
     using Reads = Module::Reads;
     const Reads mlp_reads = names.mlp_norm.empty() ? Reads::attention_norm : Reads::mlp_norm;
-    norm(names.attention_norm);
+    norm(names.attention_norm, model_.hidden, whole);
     const std::size_t attention = container(names.output, classes_.attention);
     linear(names.query, model_.query_rows(), model_.hidden, attention, Reads::attention_norm);
     linear(names.key, model_.kv_rows(), model_.hidden, attention, Reads::attention_norm);
     linear(names.value, model_.kv_rows(), model_.hidden, attention, Reads::attention_norm);
     linear(names.query_key_value, model_.qkv_rows(), model_.hidden, attention, Reads::attention_norm);
     linear(names.output, model_.hidden, model_.query_rows(), attention, Reads::other);
-    norm(names.mlp_norm);
+    norm(names.query_norm, model_.head_dim, attention);
+    norm(names.key_norm, model_.head_dim, attention);
+    norm(names.mlp_norm, model_.hidden, whole);
     const std::size_t mlp = container(names.up, classes_.mlp);
     linear(names.gate, spec.intermediate, model_.hidden, mlp, mlp_reads);
     linear(names.up, spec.intermediate, model_.hidden, mlp, mlp_reads);

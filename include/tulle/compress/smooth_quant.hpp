@@ -19,10 +19,11 @@
 namespace tulle {
 
 /// Divides the norm `mapping.smoothed` by a factor per channel, and multiplies the columns of the layers that read it:
-/// the model computes the same. `inputs` [tokens, channels] are what these layers read.
+/// the model computes the same. `inputs` [tokens, channels] are what these layers read; `norm_offset` is what the model
+/// adds to a norm's weights.
 /// Source: Xiao et al. 2023, SmoothQuant, equation 4. Errors: unsupported where what is smoothed is no norm.
 inline void smooth_layers(const SmoothQuantPlan& plan, const SmoothQuantPlan::Mapping& mapping,
-                          MatrixView<const float> inputs, EditedTensors& tensors) {
+                          MatrixView<const float> inputs, float norm_offset, EditedTensors& tensors) {
   const EncodedTensor* norm = tensors.find(mapping.smoothed + ".weight");
   if (norm == nullptr || norm->elements() != inputs.columns) {
     fail(ErrorCode::unsupported, "SmoothQuant of ", mapping.smoothed,
@@ -56,11 +57,11 @@ inline void smooth_layers(const SmoothQuantPlan& plan, const SmoothQuantPlan::Ma
     for (std::size_t at = 0; at < values.size(); ++at) values[at] *= factors[at % n];
     tensors.replace(mapping.balanced[i], matrix_of_floats(values.size() / n, n, DType::f32, values));
   }
-  for (const char* part : {".weight", ".bias"}) {
+  for (const auto& [part, offset] : {std::pair{".weight", norm_offset}, std::pair{".bias", 0.0f}}) {
     const EncodedTensor* tensor = tensors.find(mapping.smoothed + part);
     if (tensor == nullptr) continue;
     std::vector<float> values = read_floats(tensors, *tensor);
-    for (std::size_t j = 0; j < n; ++j) values[j] /= factors[j];
+    for (std::size_t j = 0; j < n; ++j) values[j] = (values[j] + offset) / factors[j] - offset;
     tensors.replace_values(mapping.smoothed + part, std::move(values));
   }
 }

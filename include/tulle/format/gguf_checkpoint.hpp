@@ -15,7 +15,7 @@
 #include <tulle/format/byte_reader.hpp>
 #include <tulle/format/checkpoint_opener.hpp>
 #include <tulle/format/gguf.hpp>
-#include <tulle/format/gguf_llama.hpp>
+#include <tulle/format/gguf_architectures.hpp>
 #include <tulle/format/gguf_parts.hpp>
 
 namespace tulle {
@@ -39,7 +39,7 @@ inline void open_gguf(std::shared_ptr<const InputFile> opened, const ModelFiles*
     if (!sources[i]->in_memory() && tensors[i].name != part_of_config) continue;
     tensors[i].bytes = sources[i]->view(tensors[i].file_offset, tensors[i].size_bytes());
   }
-  parts.config = llama_config(*parts.gguf);
+  parts.config = gguf_config(*parts.gguf);
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     if (tensors[i].name == part_of_config) continue;  // is "rope_scaling" in the config
     parts.tensors.add(huggingface_tensor(tensors[i], parts.config), *sources[i], where);

@@ -12,8 +12,8 @@
 namespace tulle::detail {
 
 /// A string of the metadata, or `fallback` where it is absent.
-inline std::string gguf_text(const GgufFile& file, const char* key, const std::string& fallback) {
-  return json_value(file.metadata, key, fallback, file.where);
+inline std::string gguf_text(const GgufFile& file, const std::string& key, const std::string& fallback) {
+  return json_value(file.metadata, key.c_str(), fallback, file.where);
 }
 
 /// A scalar of the metadata that must be a number, or null where it is absent. Integers may have any width.

@@ -18,7 +18,8 @@
 
 namespace tulle {
 
-enum class MlpKind { gated_silu, gelu };  ///< down(silu(gate(x)) * up(x)), or down(gelu_new(up(x)))
+/// down(silu(gate(x)) * up(x)), down(gelu_new(gate(x)) * up(x)), or down(gelu_new(up(x))).
+enum class MlpKind { gated_silu, gated_gelu, gelu };
 
 /// How a layer's two branches join the residual stream x, and so where its norms stand.
 enum class Residual {
@@ -34,9 +35,11 @@ struct LayerSpec {
   MlpKind mlp = MlpKind::gated_silu;
   Residual residual = Residual::sequential;
   bool qkv_bias = false, output_bias = false, mlp_bias = false;
+  bool query_key_norm = false;  ///< RMS norms of every head of queries and keys, before they rotate
 
+  bool is_gated() const noexcept { return mlp != MlpKind::gelu; }
   /// Rows of `up`: gate then up, or up alone.
-  std::size_t up_rows() const noexcept { return mlp == MlpKind::gated_silu ? 2 * intermediate : intermediate; }
+  std::size_t up_rows() const noexcept { return is_gated() ? 2 * intermediate : intermediate; }
 };
 
 enum class NormKind { rms, layer };  ///< layer norms have a bias
@@ -53,8 +56,9 @@ struct Rotary {
 struct WeightNames {
   std::string embedding, final_norm, head, layer;
   std::string attention_norm, mlp_norm;
-  std::string query, key, value;  ///< or
-  std::string query_key_value;    ///< one tensor of all their rows, in the orders that `Architecture` gives
+  std::string query, key, value;         ///< or
+  std::string query_key_value;           ///< one tensor of all their rows, in the orders that `Architecture` gives
+  std::string query_norm{}, key_norm{};  ///< of the heads
   std::string output;
   std::string gate, up, down;
 };
@@ -71,6 +75,9 @@ struct Architecture {
   std::size_t context_length = 0;  ///< positions it was trained for
   NormKind norm = NormKind::rms;
   float norm_epsilon = 1e-5f;
+  float norm_offset = 0;  ///< added to the weights of all norms: 1 where a checkpoint holds their differences from 1
+  float embedding_scale = 1, residual_scale = 1, logit_scale = 1;  ///< factors of embeddings, branches and logits
+  float query_scale = 1;                                           ///< factor of queries, beside 1 / sqrt(head_dim)
   std::vector<Rotary> rotary_tables;
   std::vector<LayerSpec> layers;
   bool tied_head = false;  ///< the output matrix is the embedding
@@ -140,6 +147,10 @@ struct Architecture {
     require(context_length > 0 && context_length <= (std::size_t{1} << 30),
             "the context length must be 1 to 1073741824");
     require(std::isfinite(norm_epsilon) && norm_epsilon > 0, "the norm's epsilon must be positive");
+    for (const float factor : {embedding_scale, residual_scale, logit_scale, query_scale}) {
+      require(std::isfinite(factor) && factor != 0,
+              "the factors of embeddings, branches, queries and logits are numbers");
+    }
     for (const Rotary& rotary : rotary_tables) {
       require(rotary.dimensions() <= head_dim, "the rotary dimension must be at most the head dimension");
       for (const float frequency : rotary.inverse_frequencies) {

@@ -91,6 +91,7 @@ class Decoder {
     for_rows(rows.size(), [&](std::size_t begin, std::size_t end) noexcept {
       for (std::size_t row = begin; row < end; ++row) {
         weights_.embed(rows[row].token, hidden_row(row));
+        if (model_.embedding_scale != 1) scale(model_.embedding_scale, model_.hidden, hidden_row(row));
         places_.find_angles(row, rows[row].position);
       }
     });
@@ -127,18 +128,21 @@ class Decoder {
     multiply(linear, view(query_key_value_, rows.size(), model_.qkv_rows()));
   }
 
-  /// Rotates queries and keys, stores keys and values, then attends: every key-value head of a block of rows is a task.
-  /// Changes the queries and keys in place: once for every `queries_keys_values`.
+  /// Normalizes queries and keys where the layer does, rotates them, stores keys and values, then attends: every
+  /// key-value head of a block of rows is a task. Changes the queries and keys in place: once for every
+  /// `queries_keys_values`.
   void attend(std::size_t layer, Rows rows, Cache& cache, std::size_t cache_layer) noexcept {
     const std::size_t head_dim = model_.head_dim, table = model_.layers[layer].rotary;
     const Rotary& rotary = model_.rotary_tables[table];
     for_rows(rows.size(), [&](std::size_t begin, std::size_t end) noexcept {
       for (std::size_t row = begin; row < end; ++row) {
         float* query = query_key_value_.data() + row * model_.qkv_rows();
+        normalize_heads(layer, query);
         for (std::size_t head = 0; head < model_.heads + model_.kv_heads; ++head) {
           rotate(query + head * head_dim, places_.cosines(row, table), places_.sines(row, table),
                  rotary.inverse_frequencies.size(), rotary.pairing);
         }
+        if (model_.query_scale != 1) scale(model_.query_scale, model_.query_rows(), query);
         const float* key = query + model_.query_rows();
         cache.append(cache_layer, rows[row].sequence, rows[row].position, key, key + model_.kv_rows());
       }
@@ -204,7 +208,11 @@ class Decoder {
     const MatrixView<float> x = view(normed_, wanted, model_.hidden);
     observe(model_.layers.size(), LinearRole::head, rows, x);
     prepare(weights_.head, x);
-    multiply(weights_.head, {logits.data, wanted, model_.vocabulary, logits.stride});
+    const MatrixView<float> y{logits.data, wanted, model_.vocabulary, logits.stride};
+    multiply(weights_.head, y, [&](std::size_t first, std::size_t last) noexcept {
+      if (model_.logit_scale == 1) return;
+      for (std::size_t row = 0; row < wanted; ++row) scale(model_.logit_scale, last - first, y[row] + first);
+    });
   }
 
  private:
@@ -235,6 +243,17 @@ class Decoder {
       rms_norm(x, norm.weight.data(), model_.hidden, model_.norm_epsilon, y);
     } else {
       layer_norm(x, norm.weight.data(), norm.bias.data(), model_.hidden, model_.norm_epsilon, y);
+    }
+  }
+
+  /// The norms of a row's query and key heads, which lie one after the other.
+  void normalize_heads(std::size_t layer, float* heads) const noexcept {
+    if (!model_.layers[layer].query_key_norm) return;
+    const LayerWeights<Kernel>& weights = weights_.layers[layer];
+    for (std::size_t head = 0; head < model_.heads + model_.kv_heads; ++head) {
+      const NormWeights& norm = head < model_.heads ? weights.query_norm : weights.key_norm;
+      float* x = heads + head * model_.head_dim;
+      rms_norm(x, norm.weight.data(), model_.head_dim, model_.norm_epsilon, x);
     }
   }
 
@@ -270,11 +289,14 @@ class Decoder {
     multiply(linear, y, [](std::size_t, std::size_t) noexcept {});
   }
 
-  /// The residual stream += x W^T + bias.
+  /// The residual stream += (x W^T + bias) * residual_scale.
   void multiply_residual(const Linear<Kernel>& linear, std::size_t count) noexcept {
     const MatrixView<float> y = view(projected_, count, model_.hidden);
     multiply(linear, y, [&](std::size_t first, std::size_t last) noexcept {
-      for (std::size_t row = 0; row < count; ++row) add(y[row] + first, last - first, hidden_row(row) + first);
+      for (std::size_t row = 0; row < count; ++row) {
+        if (model_.residual_scale != 1) scale(model_.residual_scale, last - first, y[row] + first);
+        add(y[row] + first, last - first, hidden_row(row) + first);
+      }
     });
   }
 
@@ -304,7 +326,8 @@ class Decoder {
     multiply(weights_.layers[layer].up, y);  // gate and up rows of one column may be computed by two workers
     for_rows(count, [&](std::size_t begin, std::size_t end) noexcept {
       for (std::size_t row = begin; row < end; ++row) {
-        silu_times(y[row], y[row] + spec.intermediate, spec.intermediate, y[row]);
+        const auto activate = spec.mlp == MlpKind::gated_silu ? silu_times<> : gelu_times<>;
+        activate(y[row], y[row] + spec.intermediate, spec.intermediate, y[row]);
       }
     });
   }

@@ -64,7 +64,7 @@ class WeightLoader {
   ModelWeights<Kernel> load_ends() const {
     ModelWeights<Kernel> weights;
     load_head(weights);
-    weights.final_norm = norm(model_.names.final_norm);
+    weights.final_norm = norm(model_.names.final_norm, model_.hidden, model_.norm);
     return weights;
   }
 
@@ -74,12 +74,16 @@ class WeightLoader {
     const std::string prefix = model_.layer_prefix(index);
     const LayerSpec& spec = model_.layers[index];
     LayerWeights<Kernel> layer;
-    layer.attention_norm = norm(prefix + names.attention_norm);
-    if (!names.mlp_norm.empty()) layer.mlp_norm = norm(prefix + names.mlp_norm);
+    layer.attention_norm = norm(prefix + names.attention_norm, model_.hidden, model_.norm);
+    if (!names.mlp_norm.empty()) layer.mlp_norm = norm(prefix + names.mlp_norm, model_.hidden, model_.norm);
+    if (spec.query_key_norm) {
+      layer.query_norm = norm(prefix + names.query_norm, model_.head_dim, NormKind::rms);
+      layer.key_norm = norm(prefix + names.key_norm, model_.head_dim, NormKind::rms);
+    }
     layer.query_key_value = query_key_value(prefix, spec.qkv_bias);
     layer.output = linear({{prefix + names.output, model_.hidden, {}}}, model_.query_rows(), spec.output_bias);
     const Rows up{prefix + names.up, spec.intermediate, {}};
-    if (spec.mlp == MlpKind::gated_silu) {
+    if (spec.is_gated()) {
       layer.up = linear({{prefix + names.gate, spec.intermediate, {}}, up}, model_.hidden, spec.mlp_bias);
     } else {
       layer.up = linear({up}, model_.hidden, spec.mlp_bias);
@@ -126,10 +130,11 @@ class WeightLoader {
     return read_floats(source_, *tensor);
   }
 
-  NormWeights norm(const std::string& name) const {
+  NormWeights norm(const std::string& name, std::size_t size, NormKind kind) const {
     NormWeights weights;
-    weights.weight = vector(name + ".weight", model_.hidden);
-    if (model_.norm == NormKind::layer) weights.bias = vector(name + ".bias", model_.hidden);
+    weights.weight = vector(name + ".weight", size);
+    for (float& weight : weights.weight) weight += model_.norm_offset;
+    if (kind == NormKind::layer) weights.bias = vector(name + ".bias", size);
     return weights;
   }
 

@@ -38,8 +38,8 @@ struct Linear {
 };
 
 struct NormWeights {
-  std::vector<float> weight;  ///< [hidden]
-  std::vector<float> bias;    ///< [hidden]; empty for RMS norms
+  std::vector<float> weight;  ///< [size]
+  std::vector<float> bias;    ///< [size]; empty for RMS norms
 };
 
 /// One row per token, copied in the encoding of the file.
@@ -59,8 +59,10 @@ class Embedding {
 
 template <LinearKernel Kernel>
 struct LayerWeights {
-  NormWeights attention_norm;      ///< [hidden]
-  NormWeights mlp_norm;            ///< [hidden]; empty where the residual is parallel
+  NormWeights attention_norm;  ///< [hidden]
+  NormWeights mlp_norm;        ///< [hidden]; empty where the residual is parallel
+  NormWeights query_norm;      ///< [head_dim], as `key_norm`; empty where there is none
+  NormWeights key_norm;
   Linear<Kernel> query_key_value;  ///< [(heads + 2 kv_heads) * head_dim, hidden]: query, key, value heads
   Linear<Kernel> output;           ///< [hidden, heads * head_dim]
   Linear<Kernel> up;               ///< [2 intermediate, hidden]: gate, up; or [intermediate, hidden]: up alone

@@ -4,6 +4,7 @@
 /// Every function works on one row and in a fixed order, so its results are bit-identical in any batch.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 
@@ -124,6 +125,20 @@ void gelu_new(float* x, std::size_t size) noexcept {
         (value / (Batch(1.0f) + xsimd::exp(u))).store_unaligned(x + i);
       },
       [&](std::size_t i) { x[i] = x[i] / (1.0f + std::exp(-twice_root * (x[i] + 0.044715f * x[i] * x[i] * x[i]))); });
+}
+
+/// y = gelu_new(gate) * up ("GEGLU", Shazeer 2020). [size] each; y may be gate.
+template <class Batch = DefaultBatch>
+void gelu_times(const float* gate, const float* up, std::size_t size, float* y) noexcept {
+  if (detail::on_avx2([&](auto ops) { ops.gelu_times(gate, up, size, y); })) return;
+  if (y != gate) std::copy_n(gate, size, y);
+  gelu_new<Batch>(y, size);
+  for (std::size_t i = 0; i < size; ++i) y[i] *= up[i];
+}
+
+/// x *= factor. [size].
+inline void scale(float factor, std::size_t size, float* x) noexcept {
+  for (std::size_t i = 0; i < size; ++i) x[i] *= factor;
 }
 
 /// Where the two elements of a rotated pair are in a head.

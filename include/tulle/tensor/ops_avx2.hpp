@@ -70,6 +70,9 @@ struct Avx2Ops {
     each<SiluTimes>(gate, up, size, y);
   }
   TULLE_TARGET_AVX2 static void gelu_new(float* x, std::size_t size) noexcept { each<GeluNew>(x, x, size, x); }
+  TULLE_TARGET_AVX2 static void gelu_times(const float* gate, const float* up, std::size_t size, float* y) noexcept {
+    each<GeluTimes>(gate, up, size, y);
+  }
 
   /// Pairs (x[j], x[j + pairs]).
   TULLE_TARGET_AVX2 static void rotate_halves(float* head, const float* cosines, const float* sines,
@@ -131,6 +134,11 @@ struct Avx2Ops {
       const __m256 root = _mm256_set1_ps(-twice_root), square = _mm256_mul_ps(x, x);
       const __m256 slope = _mm256_fmadd_ps(square, _mm256_set1_ps(-twice_root * 0.044715f), root);
       return _mm256_div_ps(x, _mm256_add_ps(_mm256_set1_ps(1), exponential(_mm256_mul_ps(x, slope))));
+    }
+  };
+  struct GeluTimes {
+    TULLE_INLINE_AVX2 static __m256 of(__m256 gate, __m256 up) noexcept {
+      return _mm256_mul_ps(GeluNew::of(gate, gate), up);
     }
   };
 

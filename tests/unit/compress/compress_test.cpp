@@ -64,7 +64,8 @@ struct Folder {
 }  // namespace
 
 TEST_CASE("Every family and kind of plan is compressed as the plan says") {
-  for (const char* name : {"llama-tiny-gqa", "qwen2-tiny", "codegen-tiny", "llama-tiny-int8"}) {
+  for (const char* name : {"llama-tiny-gqa", "qwen2-tiny", "codegen-tiny", "llama-tiny-int8", "qwen3-tiny",
+                           "mistral-tiny", "smollm3-tiny", "granite-tiny", "gemma-tiny"}) {
     const Tiny tiny(name);
     CAPTURE(name);
     const CompressedModel half = tiny.compress(tiny.plan(0.5, "", 16));
@@ -162,7 +163,8 @@ TEST_CASE("Classic statistics, SparseGPT with joint codes, Wanda and magnitude")
 }
 
 TEST_CASE("SmoothQuant changes nothing but how large the activations are") {
-  const Tiny tiny("llama-tiny-gqa");
+  const std::string name = GENERATE("llama-tiny-gqa", "gemma-tiny");
+  const Tiny tiny(name);
   StagePlan plan = tiny.plan({}, "", 8);
   const CompressedModel plain = tiny.compress(plan);
   plan.smooth_quant.emplace();

@@ -4,7 +4,6 @@
 #include <catch2/catch_all.hpp>
 #include <vector>
 
-#include "unit/format/file_builder.hpp"
 #include "unit/model/random_model.hpp"
 
 using namespace tulle;
@@ -40,11 +39,13 @@ TEST_CASE("absent keys have the defaults of transformers' Qwen2Config", "[model]
   CHECK(model.eos.empty());
 }
 
-TEST_CASE("sliding windows are refused by name", "[model][qwen2]") {
+TEST_CASE("the upper layers have a window where the config says so", "[model][qwen2]") {
   Json config = testing::llama_config();
+  config["max_window_layers"] = 1;
   config["sliding_window"] = 64;
   config["use_sliding_window"] = false;
-  CHECK(test::error_of([&] { (void)qwen2_architecture(config, "x"); }) == std::nullopt);
+  CHECK(qwen2_architecture(config, "x").layers[1].window.positions == 0);
   config["use_sliding_window"] = true;
-  CHECK(test::error_of([&] { (void)qwen2_architecture(config, "x"); }) == ErrorCode::unsupported);
+  CHECK(qwen2_architecture(config, "x").layers[0].window.positions == 0);
+  CHECK(qwen2_architecture(config, "x").layers[1].window.positions == 64);
 }

@@ -118,6 +118,24 @@ TEMPLATE_LIST_TEST_CASE("the gated activation is that of doubles, also in place"
   }
 }
 
+TEMPLATE_LIST_TEST_CASE("the gate by gelu is that of doubles, also in place", "[tensor][ops]", Sets) {
+  testing::require_native_machine<TestType>();
+  const testing::ActiveSet active(set_of<TestType>);
+  for (const std::size_t size : sizes) {
+    auto gate = random_floats(size, 8, -6, 6);
+    const auto up = random_floats(size, 9);
+    std::vector<double> wanted(size);
+    for (std::size_t i = 0; i < size; ++i) wanted[i] = gelu(gate[i]) * up[i];
+    std::vector<float> apart(size);
+    gelu_times(gate.data(), up.data(), size, apart.data());
+    gelu_times(gate.data(), up.data(), size, gate.data());
+    check_close(gate, wanted, 2e-6);
+    CHECK(apart == gate);
+    scale(-2, size, apart.data());
+    for (std::size_t i = 0; i < size; ++i) CHECK(apart[i] == -2 * gate[i]);
+  }
+}
+
 TEMPLATE_LIST_TEST_CASE("gelu_new is that of doubles", "[tensor][ops]", Sets) {
   testing::require_native_machine<TestType>();
   const testing::ActiveSet active(set_of<TestType>);

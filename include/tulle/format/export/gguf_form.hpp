@@ -19,7 +19,7 @@
 #include <tulle/format/export/model_description.hpp>
 #include <tulle/format/export/model_parts.hpp>
 #include <tulle/format/export/vocabulary_of_json.hpp>
-#include <tulle/format/gguf_llama.hpp>
+#include <tulle/format/gguf_architectures.hpp>
 #include <tulle/format/gguf_writer.hpp>
 #include <tulle/text/sentencepiece_vocabulary.hpp>
 
@@ -53,7 +53,7 @@ inline GgufPlace gguf_place(const std::string& layer, std::size_t rows, const Js
   if (layer == "lm_head") return {"output", {}};
   constexpr std::string_view prefix = "model.layers.";
   const std::size_t dot = layer.starts_with(prefix) ? layer.find('.', prefix.size()) : std::string::npos;
-  for (const GgufLayerTensor& known : gguf_llama_layer) {
+  for (const GgufLayerTensor& known : gguf_layer_tensors) {
     if (dot == std::string::npos || std::string_view(layer).substr(dot + 1) != known.huggingface) continue;
     GgufPlace place{"blk." + layer.substr(prefix.size(), dot - prefix.size()) + "." + std::string(known.gguf), {}};
     if (*known.rotary_heads == 0) return place;

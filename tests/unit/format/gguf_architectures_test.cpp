@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <tulle/format/gguf_llama.hpp>
+#include <tulle/format/gguf_architectures.hpp>
 
 #include <catch2/catch_all.hpp>
 #include <tulle/format/gguf.hpp>
@@ -12,7 +12,7 @@ namespace {
 
 Json config_of(const GgufBuilder& gguf) {
   const Bytes bytes = gguf.build();
-  return llama_config(parse_gguf(bytes, "f.gguf"));
+  return gguf_config(parse_gguf(bytes, "f.gguf"));
 }
 
 std::string name_of(const std::string& name) {
@@ -25,7 +25,7 @@ std::optional<ErrorCode> code_of(const GgufBuilder& gguf) {
 
 }  // namespace
 
-TEST_CASE("tensors get their Hugging Face names", "[format][gguf_llama]") {
+TEST_CASE("tensors get their Hugging Face names", "[format][gguf_architectures]") {
   CHECK(name_of("token_embd.weight") == "model.embed_tokens.weight");
   CHECK(name_of("output_norm.weight") == "model.norm.weight");
   CHECK(name_of("output.weight") == "lm_head.weight");
@@ -44,8 +44,8 @@ TEST_CASE("tensors get their Hugging Face names", "[format][gguf_llama]") {
   }
 }
 
-TEST_CASE("rows of rotary heads lie as adjacent pairs, in weights and biases", "[format][gguf_llama]") {
-  const Json config{{"num_attention_heads", 4}, {"num_key_value_heads", 2}, {"head_dim", 6}};
+TEST_CASE("rows of rotary heads lie as adjacent pairs, in weights and biases", "[format][gguf_architectures]") {
+  Json config{{"model_type", "llama"}, {"num_attention_heads", 4}, {"num_key_value_heads", 2}, {"head_dim", 6}};
   const auto order = [&](const std::string& name, std::vector<std::size_t> shape) {
     return huggingface_tensor({name, DType::f32, std::move(shape), {}}, config).order;
   };
@@ -65,9 +65,13 @@ TEST_CASE("rows of rotary heads lie as adjacent pairs, in weights and biases", "
     changed["head_dim"] = odd;
     CHECK(huggingface_tensor(query, changed).order.as_it_lies());
   }
+  config["model_type"] = "granite";
+  CHECK(order("blk.0.attn_q.weight", {24, 8}) == RowOrder::halves_of_pairs(4, 6));
+  config["model_type"] = "qwen2";
+  CHECK(order("blk.0.attn_q.weight", {24, 8}).as_it_lies());
 }
 
-TEST_CASE("metadata becomes a Hugging Face config", "[format][gguf_llama]") {
+TEST_CASE("metadata becomes a Hugging Face config", "[format][gguf_architectures]") {
   const Json config = config_of(tiny_llama_gguf());
   CHECK(config["model_type"] == "llama");
   CHECK(config["hidden_size"] == 4);
@@ -88,7 +92,31 @@ TEST_CASE("metadata becomes a Hugging Face config", "[format][gguf_llama]") {
   CHECK_FALSE(config.contains("torch_dtype"));
 }
 
-TEST_CASE("optional keys and tensors change the config", "[format][gguf_llama]") {
+TEST_CASE("every architecture has keys of its own, and its class", "[format][gguf_architectures]") {
+  for (const auto& each : detail::gguf_architectures) {
+    const std::string prefix = std::string(each.name) + ".";
+    GgufBuilder gguf;
+    gguf.text("general.architecture", std::string(each.name));
+    for (const char* key :
+         {"block_count", "embedding_length", "context_length", "feed_forward_length", "attention.head_count"}) {
+      gguf.u32(prefix + key, 4);
+    }
+    gguf.f32(prefix + "attention.layer_norm_rms_epsilon", 1e-5f);
+    CHECK_FALSE(config_of(gguf).contains("residual_multiplier"));
+    gguf.f32(prefix + "residual_scale", 0.25f).f32(prefix + "logit_scale", 8).f32(prefix + "attention.scale", 0.5f);
+    gguf.f32(prefix + "embedding_scale", 12);
+    const Json config = config_of(gguf);
+    CHECK(config["model_type"] == each.model_type);
+    CHECK(config["architectures"] == Json::array({each.class_name}));
+    CHECK(config["head_dim"] == 1);
+    CHECK(config["residual_multiplier"] == 0.25);
+    CHECK(config["logits_scaling"] == 8);
+    CHECK(config["attention_multiplier"] == 0.5);
+    CHECK(config["embedding_multiplier"] == 12);
+  }
+}
+
+TEST_CASE("optional keys and tensors change the config", "[format][gguf_architectures]") {
   GgufBuilder gguf = tiny_llama_gguf();
   gguf.value<std::uint64_t>("llama.attention.head_count_kv", 10, 1).u32("llama.attention.key_length", 6);
   gguf.u32("llama.attention.value_length", 6).u32("llama.rope.dimension_count", 6).f32("llama.rope.freq_base", 5e5f);
@@ -103,7 +131,7 @@ TEST_CASE("optional keys and tensors change the config", "[format][gguf_llama]")
   CHECK(config["eos_token_id"] == Json{3, 4});
 }
 
-TEST_CASE("rope scaling is linear, in factors, none, or as the file names it", "[format][gguf_llama]") {
+TEST_CASE("rope scaling is linear, in factors, none, or as the file names it", "[format][gguf_architectures]") {
   const auto scaling = [](GgufBuilder gguf) { return config_of(gguf)["rope_scaling"]; };
   const auto linear = [](float factor) { return tiny_llama_gguf().f32("llama.rope.scaling.factor", factor); };
   CHECK(scaling(linear(4)) == Json{{"rope_type", "linear"}, {"factor", 4.0}});
@@ -127,7 +155,7 @@ TEST_CASE("rope scaling is linear, in factors, none, or as the file names it", "
   CHECK(code_of(with_factors(linear(4).text("llama.rope.scaling.type", "yarn"), 1)) == ErrorCode::unsupported);
 }
 
-TEST_CASE("what is no plain llama is refused", "[format][gguf_llama]") {
+TEST_CASE("what is no plain decoder is refused", "[format][gguf_architectures]") {
   CHECK(code_of(GgufBuilder()) == ErrorCode::unsupported);
   CHECK(code_of(GgufBuilder().text("general.architecture", "mamba")) == ErrorCode::unsupported);
   CHECK(code_of(GgufBuilder().u32("general.architecture", 1)) == ErrorCode::malformed);
