@@ -82,9 +82,20 @@ def llama_weights(source, config):
             tensors[layer + name + ".weight"] = source.linear(rows, columns, gain)
             if config["mlp_bias" if name.startswith("mlp") else "attention_bias"]:
                 tensors[layer + name + ".bias"] = source.normal(rows, std=0.3)
-        if config["model_type"] == "qwen3":
-            for name in ("q_norm", "k_norm"):
-                tensors[f"{layer}self_attn.{name}.weight"] = source.around_one(head)
+        if config["model_type"] in ("qwen3", "gemma3_text", "olmo2"):
+            whole = config["model_type"] == "olmo2"
+            for name, count in (("q_norm", heads), ("k_norm", kv_heads)):
+                tensors[f"{layer}self_attn.{name}.weight"] = source.around_one(count * head if whole else head)
+        if config["model_type"] in ("gemma3_text", "olmo2"):
+            tensors[layer + "post_feedforward_layernorm.weight"] = source.around_one(hidden)
+        if config["model_type"] == "gemma3_text":
+            tensors[layer + "pre_feedforward_layernorm.weight"] = source.around_one(hidden)
+        if config["model_type"] == "olmo2":
+            del tensors[layer + "input_layernorm.weight"]
+        if config["model_type"] == "phi3":
+            for name, parts in (("self_attn.qkv_proj", ("self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj")),
+                                ("mlp.gate_up_proj", ("mlp.gate_proj", "mlp.up_proj"))):
+                tensors[f"{layer}{name}.weight"] = torch.cat([tensors.pop(f"{layer}{part}.weight") for part in parts])
     tensors["model.norm.weight"] = source.around_one(hidden)
     if not tied:
         tensors["lm_head.weight"] = source.linear(vocabulary, hidden, 2.5)
@@ -409,6 +420,26 @@ def make_gemma_tiny(directory):
                            rope_theta=10000.0, tie_word_embeddings=True)
 
 
+def make_gemma3_tiny(directory):
+    """Gemma 3: norms everywhere, a window of 16 positions on all of four layers but the third, two rotations, one of them scaled."""
+    return make_llama_like(directory, 213, "Gemma3ForCausalLM", "gemma3_text", norm_offset=1.0, embedding_gain=1 / 8, final_gain=8.0,
+                           num_hidden_layers=4, num_key_value_heads=1, head_dim=32, hidden_activation="gelu_pytorch_tanh",
+                           rms_norm_eps=1e-6, rope_theta=1000000.0, rope_local_base_freq=10000.0, query_pre_attn_scalar=24,
+                           rope_scaling={"rope_type": "linear", "factor": 8.0}, sliding_window=16, sliding_window_pattern=3,
+                           tie_word_embeddings=True)
+
+
+def make_olmo2_tiny(directory):
+    """OLMo 2: norms behind the branches alone, and of whole rows of queries and keys."""
+    return make_llama_like(directory, 214, "Olmo2ForCausalLM", "olmo2", rope_theta=500000.0)
+
+
+def make_phi3_tiny(directory):
+    """Phi-3: fused tensors, a window of 30 positions, three quarters of a head rotate."""
+    return make_llama_like(directory, 215, "Phi3ForCausalLM", "phi3", rope_theta=10000.0, rope_scaling=None, sliding_window=30,
+                           original_max_position_embeddings=256, partial_rotary_factor=0.75, pad_token_id=3)
+
+
 def quantize_rows(weight):
     """int8 codes and scales [rows, 1] as compressed-tensors makes them: the divisor is 127.5, halves go to even."""
     scale = weight.abs().amax(dim=1, keepdim=True) / 127.5
@@ -541,6 +572,9 @@ MODELS = {
     "smollm3-tiny": make_smollm3_tiny,
     "granite-tiny": make_granite_tiny,
     "gemma-tiny": make_gemma_tiny,
+    "gemma3-tiny": make_gemma3_tiny,
+    "olmo2-tiny": make_olmo2_tiny,
+    "phi3-tiny": make_phi3_tiny,
 }
 
 

@@ -21,7 +21,7 @@ std::vector<LinearTensor> linear_tensors(const tulle::Architecture& model) {
     add(names.query_key_value, model.qkv_rows(), model.hidden, false);
     add(names.output, model.hidden, model.query_rows(), spec.output_bias);
     add(names.gate, spec.intermediate, model.hidden, spec.mlp_bias);
-    add(names.up, spec.intermediate, model.hidden, spec.mlp_bias);
+    add(names.up, model.up_tensor_rows(spec), model.hidden, spec.mlp_bias);
     add(names.down, model.hidden, spec.intermediate, spec.mlp_bias);
   }
   tensors.push_back({names.head, model.vocabulary, model.hidden, model.head_bias});

@@ -31,7 +31,7 @@ inline std::vector<std::string> layer_names(const Architecture& model, std::size
       }
       break;
     case LinearRole::output: take({names.output}); break;
-    case LinearRole::up: take({model.layers[layer].is_gated() ? names.gate : "", names.up}); break;
+    case LinearRole::up: take({names.gate, names.up}); break;
     default: take({names.down}); break;
   }
   return found;

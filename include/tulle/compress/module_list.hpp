@@ -54,6 +54,10 @@ inline constexpr std::array module_classes{
     ModuleClasses{"smollm3", "SmolLM3Model", "SmolLM3DecoderLayer", "SmolLM3Attention", "SmolLM3MLP", "SmolLM3RMSNorm"},
     ModuleClasses{"granite", "GraniteModel", "GraniteDecoderLayer", "GraniteAttention", "GraniteMLP", "GraniteRMSNorm"},
     ModuleClasses{"gemma", "GemmaModel", "GemmaDecoderLayer", "GemmaAttention", "GemmaMLP", "GemmaRMSNorm"},
+    ModuleClasses{"gemma3_text", "Gemma3TextModel", "Gemma3DecoderLayer", "Gemma3Attention", "Gemma3MLP",
+                  "Gemma3RMSNorm"},
+    ModuleClasses{"olmo2", "Olmo2Model", "Olmo2DecoderLayer", "Olmo2Attention", "Olmo2MLP", "Olmo2RMSNorm"},
+    ModuleClasses{"phi3", "Phi3Model", "Phi3DecoderLayer", "Phi3Attention", "Phi3MLP", "Phi3RMSNorm"},
     ModuleClasses{"codegen", "CodeGenModel", "CodeGenBlock", "CodeGenAttention", "CodeGenMLP", "LayerNorm"}};
 
 class ModuleListBuilder {
@@ -109,21 +113,27 @@ class ModuleListBuilder {
       add({Module::Kind::linear, prefix + inner, "Linear", rows, columns, layer, {}, reads}, parent);
     };
     using Reads = Module::Reads;
-    const Reads mlp_reads = names.mlp_norm.empty() ? Reads::attention_norm : Reads::mlp_norm;
+    const Reads attention_reads = names.attention_norm.empty() ? Reads::other : Reads::attention_norm;
+    const Reads mlp_reads = spec.residual == Residual::parallel ? attention_reads
+                            : names.mlp_norm.empty()            ? Reads::other
+                                                                : Reads::mlp_norm;
     norm(names.attention_norm, model_.hidden, whole);
     const std::size_t attention = container(names.output, classes_.attention);
-    linear(names.query, model_.query_rows(), model_.hidden, attention, Reads::attention_norm);
-    linear(names.key, model_.kv_rows(), model_.hidden, attention, Reads::attention_norm);
-    linear(names.value, model_.kv_rows(), model_.hidden, attention, Reads::attention_norm);
-    linear(names.query_key_value, model_.qkv_rows(), model_.hidden, attention, Reads::attention_norm);
+    linear(names.query, model_.query_rows(), model_.hidden, attention, attention_reads);
+    linear(names.key, model_.kv_rows(), model_.hidden, attention, attention_reads);
+    linear(names.value, model_.kv_rows(), model_.hidden, attention, attention_reads);
+    linear(names.query_key_value, model_.qkv_rows(), model_.hidden, attention, attention_reads);
     linear(names.output, model_.hidden, model_.query_rows(), attention, Reads::other);
-    norm(names.query_norm, model_.head_dim, attention);
-    norm(names.key_norm, model_.head_dim, attention);
+    const bool of_heads = spec.query_key_norm == QueryKeyNorm::head;
+    norm(names.query_norm, of_heads ? model_.head_dim : model_.query_rows(), attention);
+    norm(names.key_norm, of_heads ? model_.head_dim : model_.kv_rows(), attention);
+    norm(names.attention_post_norm, model_.hidden, whole);
     norm(names.mlp_norm, model_.hidden, whole);
     const std::size_t mlp = container(names.up, classes_.mlp);
     linear(names.gate, spec.intermediate, model_.hidden, mlp, mlp_reads);
-    linear(names.up, spec.intermediate, model_.hidden, mlp, mlp_reads);
+    linear(names.up, model_.up_tensor_rows(spec), model_.hidden, mlp, mlp_reads);
     linear(names.down, model_.hidden, spec.intermediate, mlp, Reads::other);
+    norm(names.mlp_post_norm, model_.hidden, whole);
   }
 
   const Architecture& model_;

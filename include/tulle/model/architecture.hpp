@@ -21,10 +21,18 @@ namespace tulle {
 /// down(silu(gate(x)) * up(x)), down(gelu_new(gate(x)) * up(x)), or down(gelu_new(up(x))).
 enum class MlpKind { gated_silu, gated_gelu, gelu };
 
-/// How a layer's two branches join the residual stream x, and so where its norms stand.
+/// How a layer's two branches join the residual stream x, and so where its norms stand. A family may have norms of what
+/// the branches give, too, or those alone (`WeightNames`).
 enum class Residual {
   sequential,  ///< x += attention(norm_1(x)), then x += mlp(norm_2(x))
   parallel,    ///< x += attention(norm(x)) + mlp(norm(x)), with one norm
+};
+
+/// RMS norms of queries and keys, before they rotate.
+enum class QueryKeyNorm {
+  none,
+  head,  ///< of every head by itself
+  row,   ///< of all heads of a row together
 };
 
 /// A family that has one kind of layer fills `Architecture::layers` with one value.
@@ -35,7 +43,7 @@ struct LayerSpec {
   MlpKind mlp = MlpKind::gated_silu;
   Residual residual = Residual::sequential;
   bool qkv_bias = false, output_bias = false, mlp_bias = false;
-  bool query_key_norm = false;  ///< RMS norms of every head of queries and keys, before they rotate
+  QueryKeyNorm query_key_norm = QueryKeyNorm::none;
 
   bool is_gated() const noexcept { return mlp != MlpKind::gelu; }
   /// Rows of `up`: gate then up, or up alone.
@@ -56,11 +64,12 @@ struct Rotary {
 struct WeightNames {
   std::string embedding, final_norm, head, layer;
   std::string attention_norm, mlp_norm;
-  std::string query, key, value;         ///< or
-  std::string query_key_value;           ///< one tensor of all their rows, in the orders that `Architecture` gives
-  std::string query_norm{}, key_norm{};  ///< of the heads
+  std::string query, key, value;  ///< or
+  std::string query_key_value;    ///< one tensor of all their rows, in the orders that `Architecture` gives
+  std::string query_norm{}, key_norm{};
   std::string output;
-  std::string gate, up, down;
+  std::string gate, up, down;                          ///< without a gate's own tensor its rows are the first of `up`
+  std::string attention_post_norm{}, mlp_post_norm{};  ///< of what the branches give
 };
 
 /// Everything that describes a model to the decoder, as run-time values. A new family is a new function that fills one
@@ -91,6 +100,10 @@ struct Architecture {
   std::size_t query_rows() const noexcept { return heads * head_dim; }
   std::size_t kv_rows() const noexcept { return kv_heads * head_dim; }
   std::size_t qkv_rows() const noexcept { return query_rows() + 2 * kv_rows(); }
+  /// Rows of a layer's tensor `names.up`.
+  std::size_t up_tensor_rows(const LayerSpec& layer) const noexcept {
+    return names.gate.empty() ? layer.up_rows() : layer.intermediate;
+  }
   std::size_t max_intermediate() const noexcept {
     std::size_t widest = 0;
     for (const LayerSpec& layer : layers) widest = std::max(widest, layer.intermediate);

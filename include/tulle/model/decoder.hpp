@@ -121,10 +121,9 @@ class Decoder {
   /// The norm before attention, and the product with the stacked query, key and value matrix.
   void queries_keys_values(std::size_t layer, Rows rows) noexcept {
     const Linear<Kernel>& linear = weights_.layers[layer].query_key_value;
-    normalize_rows(weights_.layers[layer].attention_norm, rows.size());
-    const MatrixView<float> normed = view(normed_, rows.size(), model_.hidden);
-    observe(layer, LinearRole::query_key_value, rows, normed);
-    prepare(linear, normed);
+    const MatrixView<float> x = normalized(weights_.layers[layer].attention_norm, rows.size());
+    observe(layer, LinearRole::query_key_value, rows, x);
+    prepare(linear, x);
     multiply(linear, view(query_key_value_, rows.size(), model_.qkv_rows()));
   }
 
@@ -137,7 +136,7 @@ class Decoder {
     for_rows(rows.size(), [&](std::size_t begin, std::size_t end) noexcept {
       for (std::size_t row = begin; row < end; ++row) {
         float* query = query_key_value_.data() + row * model_.qkv_rows();
-        normalize_heads(layer, query);
+        normalize_queries_keys(layer, query);
         for (std::size_t head = 0; head < model_.heads + model_.kv_heads; ++head) {
           rotate(query + head * head_dim, places_.cosines(row, table), places_.sines(row, table),
                  rotary.inverse_frequencies.size(), rotary.pairing);
@@ -173,18 +172,17 @@ class Decoder {
     const MatrixView<float> x = view(attended_, rows.size(), model_.query_rows());
     observe(layer, LinearRole::output, rows, x);
     prepare(weights_.layers[layer].output, x);
-    multiply_residual(weights_.layers[layer].output, rows.size());
+    multiply_residual(weights_.layers[layer].output, weights_.layers[layer].attention_post_norm, rows.size());
   }
 
   /// The norm before the MLP (a parallel residual has the one of `queries_keys_values`), the product with gate and up,
   /// and the activation.
   void up(std::size_t layer, Rows rows) noexcept {
-    if (model_.layers[layer].residual == Residual::sequential) {
-      normalize_rows(weights_.layers[layer].mlp_norm, rows.size());
-    }
-    const MatrixView<float> normed = view(normed_, rows.size(), model_.hidden);
-    observe(layer, LinearRole::up, rows, normed);
-    prepare(weights_.layers[layer].up, normed);
+    const bool parallel = model_.layers[layer].residual == Residual::parallel;
+    const MatrixView<float> x =
+        parallel ? view(normed_, rows.size(), model_.hidden) : normalized(weights_.layers[layer].mlp_norm, rows.size());
+    observe(layer, LinearRole::up, rows, x);
+    prepare(weights_.layers[layer].up, x);
     multiply_up(layer, rows.size());
   }
 
@@ -194,7 +192,7 @@ class Decoder {
     const MatrixView<float> x{up_.data(), rows.size(), spec.intermediate, spec.up_rows()};
     observe(layer, LinearRole::down, rows, x);
     prepare(weights_.layers[layer].down, x);
-    multiply_residual(weights_.layers[layer].down, rows.size());
+    multiply_residual(weights_.layers[layer].down, weights_.layers[layer].mlp_post_norm, rows.size());
   }
 
   /// The last norm and the head, for the rows that need logits: logits [rows that need them, vocabulary].
@@ -246,15 +244,18 @@ class Decoder {
     }
   }
 
-  /// The norms of a row's query and key heads, which lie one after the other.
-  void normalize_heads(std::size_t layer, float* heads) const noexcept {
-    if (!model_.layers[layer].query_key_norm) return;
+  /// The norms of a row's queries and keys, in place.
+  void normalize_queries_keys(std::size_t layer, float* query) const noexcept {
+    if (model_.layers[layer].query_key_norm == QueryKeyNorm::none) return;
     const LayerWeights<Kernel>& weights = weights_.layers[layer];
-    for (std::size_t head = 0; head < model_.heads + model_.kv_heads; ++head) {
-      const NormWeights& norm = head < model_.heads ? weights.query_norm : weights.key_norm;
-      float* x = heads + head * model_.head_dim;
-      rms_norm(x, norm.weight.data(), model_.head_dim, model_.norm_epsilon, x);
-    }
+    const auto normalize_parts = [&](const NormWeights& norm, float* x, std::size_t size) {
+      const std::size_t part = norm.weight.size();
+      for (std::size_t at = 0; at < size; at += part) {
+        rms_norm(x + at, norm.weight.data(), part, model_.norm_epsilon, x + at);
+      }
+    };
+    normalize_parts(weights.query_norm, query, model_.query_rows());
+    normalize_parts(weights.key_norm, query + model_.query_rows(), model_.kv_rows());
   }
 
   /// Prepares the activations x for a linear layer: in every form that one of its parts reads.
@@ -289,13 +290,24 @@ class Decoder {
     multiply(linear, y, [](std::size_t, std::size_t) noexcept {});
   }
 
-  /// The residual stream += (x W^T + bias) * residual_scale.
-  void multiply_residual(const Linear<Kernel>& linear, std::size_t count) noexcept {
+  /// The residual stream += norm(x W^T + bias) * residual_scale, where there is a norm.
+  void multiply_residual(const Linear<Kernel>& linear, const NormWeights& norm, std::size_t count) noexcept {
     const MatrixView<float> y = view(projected_, count, model_.hidden);
-    multiply(linear, y, [&](std::size_t first, std::size_t last) noexcept {
-      for (std::size_t row = 0; row < count; ++row) {
-        if (model_.residual_scale != 1) scale(model_.residual_scale, last - first, y[row] + first);
-        add(y[row] + first, last - first, hidden_row(row) + first);
+    const auto add_columns = [&](std::size_t row, std::size_t first, std::size_t last) noexcept {
+      if (model_.residual_scale != 1) scale(model_.residual_scale, last - first, y[row] + first);
+      add(y[row] + first, last - first, hidden_row(row) + first);
+    };
+    if (norm.weight.empty()) {
+      multiply(linear, y, [&](std::size_t first, std::size_t last) noexcept {
+        for (std::size_t row = 0; row < count; ++row) add_columns(row, first, last);
+      });
+      return;
+    }
+    multiply(linear, y);
+    for_rows(count, [&](std::size_t begin, std::size_t end) noexcept {
+      for (std::size_t row = begin; row < end; ++row) {
+        normalize(norm, y[row], y[row]);
+        add_columns(row, 0, model_.hidden);
       }
     });
   }
@@ -332,11 +344,15 @@ class Decoder {
     });
   }
 
-  void normalize_rows(const NormWeights& norm, std::size_t count) noexcept {
+  /// What a branch reads [count, hidden]: the residual stream through a norm, or as it is where there is none.
+  MatrixView<float> normalized(const NormWeights& norm, std::size_t count) noexcept {
+    if (norm.weight.empty()) return view(hidden_, count, model_.hidden);
     for_rows(count, [&](std::size_t begin, std::size_t end) noexcept {
-      for (std::size_t row = begin; row < end; ++row)
+      for (std::size_t row = begin; row < end; ++row) {
         normalize(norm, hidden_row(row), normed_.data() + row * model_.hidden);
+      }
     });
+    return view(normed_, count, model_.hidden);
   }
 
   const Architecture& model_;

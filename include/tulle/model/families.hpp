@@ -10,9 +10,12 @@
 #include <tulle/model/architecture.hpp>
 #include <tulle/model/codegen.hpp>
 #include <tulle/model/gemma.hpp>
+#include <tulle/model/gemma3.hpp>
 #include <tulle/model/granite.hpp>
 #include <tulle/model/llama.hpp>
 #include <tulle/model/mistral.hpp>
+#include <tulle/model/olmo2.hpp>
+#include <tulle/model/phi3.hpp>
 #include <tulle/model/qwen2.hpp>
 #include <tulle/model/qwen3.hpp>
 #include <tulle/model/smollm3.hpp>
@@ -25,10 +28,13 @@ struct Family {
 };
 
 /// Adding a family is adding a line here and the function it names.
-inline constexpr std::array families{Family{"codegen", codegen_architecture}, Family{"gemma", gemma_architecture},
-                                     Family{"granite", granite_architecture}, Family{"llama", llama_architecture},
-                                     Family{"mistral", mistral_architecture}, Family{"qwen2", qwen2_architecture},
-                                     Family{"qwen3", qwen3_architecture},     Family{"smollm3", smollm3_architecture}};
+inline constexpr std::array families{
+    Family{"codegen", codegen_architecture},    Family{"gemma", gemma_architecture},
+    Family{"gemma3_text", gemma3_architecture}, Family{"granite", granite_architecture},
+    Family{"llama", llama_architecture},        Family{"mistral", mistral_architecture},
+    Family{"olmo2", olmo2_architecture},        Family{"phi3", phi3_architecture},
+    Family{"qwen2", qwen2_architecture},        Family{"qwen3", qwen3_architecture},
+    Family{"smollm3", smollm3_architecture}};
 
 /// The description of the model that a Hugging Face config names, checked.
 /// Errors: unsupported for an unknown model_type, malformed for a config that makes no sense.

@@ -18,7 +18,7 @@ inline Architecture qwen3_architecture(const Json& config, std::string_view wher
   full.emplace("head_dim", 128);
   Architecture model = llama_architecture(full, where);
   model.family = "qwen3";
-  for (LayerSpec& layer : model.layers) layer.query_key_norm = true;
+  for (LayerSpec& layer : model.layers) layer.query_key_norm = QueryKeyNorm::head;
   model.names.query_norm = "self_attn.q_norm";
   model.names.key_norm = "self_attn.k_norm";
   detail::read_qwen_windows(config, where, model);

@@ -74,20 +74,25 @@ class WeightLoader {
     const std::string prefix = model_.layer_prefix(index);
     const LayerSpec& spec = model_.layers[index];
     LayerWeights<Kernel> layer;
-    layer.attention_norm = norm(prefix + names.attention_norm, model_.hidden, model_.norm);
-    if (!names.mlp_norm.empty()) layer.mlp_norm = norm(prefix + names.mlp_norm, model_.hidden, model_.norm);
-    if (spec.query_key_norm) {
-      layer.query_norm = norm(prefix + names.query_norm, model_.head_dim, NormKind::rms);
-      layer.key_norm = norm(prefix + names.key_norm, model_.head_dim, NormKind::rms);
+    const auto hidden_norm = [&](const std::string& name) {
+      return name.empty() ? NormWeights() : norm(prefix + name, model_.hidden, model_.norm);
+    };
+    layer.attention_norm = hidden_norm(names.attention_norm);
+    layer.mlp_norm = hidden_norm(names.mlp_norm);
+    layer.attention_post_norm = hidden_norm(names.attention_post_norm);
+    layer.mlp_post_norm = hidden_norm(names.mlp_post_norm);
+    if (spec.query_key_norm != QueryKeyNorm::none) {
+      const bool of_heads = spec.query_key_norm == QueryKeyNorm::head;
+      const std::size_t query = of_heads ? model_.head_dim : model_.query_rows();
+      const std::size_t key = of_heads ? model_.head_dim : model_.kv_rows();
+      layer.query_norm = norm(prefix + names.query_norm, query, NormKind::rms);
+      layer.key_norm = norm(prefix + names.key_norm, key, NormKind::rms);
     }
     layer.query_key_value = query_key_value(prefix, spec.qkv_bias);
     layer.output = linear({{prefix + names.output, model_.hidden, {}}}, model_.query_rows(), spec.output_bias);
-    const Rows up{prefix + names.up, spec.intermediate, {}};
-    if (spec.is_gated()) {
-      layer.up = linear({{prefix + names.gate, spec.intermediate, {}}, up}, model_.hidden, spec.mlp_bias);
-    } else {
-      layer.up = linear({up}, model_.hidden, spec.mlp_bias);
-    }
+    std::vector<Rows> up{{prefix + names.up, model_.up_tensor_rows(spec), {}}};
+    if (!names.gate.empty()) up.insert(up.begin(), {prefix + names.gate, spec.intermediate, {}});
+    layer.up = linear(up, model_.hidden, spec.mlp_bias);
     layer.down = linear({{prefix + names.down, model_.hidden, {}}}, spec.intermediate, spec.mlp_bias);
     return layer;
   }

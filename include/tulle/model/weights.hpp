@@ -59,10 +59,9 @@ class Embedding {
 
 template <LinearKernel Kernel>
 struct LayerWeights {
-  NormWeights attention_norm;  ///< [hidden]
-  NormWeights mlp_norm;        ///< [hidden]; empty where the residual is parallel
-  NormWeights query_norm;      ///< [head_dim], as `key_norm`; empty where there is none
-  NormWeights key_norm;
+  NormWeights attention_norm, mlp_norm;            ///< [hidden]; empty where a branch reads the residual stream itself
+  NormWeights query_norm, key_norm;                ///< [head_dim] or [heads * head_dim]; empty where there are none
+  NormWeights attention_post_norm, mlp_post_norm;  ///< [hidden]; empty where there are none
   Linear<Kernel> query_key_value;  ///< [(heads + 2 kv_heads) * head_dim, hidden]: query, key, value heads
   Linear<Kernel> output;           ///< [hidden, heads * head_dim]
   Linear<Kernel> up;               ///< [2 intermediate, hidden]: gate, up; or [intermediate, hidden]: up alone

@@ -64,8 +64,9 @@ struct Folder {
 }  // namespace
 
 TEST_CASE("Every family and kind of plan is compressed as the plan says") {
-  for (const char* name : {"llama-tiny-gqa", "qwen2-tiny", "codegen-tiny", "llama-tiny-int8", "qwen3-tiny",
-                           "mistral-tiny", "smollm3-tiny", "granite-tiny", "gemma-tiny"}) {
+  for (const char* name :
+       {"llama-tiny-gqa", "qwen2-tiny", "codegen-tiny", "llama-tiny-int8", "qwen3-tiny", "mistral-tiny", "smollm3-tiny",
+        "granite-tiny", "gemma-tiny", "gemma3-tiny", "olmo2-tiny", "phi3-tiny"}) {
     const Tiny tiny(name);
     CAPTURE(name);
     const CompressedModel half = tiny.compress(tiny.plan(0.5, "", 16));

@@ -70,10 +70,11 @@ TEST_CASE("every model of the contract that all languages keep gives the golden 
 
 TEST_CASE("logits and greedy tokens of float models are those of transformers", "[generate][model][golden]") {
   for (const std::string name :
-       {"codegen-tiny", "llama-tiny-gqa", "llama-tiny-tied", "llama-tiny-llama3", "llama-tiny-linear", "qwen2-tiny",
-        "qwen2-tiny-window", "qwen3-tiny", "mistral-tiny", "smollm3-tiny", "granite-tiny", "gemma-tiny",
-        "gguf/qwen2.gguf", "gguf/qwen3.gguf", "gguf/smollm3.gguf", "gguf/granite.gguf", "gguf/f32.gguf",
-        "gguf/f16.gguf", "gguf/bf16.gguf"}) {
+       {"codegen-tiny",    "llama-tiny-gqa",    "llama-tiny-tied",   "llama-tiny-llama3", "llama-tiny-linear",
+        "qwen2-tiny",      "qwen2-tiny-window", "qwen3-tiny",        "mistral-tiny",      "smollm3-tiny",
+        "granite-tiny",    "gemma-tiny",        "gemma3-tiny",       "olmo2-tiny",        "phi3-tiny",
+        "gguf/qwen2.gguf", "gguf/qwen3.gguf",   "gguf/smollm3.gguf", "gguf/granite.gguf", "gguf/f32.gguf",
+        "gguf/f16.gguf",   "gguf/bf16.gguf"}) {
     const GoldenModel golden(name);
     for (const std::string_view kernel : {"dense_f32", "auto"}) check_against_transformers(golden, kernel, 1e-4);
   }

@@ -13,7 +13,7 @@ TEST_CASE("Qwen3 is Llama with norms of the heads of queries and keys", "[model]
   CHECK(model.names.query_norm == "self_attn.q_norm");
   CHECK(model.names.key_norm == "self_attn.k_norm");
   for (const LayerSpec& layer : model.layers) {
-    CHECK(layer.query_key_norm);
+    CHECK(layer.query_key_norm == QueryKeyNorm::head);
     CHECK_FALSE((layer.qkv_bias || layer.output_bias || layer.mlp_bias));
     CHECK(layer.window.positions == 0);
   }

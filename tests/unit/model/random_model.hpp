@@ -184,7 +184,7 @@ inline MemorySource random_tensors(const Architecture& model, const std::functio
     }
     matrix(prefix + names.output, model.hidden, model.query_rows(), spec.output_bias);
     if (!names.gate.empty()) matrix(prefix + names.gate, spec.intermediate, model.hidden, spec.mlp_bias);
-    matrix(prefix + names.up, spec.intermediate, model.hidden, spec.mlp_bias);
+    matrix(prefix + names.up, model.up_tensor_rows(spec), model.hidden, spec.mlp_bias);
     matrix(prefix + names.down, model.hidden, spec.intermediate, spec.mlp_bias);
   }
   norm(names.final_norm);
