@@ -36,6 +36,13 @@ inline constexpr std::array gguf_architectures{GgufArchitecture{"llama", "llama"
                                                GgufArchitecture{"qwen3", "qwen3", "Qwen3ForCausalLM", false},
                                                GgufArchitecture{"smollm3", "smollm3", "SmolLM3ForCausalLM", true}};
 
+/// The architecture of a model_type, or null.
+inline const GgufArchitecture* gguf_architecture_of(const Json& model_type) {
+  const auto found = std::find_if(gguf_architectures.begin(), gguf_architectures.end(),
+                                  [&](const GgufArchitecture& each) { return model_type == each.model_type; });
+  return found == gguf_architectures.end() ? nullptr : &*found;
+}
+
 /// The tensors of a layer in both spellings.
 struct GgufLayerTensor {
   std::string_view gguf, huggingface;
@@ -94,10 +101,8 @@ inline EncodedTensor huggingface_tensor(EncodedTensor tensor, const Json& config
     if (std::string_view(stem).substr(dot + 1) != known.gguf) continue;
     tensor.name = "model.layers." + stem.substr(4, dot - 4) + "." + std::string(known.huggingface) + kind;
     const auto value = [&](const char* key) { return config.contains(key) ? config.at(key) : Json(); };
-    const bool pairs = std::any_of(detail::gguf_architectures.begin(), detail::gguf_architectures.end(),
-                                   [type = value("model_type")](const detail::GgufArchitecture& each) {
-                                     return each.adjacent_pairs && type == each.model_type;
-                                   });
+    const detail::GgufArchitecture* architecture = detail::gguf_architecture_of(value("model_type"));
+    const bool pairs = architecture != nullptr && architecture->adjacent_pairs;
     if (pairs && *known.rotary_heads != 0 && !tensor.shape.empty()) {
       tensor.order = detail::gguf_rotary_order(value(known.rotary_heads), value("head_dim"), tensor.shape.front());
     }

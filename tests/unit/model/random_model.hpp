@@ -173,14 +173,23 @@ inline MemorySource random_tensors(const Architecture& model, const std::functio
     const LayerSpec& spec = model.layers[layer];
     std::string prefix = names.layer;
     prefix.replace(prefix.find("{}"), 2, std::to_string(layer));
-    norm(prefix + names.attention_norm);
-    if (!names.mlp_norm.empty()) norm(prefix + names.mlp_norm);
+    for (const std::string& inner :
+         {names.attention_norm, names.mlp_norm, names.attention_post_norm, names.mlp_post_norm}) {
+      if (!inner.empty()) norm(prefix + inner);
+    }
     if (names.query_key_value.empty()) {
       matrix(prefix + names.query, model.query_rows(), model.hidden, spec.qkv_bias);
       matrix(prefix + names.key, model.kv_rows(), model.hidden, spec.qkv_bias);
       matrix(prefix + names.value, model.kv_rows(), model.hidden, spec.qkv_bias);
     } else {
       matrix(prefix + names.query_key_value, model.qkv_rows(), model.hidden, false);
+    }
+    if (spec.query_key_norm != QueryKeyNorm::none) {
+      const bool of_heads = spec.query_key_norm == QueryKeyNorm::head;
+      const std::size_t query = of_heads ? model.head_dim : model.query_rows();
+      const std::size_t key = of_heads ? model.head_dim : model.kv_rows();
+      source.put_floats(prefix + names.query_norm + ".weight", {query}, random_floats(query, seed += 2, 0.5f, 1.5f));
+      source.put_floats(prefix + names.key_norm + ".weight", {key}, random_floats(key, seed + 1, 0.5f, 1.5f));
     }
     matrix(prefix + names.output, model.hidden, model.query_rows(), spec.output_bias);
     if (!names.gate.empty()) matrix(prefix + names.gate, spec.intermediate, model.hidden, spec.mlp_bias);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// \file A Llama model as a GGUF file for llama.cpp (L3).
+/// \file A model as a GGUF file for llama.cpp (L3).
 #pragma once
 
 #include <array>
@@ -46,8 +46,9 @@ inline RowOrder pairs_of_halves(std::size_t heads, std::size_t dimension) {
 }
 
 /// The inverse of `huggingface_tensor`. `layer`: "model.layers.0.self_attn.q_proj". Errors: unsupported for a layer that
-/// GGUF files of the llama architecture lack.
-inline GgufPlace gguf_place(const std::string& layer, std::size_t rows, const Json& config) {
+/// GGUF files lack.
+inline GgufPlace gguf_place(const GgufArchitecture& architecture, const std::string& layer, std::size_t rows,
+                            const Json& config) {
   if (layer == "model.embed_tokens") return {"token_embd", {}};
   if (layer == "model.norm") return {"output_norm", {}};
   if (layer == "lm_head") return {"output", {}};
@@ -56,7 +57,7 @@ inline GgufPlace gguf_place(const std::string& layer, std::size_t rows, const Js
   for (const GgufLayerTensor& known : gguf_layer_tensors) {
     if (dot == std::string::npos || std::string_view(layer).substr(dot + 1) != known.huggingface) continue;
     GgufPlace place{"blk." + layer.substr(prefix.size(), dot - prefix.size()) + "." + std::string(known.gguf), {}};
-    if (*known.rotary_heads == 0) return place;
+    if (!architecture.adjacent_pairs || *known.rotary_heads == 0) return place;
     const auto heads = json_value(config, known.rotary_heads, std::size_t{0}, "config.json");
     if (heads == 0 || rows % heads != 0 || rows / heads % 2 != 0) {
       fail(ErrorCode::malformed, "\"", layer, "\" has ", rows, " rows, which are no ", heads, " heads");
@@ -64,7 +65,7 @@ inline GgufPlace gguf_place(const std::string& layer, std::size_t rows, const Js
     place.order = pairs_of_halves(heads, rows / heads);
     return place;
   }
-  fail(ErrorCode::unsupported, "\"", layer, "\" has no place in a GGUF file of the llama architecture");
+  fail(ErrorCode::unsupported, "\"", layer, "\" has no place in a GGUF file of the architecture ", architecture.name);
 }
 
 inline Json rope_parameters_of(const Json& config) {
@@ -76,7 +77,8 @@ inline Json rope_parameters_of(const Json& config) {
 }
 
 /// rope_freqs.weight for "llama3" and "factors"; "linear" becomes metadata. Errors: unsupported for another kind.
-inline void add_rotary(const Json& config, std::size_t head_dim, double theta, GgufForm& form) {
+inline void add_rotary(const Json& config, const std::string& prefix, std::size_t head_dim, double theta,
+                       GgufForm& form) {
   constexpr const char* where = "config.json";
   const Json parameters = rope_parameters_of(config);
   const auto kind =
@@ -85,8 +87,8 @@ inline void add_rotary(const Json& config, std::size_t head_dim, double theta, G
   std::vector<double> divisors;
   if (kind == "default") return;
   if (kind == "linear") {
-    form.metadata.string("llama.rope.scaling.type", "linear");
-    form.metadata.f32("llama.rope.scaling.factor", static_cast<float>(number("factor")));
+    form.metadata.string(prefix + "rope.scaling.type", "linear");
+    form.metadata.f32(prefix + "rope.scaling.factor", static_cast<float>(number("factor")));
     return;
   }
   if (kind == "llama3") {
@@ -104,7 +106,7 @@ inline void add_rotary(const Json& config, std::size_t head_dim, double theta, G
        }});
 }
 
-inline void add_llama_metadata(const Json& config, DType type, GgufForm& form) {
+inline void add_metadata(const GgufArchitecture& architecture, const Json& config, DType type, GgufForm& form) {
   constexpr const char* where = "config.json";
   const auto size = [&](const char* key, std::optional<std::size_t> fallback = {}) {
     const auto value = json_value(config, key, fallback.value_or(0), where);
@@ -112,27 +114,43 @@ inline void add_llama_metadata(const Json& config, DType type, GgufForm& form) {
     return static_cast<std::uint32_t>(value);
   };
   GgufMetadata& metadata = form.metadata;
-  metadata.string("general.architecture", "llama");
+  const std::string prefix = std::string(architecture.name) + ".";
+  metadata.string("general.architecture", std::string(architecture.name));
   metadata.string("general.type", "model");
   metadata.u32("general.file_type", type == DType::q8_0 ? 7 : type == DType::q4_0 ? 2 : 1);
   metadata.u32("general.quantization_version", 2);
   const std::uint32_t heads = size("num_attention_heads"), hidden = size("hidden_size");
   const std::uint32_t head_dim = size("head_dim", hidden / heads);
-  metadata.u32("llama.block_count", size("num_hidden_layers"));
-  metadata.u32("llama.context_length", size("max_position_embeddings"));
-  metadata.u32("llama.embedding_length", hidden);
-  metadata.u32("llama.feed_forward_length", size("intermediate_size"));
-  metadata.u32("llama.attention.head_count", heads);
-  metadata.u32("llama.attention.head_count_kv", size("num_key_value_heads", heads));
-  metadata.u32("llama.attention.key_length", head_dim);
-  metadata.u32("llama.attention.value_length", head_dim);
-  metadata.f32("llama.attention.layer_norm_rms_epsilon", json_value(config, "rms_norm_eps", 1e-6f, where));
-  metadata.u32("llama.rope.dimension_count", head_dim);
-  metadata.u32("llama.vocab_size", size("vocab_size"));
+  metadata.u32(prefix + "block_count", size("num_hidden_layers"));
+  metadata.u32(prefix + "context_length", size("max_position_embeddings"));
+  metadata.u32(prefix + "embedding_length", hidden);
+  metadata.u32(prefix + "feed_forward_length", size("intermediate_size"));
+  metadata.u32(prefix + "attention.head_count", heads);
+  metadata.u32(prefix + "attention.head_count_kv", size("num_key_value_heads", heads));
+  metadata.u32(prefix + "attention.key_length", head_dim);
+  metadata.u32(prefix + "attention.value_length", head_dim);
+  metadata.f32(prefix + "attention.layer_norm_rms_epsilon", json_value(config, "rms_norm_eps", 1e-6f, where));
+  metadata.u32(prefix + "rope.dimension_count", head_dim);
+  metadata.u32(prefix + "vocab_size", size("vocab_size"));
   const double theta =
       json_value(rope_parameters_of(config), "rope_theta", json_value(config, "rope_theta", 10000.0, where), where);
-  metadata.f32("llama.rope.freq_base", static_cast<float>(theta));
-  add_rotary(config, head_dim, theta, form);
+  metadata.f32(prefix + "rope.freq_base", static_cast<float>(theta));
+  add_rotary(config, prefix, head_dim, theta, form);
+  for (const auto& [key, name] : gguf_factors) {
+    if (config.contains(name)) metadata.f32(prefix + key, json_value(config, name, 1.0f, where));
+  }
+  if (json_value(config, "use_sliding_window", false, where)) {
+    form.notes.add("llama.cpp knows no windows of this family: every layer attends to all positions there");
+  }
+}
+
+/// llama.cpp leaves every fourth layer of SmolLM3 without rotation, and no other. Errors: unsupported.
+inline void require_known_rotation(const Json& config) {
+  const auto rotates = json_value(config, "no_rope_layers", std::vector<std::size_t>{}, "config.json");
+  bool known = json_value(config, "no_rope_layer_interval", std::size_t{4}, "config.json") == 4;
+  for (std::size_t layer = 0; layer < rotates.size(); ++layer)
+    known = known && (rotates[layer] != 0) == (layer % 4 != 3);
+  if (!known) fail(ErrorCode::unsupported, "config.json: llama.cpp does not know these \"no_rope_layers\"");
 }
 
 /// The content of a file of the model as JSON, or null.
@@ -210,23 +228,25 @@ inline void add_tokenizer(const ModelDescription& model, std::size_t size, GgufF
 /// `type`: of the layers' matrices: Q8_0, Q4_0 or F16. With Q4_0 embedding and head are Q8_0, unless they
 /// are Q4_0 in the model. A matrix whose rows are no
 /// whole number of blocks is F16; norms and biases are F32. Lifetime: that of the source.
-/// Errors: unsupported for another family than Llama and for a tokenizer that llama.cpp has no name for; those of the
-/// source.
+/// Errors: unsupported for a family that is not in `gguf_architectures`, for other layers without rotation than
+/// llama.cpp's, and for a tokenizer that it has no name for; those of the source.
 inline GgufForm gguf_form(const TensorSource& source, const ModelDescription& model, DType type) {
   const auto family = json_value(model.config, "model_type", std::string(), "config.json");
-  if (family != "llama") {
-    fail(ErrorCode::unsupported, "a GGUF file is written of Llama models, not of \"", family,
+  const detail::GgufArchitecture* architecture = detail::gguf_architecture_of(family);
+  if (architecture == nullptr) {
+    fail(ErrorCode::unsupported, "no GGUF file is written of models of the family \"", family,
          "\"; export in another format");
   }
+  detail::require_known_rotation(model.config);
   if (type != DType::q8_0 && type != DType::q4_0 && type != DType::f16) {
     fail(ErrorCode::invalid_argument, "GGUF files are written as Q8_0, Q4_0 or F16, not ", dtype_name(type));
   }
   GgufForm form;
-  detail::add_llama_metadata(model.config, type, form);
+  detail::add_metadata(*architecture, model.config, type, form);
   detail::add_tokenizer(model, json_value(model.config, "vocab_size", std::size_t{0}, "config.json"), form);
   const ModelParts parts = model_parts(source);
   for (const MatrixPart& part : parts.matrices) {
-    const detail::GgufPlace place = detail::gguf_place(part.name, part.rows, model.config);
+    const detail::GgufPlace place = detail::gguf_place(*architecture, part.name, part.rows, model.config);
     const bool is_finer = type == DType::q4_0 && part.is_table && !detail::keeps_codes(part.format, type);
     DType dtype = is_finer ? DType::q8_0 : type;
     if (part.columns % dtype_info(dtype).block_elements != 0) {
@@ -244,7 +264,8 @@ inline GgufForm gguf_form(const TensorSource& source, const ModelDescription& mo
       form.notes.about(name, "left out, because llama.cpp computes what it needs");
       continue;
     }
-    const detail::GgufPlace place = detail::gguf_place(name.substr(0, dot), tensor.elements(), model.config);
+    const detail::GgufPlace place =
+        detail::gguf_place(*architecture, name.substr(0, dot), tensor.elements(), model.config);
     form.tensors.push_back({place.name + kind,
                             DType::f32,
                             {tensor.elements()},

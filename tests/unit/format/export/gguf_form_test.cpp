@@ -52,6 +52,30 @@ TEST_CASE("a Llama model comes back from its GGUF file", "[format][export]") {
   for (const std::string& name : parts.tensors) CHECK(read_floats(*copy, *copy->find(name)) == source.floats(name));
 }
 
+TEST_CASE("every family with an architecture comes back from its GGUF file", "[format][export]") {
+  for (const auto& architecture : detail::gguf_architectures) {
+    CAPTURE(architecture.name);
+    Json config = llama_config();
+    config["model_type"] = architecture.model_type;
+    if (config["model_type"] == "granite") config["residual_multiplier"] = 0.25;
+    const Architecture model = describe_model(config, "c");
+    const MemorySource source = random_tensors(model, DType::f16);
+    const auto copy = written(source, described(config), DType::f16);
+    const Architecture again = describe_model(copy->config(), "c");
+    CHECK(again.family == model.family);
+    CHECK(again.residual_scale == model.residual_scale);
+    for (const std::string& name : source.names()) {
+      CAPTURE(name);
+      const EncodedTensor* tensor = copy->find(name);
+      REQUIRE(tensor != nullptr);
+      if (tensor->shape.size() == 1) CHECK(read_floats(*copy, *tensor) == read_floats(source, *source.find(name)));
+    }
+    for (const MatrixPart& part : model_parts(source).matrices) {
+      CHECK(values_of(*copy->matrix(part.name)) == values_of(*source.matrix(part.name)));
+    }
+  }
+}
+
 TEST_CASE("biases of rotary heads are in the file's order, too", "[format][export]") {
   Json config = llama_config();
   config["attention_bias"] = true;
@@ -133,6 +157,10 @@ TEST_CASE("other families and types are refused", "[format][export]") {
   CHECK(test::error_of([&] { (void)gguf_form(source, described(llama_config()), DType::q6_k); }) ==
         ErrorCode::invalid_argument);
   Json config = llama_config();
+  config["model_type"] = "smollm3";
+  config["no_rope_layers"] = {1, 0};
+  CHECK(test::error_of([&] { (void)gguf_form(source, described(config), DType::f16); }) == ErrorCode::unsupported);
+  config = llama_config();
   config.erase("hidden_size");
   CHECK(test::error_of([&] { (void)gguf_form(source, described(config), DType::f16); }) == ErrorCode::malformed);
 }
