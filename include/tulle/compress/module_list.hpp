@@ -124,9 +124,8 @@ class ModuleListBuilder {
     linear(names.value, model_.kv_rows(), model_.hidden, attention, attention_reads);
     linear(names.query_key_value, model_.qkv_rows(), model_.hidden, attention, attention_reads);
     linear(names.output, model_.hidden, model_.query_rows(), attention, Reads::other);
-    const bool of_heads = spec.query_key_norm == QueryKeyNorm::head;
-    norm(names.query_norm, of_heads ? model_.head_dim : model_.query_rows(), attention);
-    norm(names.key_norm, of_heads ? model_.head_dim : model_.kv_rows(), attention);
+    norm(names.query_norm, model_.query_norm_size(spec), attention);
+    norm(names.key_norm, model_.key_norm_size(spec), attention);
     norm(names.attention_post_norm, model_.hidden, whole);
     norm(names.mlp_norm, model_.hidden, whole);
     const std::size_t mlp = container(names.up, classes_.mlp);

@@ -100,6 +100,13 @@ struct Architecture {
   std::size_t query_rows() const noexcept { return heads * head_dim; }
   std::size_t kv_rows() const noexcept { return kv_heads * head_dim; }
   std::size_t qkv_rows() const noexcept { return query_rows() + 2 * kv_rows(); }
+  /// Elements of a layer's norms of queries and of keys, where it has them.
+  std::size_t query_norm_size(const LayerSpec& layer) const noexcept {
+    return layer.query_key_norm == QueryKeyNorm::head ? head_dim : query_rows();
+  }
+  std::size_t key_norm_size(const LayerSpec& layer) const noexcept {
+    return layer.query_key_norm == QueryKeyNorm::head ? head_dim : kv_rows();
+  }
   /// Rows of a layer's tensor `names.up`.
   std::size_t up_tensor_rows(const LayerSpec& layer) const noexcept {
     return names.gate.empty() ? layer.up_rows() : layer.intermediate;

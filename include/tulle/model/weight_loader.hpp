@@ -82,11 +82,8 @@ class WeightLoader {
     layer.attention_post_norm = hidden_norm(names.attention_post_norm);
     layer.mlp_post_norm = hidden_norm(names.mlp_post_norm);
     if (spec.query_key_norm != QueryKeyNorm::none) {
-      const bool of_heads = spec.query_key_norm == QueryKeyNorm::head;
-      const std::size_t query = of_heads ? model_.head_dim : model_.query_rows();
-      const std::size_t key = of_heads ? model_.head_dim : model_.kv_rows();
-      layer.query_norm = norm(prefix + names.query_norm, query, NormKind::rms);
-      layer.key_norm = norm(prefix + names.key_norm, key, NormKind::rms);
+      layer.query_norm = norm(prefix + names.query_norm, model_.query_norm_size(spec), NormKind::rms);
+      layer.key_norm = norm(prefix + names.key_norm, model_.key_norm_size(spec), NormKind::rms);
     }
     layer.query_key_value = query_key_value(prefix, spec.qkv_bias);
     layer.output = linear({{prefix + names.output, model_.hidden, {}}}, model_.query_rows(), spec.output_bias);

@@ -185,9 +185,7 @@ inline MemorySource random_tensors(const Architecture& model, const std::functio
       matrix(prefix + names.query_key_value, model.qkv_rows(), model.hidden, false);
     }
     if (spec.query_key_norm != QueryKeyNorm::none) {
-      const bool of_heads = spec.query_key_norm == QueryKeyNorm::head;
-      const std::size_t query = of_heads ? model.head_dim : model.query_rows();
-      const std::size_t key = of_heads ? model.head_dim : model.kv_rows();
+      const std::size_t query = model.query_norm_size(spec), key = model.key_norm_size(spec);
       source.put_floats(prefix + names.query_norm + ".weight", {query}, random_floats(query, seed += 2, 0.5f, 1.5f));
       source.put_floats(prefix + names.key_norm + ".weight", {key}, random_floats(key, seed + 1, 0.5f, 1.5f));
     }
