@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`tulle serve` and llama-server on one file, in turns: streamed tokens per second, seconds to a first token, and a long
-prompt that arrives among streams."""
+"""`tulle serve` and llama-server on one file, interleaved: streamed tokens per second, seconds to the first token, and a
+long prompt that arrives among streams."""
 
 import argparse
 import http.client
@@ -19,6 +19,7 @@ from peers import PEERS, TULLE, processor, ratio, spread, table, usable_cores
 
 COUNTS = [1, 2, 4, 8, 16, 32]
 TOKENS, LONG_PROMPT, LENGTH = 64, 2000, 2304
+READY = {"tulle": "/ready", "llama-server": "/health"}  # status 200 once the model is loaded
 
 
 class Server:
@@ -32,15 +33,16 @@ class Server:
         }[command]
         self.process = subprocess.Popen([*map(str, arguments), "--port", str(self.port)], stdout=subprocess.DEVNULL,
                                         stderr=subprocess.DEVNULL)
-        while not self.answers():
+        while not self.answers(READY[command]):
             if self.process.poll() is not None:
                 sys.exit(f"servers: {command} ended with status {self.process.returncode}")
             time.sleep(0.2)
+        self.stream([1000, 1001], 4)  # the first text after a start is slower
 
-    def answers(self):
+    def answers(self, path):
         try:
             connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
-            connection.request("GET", "/v1/models")
+            connection.request("GET", path)
             return connection.getresponse().status == 200
         except OSError:
             return False
@@ -153,7 +155,7 @@ def main():
         report.update({f"ratio_{count}": float(value) for count, value in ratios.items()})
         print(json.dumps(report))
         return
-    print(f"{options.model} {options.type}, {processor()}, {options.threads} thread(s), {options.rounds} rounds, in turns;")
+    print(f"{options.model} {options.type}, {processor()}, {options.threads} thread(s), {options.rounds} rounds, interleaved;")
     print(f"prompts of 48 tokens, texts of {TOKENS}, median (min-max)\n")
     rows = [["clients", "server", "tokens/s", "x llama-server", "first token p50, s", "p99, s"]]
     for (count, name), values in speeds.items():

@@ -345,17 +345,22 @@ def make_llama_tiny_linear(directory):
     return run_reference(directory, source.tokens(TOKENS, config["vocab_size"]))
 
 
-def make_qwen2_tiny(directory):
-    """Qwen2: biases on q, k, v alone, 4 heads on 2, tied, BF16, rope theta 1e6, a window that is not used."""
-    source = Source(206)
+def make_qwen2(directory, seed, **changes):
+    """Biases of q, k and v but not of the output."""
+    source = Source(seed)
     config = llama_config(architectures=["Qwen2ForCausalLM"], model_type="qwen2", hidden_size=64, intermediate_size=96, vocab_size=256,
-                          attention_bias=True, rms_norm_eps=1e-6, rope_theta=1000000.0, tie_word_embeddings=True, max_window_layers=1,
-                          sliding_window=16, use_sliding_window=False, torch_dtype="bfloat16", transformers_version="4.43.1")
+                          attention_bias=True, rope_theta=1000000.0, max_window_layers=1, sliding_window=16, torch_dtype="bfloat16",
+                          transformers_version="4.43.1", **changes)
     tensors = {k: v.bfloat16() for k, v in llama_weights(source, config).items() if not k.endswith("o_proj.bias")}
     write_json(directory / "config.json", {k: v for k, v in config.items() if k not in ("attention_bias", "mlp_bias", "pretraining_tp")})
     write_json(directory / "generation_config.json", generation_config(transformers_version="4.43.1"))
     write_safetensors(directory, tensors)
     return run_reference(directory, source.tokens(TOKENS, config["vocab_size"]))
+
+
+def make_qwen2_tiny(directory):
+    """Qwen2: biases on q, k, v alone, 4 heads on 2, tied, BF16, rope theta 1e6, a window that is not used."""
+    return make_qwen2(directory, 206, rms_norm_eps=1e-6, tie_word_embeddings=True, use_sliding_window=False)
 
 
 def make_llama_like(directory, seed, class_name, model_type, embedding_gain=1.0, final_gain=1.0, norm_offset=0.0, **changes):
@@ -377,16 +382,8 @@ def make_llama_like(directory, seed, class_name, model_type, embedding_gain=1.0,
 
 
 def make_qwen2_tiny_window(directory):
-    """Qwen2 with a window of 16 positions on the layers from the second on, no biases of the output."""
-    source = Source(207)
-    config = llama_config(architectures=["Qwen2ForCausalLM"], model_type="qwen2", hidden_size=64, intermediate_size=96, vocab_size=256,
-                          num_hidden_layers=3, attention_bias=True, rope_theta=1000000.0, max_window_layers=1, sliding_window=16,
-                          use_sliding_window=True, torch_dtype="bfloat16", transformers_version="4.43.1")
-    tensors = {k: v.bfloat16() for k, v in llama_weights(source, config).items() if not k.endswith("o_proj.bias")}
-    write_json(directory / "config.json", {k: v for k, v in config.items() if k not in ("attention_bias", "mlp_bias", "pretraining_tp")})
-    write_json(directory / "generation_config.json", generation_config(transformers_version="4.43.1"))
-    write_safetensors(directory, tensors)
-    return run_reference(directory, source.tokens(TOKENS, config["vocab_size"]))
+    """Qwen2 with a window of 16 positions on the layers from the second on."""
+    return make_qwen2(directory, 207, num_hidden_layers=3, use_sliding_window=True)
 
 
 def make_qwen3_tiny(directory):

@@ -81,7 +81,7 @@ OrderedJson windows(const tulle::Architecture& architecture) {
 }  // namespace
 
 OrderedJson describe(const tulle::Architecture& architecture) {
-  const tulle::LayerSpec& layer = architecture.layers.front();  // families of today have one kind
+  const tulle::LayerSpec& layer = architecture.layers.front();  // what differs between layers is told apart below
   OrderedJson report{{"family", architecture.family},
                      {"vocabulary", architecture.vocabulary},
                      {"hidden", architecture.hidden},

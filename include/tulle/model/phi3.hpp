@@ -29,8 +29,9 @@ inline Architecture phi3_architecture(const Json& config, std::string_view where
   Architecture model = llama_architecture(full, where);
   model.family = "phi3";
   const double part = json_value(config, "partial_rotary_factor", 1.0, where);
-  const auto dimensions = static_cast<std::size_t>(part * static_cast<double>(model.head_dim));
-  if (!(part > 0 && part <= 1) || dimensions % 2 != 0) {
+  const bool is_part = part > 0 && part <= 1;
+  const auto dimensions = static_cast<std::size_t>(is_part ? part * static_cast<double>(model.head_dim) : 0);
+  if (dimensions == 0 || dimensions % 2 != 0) {
     fail(ErrorCode::malformed, where, ": partial_rotary_factor ", part, " of a head of ", model.head_dim,
          " is no even number of dimensions");
   }

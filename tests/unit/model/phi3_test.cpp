@@ -21,8 +21,10 @@ TEST_CASE("Phi-3 is Llama with fused tensors", "[model][phi3]") {
   CHECK(model.up_tensor_rows(model.layers[0]) == 192);
   CHECK(model.rotary_tables[0].dimensions() == 12);
   CHECK(model.layers[1].window.positions == 20);
-  config["partial_rotary_factor"] = 0.2;
-  CHECK(test::error_of([&] { (void)phi3_architecture(config, "x"); }) == ErrorCode::malformed);
+  for (const double part : {0.2, 0.0, 0.01, -0.5, 2.0, 1e300}) {
+    config["partial_rotary_factor"] = part;
+    CHECK(test::error_of([&] { (void)phi3_architecture(config, "x"); }) == ErrorCode::malformed);
+  }
 }
 
 TEST_CASE("absent keys have the defaults of transformers' Phi3Config", "[model][phi3]") {
