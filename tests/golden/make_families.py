@@ -26,7 +26,7 @@ from pathlib import Path
 import numpy as np
 import torch
 import transformers
-from make_models import PROMPT, Source, decode, greedy, prefill, write_golden, write_json, write_safetensors
+from make_models import PROMPT, Source, decode, greedy, llama_config, prefill, write_golden, write_json, write_safetensors
 from safetensors.torch import load_file
 
 TOKENS = 40
@@ -525,6 +525,179 @@ def make_falcon_tiny_rw(directory):
                   bos_token_id=1, eos_token_id=2, transformers_version="4.26.0", matters=[{"alibi": False}])
 
 
+# ---------------------------------------------------------------------------------------------------------------
+# StarCoder2, Gemma 2, Phi-2, Phi-3 and Phi-4-mini
+# ---------------------------------------------------------------------------------------------------------------
+
+def make_starcoder2_tiny(directory):
+    """StarCoder2: norms with bias, biases everywhere, a plain branch with gelu by tanh, a window of 24, 4 heads on 2, tied."""
+    config = {
+        "architectures": ["Starcoder2ForCausalLM"], "attention_dropout": 0.1, "attention_softmax_in_fp32": True,
+        "bos_token_id": 0, "embedding_dropout": 0.1, "eos_token_id": 0, "hidden_act": "gelu_pytorch_tanh", "hidden_size": 32,
+        "initializer_range": 0.018042, "intermediate_size": 96, "layer_norm_epsilon": 1e-05, "max_position_embeddings": 128,
+        "mlp_type": "default", "model_type": "starcoder2", "norm_epsilon": 1e-05, "norm_type": "layer_norm",
+        "num_attention_heads": 4, "num_hidden_layers": 2, "num_key_value_heads": 2, "residual_dropout": 0.1,
+        "rope_theta": 999999.4420358813, "scale_attention_softmax_in_fp32": True, "scale_attn_weights": True,
+        "sliding_window": 24, "torch_dtype": "bfloat16", "transformers_version": "4.39.0.dev0", "use_bias": True,
+        "use_cache": True, "vocab_size": 96,
+    }
+    w, hidden, inner = Weights(314), config["hidden_size"], config["intermediate_size"]
+    w.embedding("model.embed_tokens.weight", config["vocab_size"], hidden, TIED / hidden ** 0.5)
+    for i in range(config["num_hidden_layers"]):
+        layer = f"model.layers.{i}."
+        w.layer_norm(layer + "input_layernorm", hidden)
+        for name, rows, gain in (("q_proj", hidden, 1.4), ("k_proj", hidden // 2, 1.4), ("v_proj", hidden // 2, 1.0), ("o_proj", hidden, 1.5)):
+            w.linear(f"{layer}self_attn.{name}", rows, hidden, gain, bias=True)
+        w.layer_norm(layer + "post_attention_layernorm", hidden)
+        w.linear(layer + "mlp.c_fc", inner, hidden, 2.0, bias=True)
+        w.linear(layer + "mlp.c_proj", hidden, inner, 2.0, bias=True)
+    w.layer_norm("model.norm", hidden)
+    return finish(directory, w, config, matters=[{"sliding_window": 23}, {"hidden_act": "gelu"}, {"rope_theta": 10000.0}])
+
+
+def make_gemma2_tiny(directory):
+    """Gemma 2: tanh caps of scores (5) and logits (8), four norms a layer, a window of 16 on layers 0 and 2 of 3, tied by default."""
+    config = {
+        "architectures": ["Gemma2ForCausalLM"], "attention_bias": False, "attention_dropout": 0.0,
+        "attn_logit_softcapping": 5.0, "bos_token_id": 2, "cache_implementation": "hybrid", "eos_token_id": 1,
+        "final_logit_softcapping": 8.0, "head_dim": 16, "hidden_act": "gelu_pytorch_tanh",
+        "hidden_activation": "gelu_pytorch_tanh", "hidden_size": 32, "initializer_range": 0.02, "intermediate_size": 64,
+        "max_position_embeddings": 128, "model_type": "gemma2", "num_attention_heads": 4, "num_hidden_layers": 3,
+        "num_key_value_heads": 2, "pad_token_id": 0, "query_pre_attn_scalar": 6, "rms_norm_eps": 1e-06,
+        "rope_theta": 10000.0, "sliding_window": 16, "torch_dtype": "bfloat16", "transformers_version": "4.42.4",
+        "use_cache": True, "vocab_size": 96,
+    }
+    w, hidden = llama_like(415, config, tied=True), config["hidden_size"]
+    for i in range(config["num_hidden_layers"]):
+        for name in ("pre_feedforward_layernorm", "post_feedforward_layernorm"):
+            w.rms_norm(f"model.layers.{i}.{name}", hidden)
+    # The embedding enters times sqrt(hidden) and leaves as the head: shrink it and widen the last norm instead.
+    w.tensors["model.embed_tokens.weight"] /= hidden ** 0.5
+    w.tensors["model.norm.weight"] *= hidden ** 0.5
+    for name in w.tensors:
+        if name.endswith("norm.weight"):
+            w.tensors[name] -= 1.0
+    return finish(directory, w, config, matters=[
+        {"attn_logit_softcapping": None}, {"final_logit_softcapping": None}, {"query_pre_attn_scalar": 7}, {"sliding_window": 15}])
+
+
+def make_phi_tiny(directory):
+    """Phi-2: both branches read one norm, half of a head rotates (halves), biases everywhere, the head's too, gelu by tanh."""
+    config = {
+        "architectures": ["PhiForCausalLM"], "attention_dropout": 0.0, "bos_token_id": 95, "embd_pdrop": 0.0,
+        "eos_token_id": 95, "hidden_act": "gelu_new", "hidden_size": 32, "initializer_range": 0.02, "intermediate_size": 128,
+        "layer_norm_eps": 1e-05, "max_position_embeddings": 128, "model_type": "phi", "num_attention_heads": 4,
+        "num_hidden_layers": 2, "num_key_value_heads": 4, "partial_rotary_factor": 0.5, "qk_layernorm": False,
+        "resid_pdrop": 0.1, "rope_scaling": None, "rope_theta": 10000.0, "tie_word_embeddings": False,
+        "torch_dtype": "float16", "transformers_version": "4.37.0", "use_cache": True, "vocab_size": 96,
+    }
+    w, hidden, inner = Weights(316), config["hidden_size"], config["intermediate_size"]
+    w.embedding("model.embed_tokens.weight", config["vocab_size"], hidden)
+    for i in range(config["num_hidden_layers"]):
+        layer = f"model.layers.{i}."
+        w.layer_norm(layer + "input_layernorm", hidden)
+        for name, gain in (("q_proj", 1.4), ("k_proj", 1.4), ("v_proj", 1.0), ("dense", 1.5)):
+            w.linear(f"{layer}self_attn.{name}", hidden, hidden, gain, bias=True)
+        w.linear(layer + "mlp.fc1", inner, hidden, 2.0, bias=True)
+        w.linear(layer + "mlp.fc2", hidden, inner, 2.0, bias=True)
+    w.layer_norm("model.final_layernorm", hidden)
+    w.linear("lm_head", config["vocab_size"], hidden, TIED, bias=True)
+    return finish(directory, w, config, dtype=torch.float16, matters=[{"partial_rotary_factor": 1.0}, {"hidden_act": "gelu"}])
+
+
+def phi3(directory, seed, *, short, long, tied, **more):
+    """Phi-3 with longrope: heads of 16, of which 12 dimensions rotate with 6 factors; fused q, k, v and gate, up."""
+    changes = {k: more.pop(k) for k in list(more) if k in ("original_max_position_embeddings", "max_position_embeddings")}
+    config = {
+        "architectures": ["Phi3ForCausalLM"], "attention_bias": False, "attention_dropout": 0.0, "bos_token_id": 1,
+        "embd_pdrop": 0.0, "eos_token_id": 2, "full_attn_mod": 1, "hidden_act": "silu", "hidden_size": 48,
+        "initializer_range": 0.02, "intermediate_size": 64, "interpolate_factor": 1, "lm_head_bias": False, "mlp_bias": False,
+        "model_type": "phi3", "num_attention_heads": 3, "num_hidden_layers": 2, "num_key_value_heads": 1, "pad_token_id": 3,
+        "partial_rotary_factor": 0.75, "resid_pdrop": 0.0, "rms_norm_eps": 1e-05,
+        "rope_scaling": {"long_factor": long, "short_factor": short, "type": "longrope"}, "rope_theta": 10000.0,
+        "sliding_window": 262144, "tie_word_embeddings": tied, "torch_dtype": "bfloat16", "transformers_version": "4.45.0",
+        "use_cache": True, "vocab_size": 96, **changes,
+    }
+    w = llama_like(seed, config, tied=tied)
+    for i in range(config["num_hidden_layers"]):
+        layer = f"model.layers.{i}."
+        for name, parts in (("self_attn.qkv_proj", ("self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj")),
+                            ("mlp.gate_up_proj", ("mlp.gate_proj", "mlp.up_proj"))):
+            w.tensors[f"{layer}{name}.weight"] = torch.cat([w.tensors.pop(f"{layer}{part}.weight") for part in parts])
+    scaled = lambda **to: {"rope_scaling": {**config["rope_scaling"], **to}}
+    return finish(directory, w, config, tokens=LONG, matters=[
+        {"partial_rotary_factor": 1.0, **scaled(short_factor=short + [1.0] * 2, long_factor=long + [1.0] * 2)},
+        scaled(attention_factor=1.0), scaled(**{"long_factor" if tokens_beyond(config) else "short_factor": [1.0] * 6}),
+    ], **more)
+
+
+def tokens_beyond(config):
+    return LONG > config["original_max_position_embeddings"]
+
+
+def make_phi4_mini_tiny(directory):
+    """Phi-4-mini: longrope in use with its long factors (80 positions of 32), three quarters of a head rotate, tied.
+
+    A pass of more than 32 positions takes the long factors for all of them and a shorter one the short factors: keys
+    cached before position 32 have other angles, so decoding is compared from a first pass of 33 on. "greedy" (24
+    positions) is a matter of the short factors; "greedy_long" are 16 tokens behind all 80.
+    """
+    def behind_all(model, ids):
+        tokens, gap = greedy(model, ids, CONTINUATION)
+        assert gap > 0.01, gap
+        return {"greedy_long": tokens}
+
+    return phi3(directory, 317, tied=True, original_max_position_embeddings=32, max_position_embeddings=128, first=33,
+                short=[1.0, 1.0, 1.25, 1.5, 2.0, 2.0], long=[1.0, 1.5, 2.0, 4.0, 7.5, 16.0],
+                extra=behind_all)
+
+
+def make_phi3_tiny_longrope_short(directory):
+    """Phi-3 with longrope within its original length (256): the short factors, with the attention factor of 1024 positions."""
+    return phi3(directory, 318, tied=False, original_max_position_embeddings=256, max_position_embeddings=1024,
+                short=[1.0, 1.1, 1.25, 1.5, 2.0, 3.0], long=[1.0, 1.5, 2.0, 4.0, 7.5, 16.0])
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# Scaled rotations of Llama and Qwen2
+# ---------------------------------------------------------------------------------------------------------------
+
+def llama_scaled(directory, seed, scaling, biases=(), left_out=("attention_bias", "mlp_bias", "pretraining_tp"), matters=(),
+                 steps=True, **changes):
+    config = llama_config(**{"hidden_size": 32, "intermediate_size": 64, "vocab_size": 96, "rope_scaling": scaling,
+                             "torch_dtype": "bfloat16", **changes})
+    config = {k: v for k, v in config.items() if k not in left_out}
+    return finish(directory, llama_like(seed, config, biases), config, tokens=LONG, steps=steps, matters=[
+        {"rope_scaling": {**scaling, **change}} if change else {"rope_scaling": None} for change in ({}, *matters)])
+
+
+def make_llama_tiny_yarn(directory):
+    """Llama with yarn: factor 4 of 32 positions, heads of 24, beta_fast 2 (the ramp has entries between), default attention factor."""
+    scaling = {"beta_fast": 2.0, "beta_slow": 1.0, "factor": 4.0, "original_max_position_embeddings": 32, "rope_type": "yarn"}
+    return llama_scaled(directory, 319, scaling, left_out=(), rope_theta=500.0, head_dim=24, max_position_embeddings=128,
+                        transformers_version="4.45.0", matters=[{"attention_factor": 1.0}, {"beta_fast": 32.0}, {"truncate": False}])
+
+
+def make_qwen2_tiny_yarn(directory):
+    """Qwen2 with yarn in the old spelling ("type"), every further key by default; biases on q, k, v."""
+    scaling = {"factor": 4.0, "original_max_position_embeddings": 32, "type": "yarn"}
+    return llama_scaled(directory, 320, scaling, biases=("q_proj", "k_proj", "v_proj"), architectures=["Qwen2ForCausalLM"],
+                        model_type="qwen2", hidden_size=48, num_attention_heads=3, num_key_value_heads=1,
+                        max_position_embeddings=128, max_window_layers=2, sliding_window=128,
+                        use_sliding_window=False, rope_theta=10000.0, transformers_version="4.43.1",
+                        matters=[{"attention_factor": 1.0}, {"truncate": False}])
+
+
+def make_llama_tiny_dynamic(directory):
+    """Llama with dynamic scaling: factor 2 of 32 positions.
+
+    The base depends on the length of the pass, so keys cached at a shorter length have other angles than those of one
+    pass: decoding is not compared, and only the logits of the whole pass of 80 are golden ("greedy" stays within 32).
+    """
+    return llama_scaled(directory, 321, {"factor": 2.0, "type": "dynamic"}, max_position_embeddings=32, rope_theta=10000.0,
+                        transformers_version="4.36.0", steps=False, matters=[{"factor": 3.0}])
+
+
 MODELS = {
     "opt-tiny": make_opt_tiny,
     "opt-tiny-350m": make_opt_tiny_350m,
@@ -539,6 +712,14 @@ MODELS = {
     "falcon-tiny-7b": make_falcon_tiny_7b,
     "falcon-tiny-40b": make_falcon_tiny_40b,
     "falcon-tiny-rw": make_falcon_tiny_rw,
+    "starcoder2-tiny": make_starcoder2_tiny,
+    "gemma2-tiny": make_gemma2_tiny,
+    "phi-tiny": make_phi_tiny,
+    "phi4-mini-tiny": make_phi4_mini_tiny,
+    "phi3-tiny-longrope-short": make_phi3_tiny_longrope_short,
+    "llama-tiny-yarn": make_llama_tiny_yarn,
+    "qwen2-tiny-yarn": make_qwen2_tiny_yarn,
+    "llama-tiny-dynamic": make_llama_tiny_dynamic,
 }
 
 
