@@ -53,10 +53,8 @@ class BlockChain {
   /// What the role of the last `collect` reads [tokens, columns].
   MatrixView<const float> inputs() const noexcept { return {inputs_.data(), batch_.tokens(), columns_}; }
 
-  /// Begins with the embeddings of all tokens, rows of `embedding` [vocabulary, hidden].
-  void embed(const WeightSource& embedding) {
-    ModelWeights<BlasLinear> weights;
-    weights.embedding.emplace(embedding);
+  /// Begins with the embeddings of all tokens. `weights`: those before the decoder layers.
+  void embed(const ModelWeights<BlasLinear>& weights) {
     const auto runners = make_runners(model_, weights, nullptr);
     run_sequences([&](std::size_t worker, std::size_t, std::span<const Row> rows, MatrixView<float> stream) {
       runners[worker]->decoder.embed(rows);
@@ -108,19 +106,14 @@ class BlockChain {
   }
 
   /// Adds what `output` and `down` make of `inputs` to the residual stream. The other roles change nothing there.
-  void advance(LinearRole role) noexcept {
+  void advance(LinearRole role) {
     if (role != LinearRole::output && role != LinearRole::down) return;
-    const Linear<BlasLinear>& layer = linear(weights(), role);
-    for_row_blocks(pool_, batch_.tokens(), 512, [&](RowRange range) {
-      for (const auto& part : layer.parts) {
-        MatrixView<float> to = rows_of(residual(), range);
-        to = {to.data + part.first_row, to.rows, part.weights.rows(), to.stride};
-        multiply_matrices<float>(rows_of(inputs(), range), Transposed::no, part.weights.view(), Transposed::yes, 1.0f,
-                                 1.0f, to);
-      }
-      if (layer.bias.empty()) return;
-      for (std::size_t row = range.begin; row < range.end; ++row)
-        add(layer.bias.data(), model_.hidden, residual()[row]);
+    const auto runners = make_runners(block_, weights_, nullptr);
+    run_sequences([&](std::size_t worker, std::size_t begin, std::span<const Row> rows, MatrixView<float> stream) {
+      Decoder<BlasLinear, Cache>& decoder = runners[worker]->decoder;
+      copy(stream, decoder.residual(rows.size()));
+      decoder.add_branch(0, role, {inputs_.data() + begin * columns_, rows.size(), columns_});
+      copy(decoder.residual(rows.size()), stream);
     });
   }
 

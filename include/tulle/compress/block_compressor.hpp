@@ -55,11 +55,9 @@ class BlockCompressor {
         dense_(model, batch, pool),
         chain_(model, batch, pool) {
     prepare_blas();
-    const auto embedding = folded.matrix(model.names.embedding);
-    if (embedding == nullptr)
-      fail(ErrorCode::not_found, "the checkpoint has no \"", model.names.embedding, ".weight\"");
-    dense_.embed(*embedding);
-    chain_.embed(*embedding);
+    const ModelWeights<BlasLinear> entry = dense_loader_.load_entry();
+    dense_.embed(entry);
+    chain_.embed(entry);
   }
 
   /// Layers are taken in order, each once. `known`: its matrices are in `tensors` already, from an earlier run, and are

@@ -58,6 +58,18 @@ inline constexpr std::array module_classes{
                   "Gemma3RMSNorm"},
     ModuleClasses{"olmo2", "Olmo2Model", "Olmo2DecoderLayer", "Olmo2Attention", "Olmo2MLP", "Olmo2RMSNorm"},
     ModuleClasses{"phi3", "Phi3Model", "Phi3DecoderLayer", "Phi3Attention", "Phi3MLP", "Phi3RMSNorm"},
+    ModuleClasses{"gemma2", "Gemma2Model", "Gemma2DecoderLayer", "Gemma2Attention", "Gemma2MLP", "Gemma2RMSNorm"},
+    ModuleClasses{"starcoder2", "Starcoder2Model", "Starcoder2DecoderLayer", "Starcoder2Attention", "Starcoder2MLP",
+                  "LayerNorm"},
+    ModuleClasses{"phi", "PhiModel", "PhiDecoderLayer", "PhiAttention", "PhiMLP", "LayerNorm"},
+    ModuleClasses{"opt", "OPTModel", "OPTDecoderLayer", "OPTAttention", "", "LayerNorm"},
+    ModuleClasses{"gpt2", "GPT2Model", "GPT2Block", "GPT2Attention", "GPT2MLP", "LayerNorm"},
+    ModuleClasses{"gptj", "GPTJModel", "GPTJBlock", "GPTJAttention", "GPTJMLP", "LayerNorm"},
+    ModuleClasses{"gpt_neo", "GPTNeoModel", "GPTNeoBlock", "GPTNeoSelfAttention", "GPTNeoMLP", "LayerNorm"},
+    ModuleClasses{"gpt_neox", "GPTNeoXModel", "GPTNeoXLayer", "GPTNeoXAttention", "GPTNeoXMLP", "LayerNorm"},
+    ModuleClasses{"bloom", "BloomModel", "BloomBlock", "BloomAttention", "BloomMLP", "LayerNorm"},
+    ModuleClasses{"mpt", "MptModel", "MptBlock", "MptAttention", "MptMLP", "LayerNorm"},
+    ModuleClasses{"falcon", "FalconModel", "FalconDecoderLayer", "FalconAttention", "FalconMLP", "LayerNorm"},
     ModuleClasses{"codegen", "CodeGenModel", "CodeGenBlock", "CodeGenAttention", "CodeGenMLP", "LayerNorm"}};
 
 class ModuleListBuilder {
@@ -72,10 +84,12 @@ class ModuleListBuilder {
     const WeightNames& names = model_.names;
     const std::string root = names.embedding.substr(0, names.embedding.find('.'));
     const std::size_t top = add({Module::Kind::container, root, std::string(classes_.model), 0, 0, {}, {}}, none);
-    add({Module::Kind::embedding, names.embedding, "Embedding", model_.vocabulary, model_.hidden, {}, {}}, top);
+    add({Module::Kind::embedding, names.embedding, "Embedding", model_.vocabulary, model_.embedding_columns(), {}, {}},
+        top);
     for (std::size_t layer = 0; layer < model_.layers.size(); ++layer) add_layer(layer, top);
-    add({Module::Kind::norm, names.final_norm, std::string(classes_.norm), model_.hidden, 1, {}, {}}, top);
-    add({Module::Kind::linear, names.head, "Linear", model_.vocabulary, model_.hidden, {}, {}}, none);
+    if (!names.final_norm.empty())
+      add({Module::Kind::norm, names.final_norm, std::string(classes_.norm), model_.hidden, 1, {}, {}}, top);
+    add({Module::Kind::linear, names.head, "Linear", model_.vocabulary, model_.embedding_columns(), {}, {}}, none);
     list_.embedding = names.embedding;
     list_.head = names.head;
     list_.tied_head = model_.tied_head;
@@ -113,10 +127,13 @@ class ModuleListBuilder {
       add({Module::Kind::linear, prefix + inner, "Linear", rows, columns, layer, {}, reads}, parent);
     };
     using Reads = Module::Reads;
-    const Reads attention_reads = names.attention_norm.empty() ? Reads::other : Reads::attention_norm;
-    const Reads mlp_reads = spec.residual == Residual::parallel ? attention_reads
-                            : names.mlp_norm.empty()            ? Reads::other
-                                                                : Reads::mlp_norm;
+    const Reads attention_reads =
+        names.attention_norm.empty() || spec.residual == Residual::post_norm ? Reads::other : Reads::attention_norm;
+    const bool parallel = spec.residual == Residual::parallel;
+    const Reads mlp_reads = spec.residual == Residual::post_norm ? Reads::other
+                            : !names.mlp_norm.empty()            ? Reads::mlp_norm
+                            : parallel                           ? attention_reads
+                                                                 : Reads::other;
     norm(names.attention_norm, model_.hidden, whole);
     const std::size_t attention = container(names.output, classes_.attention);
     linear(names.query, model_.query_rows(), model_.hidden, attention, attention_reads);

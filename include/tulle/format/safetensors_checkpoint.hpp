@@ -15,6 +15,7 @@
 #include <tulle/format/byte_reader.hpp>
 #include <tulle/format/checkpoint_opener.hpp>
 #include <tulle/format/compressed_tensors.hpp>
+#include <tulle/format/hub_names.hpp>
 #include <tulle/format/quoted_name.hpp>
 #include <tulle/format/safetensors.hpp>
 
@@ -49,6 +50,7 @@ inline const InputFile& open_safetensors(const ModelFiles& files, const std::str
 inline void open_one_safetensors(const ModelFiles& files, const std::string& name, CheckpointParts& parts) {
   open_configs(files, parts);
   open_safetensors(files, name, parts);
+  complete_hub_names(parts.config, parts.tensors, parts.path);
   check_quantized_tensors(parts.tensors, parts.config, files.where());
 }
 
@@ -75,6 +77,7 @@ inline void open_shards(const ModelFiles& files, const std::string& index_name, 
       }
     }
   }
+  complete_hub_names(parts.config, parts.tensors, parts.path);
   check_quantized_tensors(parts.tensors, parts.config, files.where());
 }
 

@@ -36,8 +36,18 @@ class TensorFiles final : public TensorSource {
     size_bytes_ += bytes;
     if (file.in_memory()) tensor.bytes = file.view(tensor.file_offset, bytes);  // those of lent files: `read`
     std::string name = tensor.name;
-    const auto [place, added] = tensors_.try_emplace(std::move(name), Entry{std::move(tensor), &file});
-    if (!added) fail(ErrorCode::malformed, where, ": tensor ", detail::quoted_name(place->first), " appears twice");
+    add_entry(std::move(name), Entry{std::move(tensor), &file}, where);
+  }
+
+  /// Calls work(tensor) for all tensors, which may change name and shape. Errors: as `add`.
+  template <class Work>
+  void change(Work&& work, std::string_view where) {
+    auto tensors = std::exchange(tensors_, {});
+    for (auto& [name, entry] : tensors) {
+      work(entry.tensor);
+      std::string changed = entry.tensor.name;
+      add_entry(std::move(changed), std::move(entry), where);
+    }
   }
 
   /// The file that holds a tensor, or nullptr.
@@ -75,6 +85,11 @@ class TensorFiles final : public TensorSource {
     EncodedTensor tensor;
     const InputFile* file;
   };
+
+  void add_entry(std::string name, Entry entry, std::string_view where) {
+    const auto [place, added] = tensors_.try_emplace(std::move(name), std::move(entry));
+    if (!added) fail(ErrorCode::malformed, where, ": tensor ", detail::quoted_name(place->first), " appears twice");
+  }
 
   std::vector<std::shared_ptr<const InputFile>> files_;
   std::map<std::string, Entry, std::less<>> tensors_;

@@ -29,14 +29,16 @@ class Engine {
  public:
   using Policies = Generator<AnyKernel, AnyCache, SamplerChain>;
 
+  /// `sequence_length`: of the longest sequence.
   Engine(std::shared_ptr<const Model<AnyKernel>> model, std::size_t threads, ThreadPlacement placement, AnyCache cache,
-         std::size_t chunk, std::size_t vocabulary)
+         std::size_t sequence_length, std::size_t chunk, std::size_t vocabulary)
       : model_(std::move(model)),
+        architecture_(for_length(model_->architecture(), sequence_length)),
         pool_(threads, placement),
-        generator_(model_->architecture(), model_->weights(), pool_, std::move(cache), chunk, vocabulary),
+        generator_(architecture_, model_->weights(), pool_, std::move(cache), chunk, vocabulary),
         requests_(generator_) {}
 
-  const Architecture& architecture() const noexcept { return model_->architecture(); }
+  const Architecture& architecture() const noexcept { return architecture_; }
   Sequences<AnyCache>& sequences() noexcept { return generator_.sequences(); }
   Requests<Policies>& requests() noexcept { return requests_; }
   Position capacity() const noexcept { return generator_.cache().capacity(); }
@@ -56,7 +58,13 @@ class Engine {
   StepReport step(const LogitsObserver& observe = {}) { return requests_.step(observe); }
 
  private:
+  static Architecture for_length(Architecture architecture, std::size_t sequence_length) {
+    architecture.set_sequence_length(sequence_length);
+    return architecture;
+  }
+
   std::shared_ptr<const Model<AnyKernel>> model_;
+  Architecture architecture_;
   ThreadPool pool_;
   Policies generator_;
   Requests<Policies> requests_;
@@ -91,7 +99,8 @@ std::unique_ptr<Engine> engine_with(std::shared_ptr<const Model<AnyKernel>> mode
   const std::size_t chunk = std::min(options.prefill_chunk, options.sequence_length);
   const ThreadPlacement placement = options.pin_threads ? ThreadPlacement::own_cores : ThreadPlacement::anywhere;
   const auto make = [&](AnyCache cache) {
-    return std::make_unique<Engine>(std::move(model), options.threads, placement, std::move(cache), chunk, vocabulary);
+    return std::make_unique<Engine>(std::move(model), options.threads, placement, std::move(cache), length, chunk,
+                                    vocabulary);
   };
   if (options.cache == "paged") {
     // Memory is taken when a block is first written.
@@ -129,6 +138,14 @@ inline std::unique_ptr<Engine> make_engine(std::shared_ptr<const Model<AnyKernel
     options.sequence_length = std::min(model->architecture().context_length, default_max);
   if (options.sequence_length > most || options.window > most || options.sinks > most) {
     fail(ErrorCode::invalid_argument, "sequence length, window and sinks must be at most ", most);
+  }
+  const Architecture& architecture = model->architecture();
+  if (const std::size_t rows = architecture.learned_positions; rows != 0) {
+    const std::size_t positions = rows - architecture.first_position;
+    if (options.sequence_length > positions || options.cache == "sliding") {
+      fail(ErrorCode::invalid_argument, "this model has learned ", positions,
+           " positions: no sequence is longer, and the sliding cache, which goes on without end, does not fit it");
+    }
   }
   if (options.prefill_chunk == 0) fail(ErrorCode::invalid_argument, "the prompt sequence length must be at least 1");
   if (options.max_sequences == 0) fail(ErrorCode::invalid_argument, "at least one sequence is needed");

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -18,14 +19,16 @@
 
 namespace tulle {
 
-/// down(silu(gate(x)) * up(x)), down(gelu_new(gate(x)) * up(x)), or down(gelu_new(up(x))).
-enum class MlpKind { gated_silu, gated_gelu, gelu };
+/// down(silu(gate(x)) * up(x)), down(gelu_new(gate(x)) * up(x)), or down(f(up(x))) with f the gelu by tanh, the gelu by
+/// erf, or max(x, 0).
+enum class MlpKind { gated_silu, gated_gelu, gelu, gelu_erf, relu };
 
 /// How a layer's two branches join the residual stream x, and so where its norms stand. A family may have norms of what
 /// the branches give, too, or those alone (`WeightNames`).
 enum class Residual {
   sequential,  ///< x += attention(norm_1(x)), then x += mlp(norm_2(x))
-  parallel,    ///< x += attention(norm(x)) + mlp(norm(x)), with one norm
+  parallel,    ///< x += attention(norm_1(x)) + mlp(norm_2(x)), or with one norm for both
+  post_norm,   ///< x = norm_1(x + attention(x)), then x = norm_2(x + mlp(x))
 };
 
 /// RMS norms of queries and keys, before they rotate.
@@ -45,17 +48,20 @@ struct LayerSpec {
   bool qkv_bias = false, output_bias = false, mlp_bias = false;
   QueryKeyNorm query_key_norm = QueryKeyNorm::none;
 
-  bool is_gated() const noexcept { return mlp != MlpKind::gelu; }
+  bool is_gated() const noexcept { return mlp == MlpKind::gated_silu || mlp == MlpKind::gated_gelu; }
   /// Rows of `up`: gate then up, or up alone.
   std::size_t up_rows() const noexcept { return is_gated() ? 2 * intermediate : intermediate; }
 };
 
-enum class NormKind { rms, layer };  ///< layer norms have a bias
+enum class NormKind { rms, layer };
 
 /// Angle of pair j at position p: p * inverse_frequencies[j]. Without frequencies nothing is rotated.
 struct Rotary {
   RotaryPairing pairing = RotaryPairing::halves;
   std::vector<float> inverse_frequencies;
+  float factor = 1;  ///< of cosines and sines
+  /// The frequencies for sequences of a length, where they depend on it: see `Architecture::set_sequence_length`.
+  std::function<std::vector<float>(std::size_t length)> of_length{};
   std::size_t dimensions() const noexcept { return 2 * inverse_frequencies.size(); }
 };
 
@@ -63,6 +69,8 @@ struct Rotary {
 /// replaced by its index; ".weight" and ".bias" are appended. An empty name: the family has no such tensor.
 struct WeightNames {
   std::string embedding, final_norm, head, layer;
+  std::string position{}, embedding_norm{};           ///< a row per position, added to embeddings; the norm of these
+  std::string project_embedding{}, project_logits{};  ///< matrices between embeddings and the residual stream
   std::string attention_norm, mlp_norm;
   std::string query, key, value;  ///< or
   std::string query_key_value;    ///< one tensor of all their rows, in the orders that `Architecture` gives
@@ -84,9 +92,16 @@ struct Architecture {
   std::size_t context_length = 0;  ///< positions it was trained for
   NormKind norm = NormKind::rms;
   float norm_epsilon = 1e-5f;
+  bool norm_bias = true;  ///< of layer norms
   float norm_offset = 0;  ///< added to the weights of all norms: 1 where a checkpoint holds their differences from 1
   float embedding_scale = 1, residual_scale = 1, logit_scale = 1;  ///< factors of embeddings, branches and logits
   float query_scale = 1;                                           ///< factor of queries, beside 1 / sqrt(head_dim)
+  float score_cap = 0, logit_cap = 0;  ///< scores and logits become cap * tanh(x / cap); 0: they stay
+  float qkv_clip = 0;                  ///< queries, keys and values stay within -clip and clip; 0: as they are
+  std::vector<float> alibi_slopes;     ///< [heads], or none: see `AttentionRows::slopes`
+  std::size_t embedding_size = 0;      ///< columns of embedding and head; 0: `hidden`
+  std::size_t learned_positions = 0;   ///< rows of `names.position`: no sequence is longer
+  std::size_t first_position = 0;      ///< row of position 0
   std::vector<Rotary> rotary_tables;
   std::vector<LayerSpec> layers;
   bool tied_head = false;  ///< the output matrix is the embedding
@@ -100,6 +115,7 @@ struct Architecture {
   std::size_t query_rows() const noexcept { return heads * head_dim; }
   std::size_t kv_rows() const noexcept { return kv_heads * head_dim; }
   std::size_t qkv_rows() const noexcept { return query_rows() + 2 * kv_rows(); }
+  std::size_t embedding_columns() const noexcept { return embedding_size == 0 ? hidden : embedding_size; }
   /// Elements of a layer's norms of queries and of keys, where it has them.
   std::size_t query_norm_size(const LayerSpec& layer) const noexcept {
     return layer.query_key_norm == QueryKeyNorm::head ? head_dim : query_rows();
@@ -132,6 +148,22 @@ struct Architecture {
   void set_layers(std::size_t count, const LayerSpec& each, std::string_view where) {
     require_layers(count, where);
     layers.assign(count, each);
+  }
+
+  /// Queries, keys and values lie in one tensor of `blocks` equal parts, each with queries, then keys, then values.
+  /// Needs: the numbers of heads, of which `blocks` is a divisor.
+  void fuse_query_key_value(std::size_t blocks) noexcept {
+    const std::size_t query = query_rows() / blocks, key = kv_rows() / blocks, stride = query + 2 * key;
+    query_order = RowOrder::of_blocks(blocks, stride, 0, query);
+    key_order = RowOrder::of_blocks(blocks, stride, query, key);
+    value_order = RowOrder::of_blocks(blocks, stride, query + key, key);
+  }
+
+  /// Fixes what depends on how long sequences can become.
+  void set_sequence_length(std::size_t length) {
+    for (Rotary& rotary : rotary_tables) {
+      if (rotary.of_length) rotary.inverse_frequencies = rotary.of_length(length);
+    }
   }
 
   /// Sorts ids into `eos` and `impossible_eos`. Needs: the vocabulary's size.
@@ -171,6 +203,13 @@ struct Architecture {
       require(std::isfinite(factor) && factor != 0,
               "the factors of embeddings, branches, queries and logits are numbers");
     }
+    for (const float bound : {score_cap, logit_cap, qkv_clip}) {
+      require(std::isfinite(bound) && bound >= 0, "caps of scores and logits, and the clip of queries, are positive");
+    }
+    require(alibi_slopes.empty() || alibi_slopes.size() == heads, "every head has a slope, or none");
+    require(embedding_size <= most, "the embedding size must be at most 1048576");
+    require(learned_positions <= (std::size_t{1} << 30), "there must be at most 1073741824 learned positions");
+    require(names.position.empty() || learned_positions > first_position, "there must be a learned position");
     for (const Rotary& rotary : rotary_tables) {
       require(rotary.dimensions() <= head_dim, "the rotary dimension must be at most the head dimension");
       for (const float frequency : rotary.inverse_frequencies) {

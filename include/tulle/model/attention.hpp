@@ -12,6 +12,7 @@
 #include <tulle/cache/cache_layout.hpp>
 #include <tulle/model/attention_loop.hpp>
 #include <tulle/tensor/isa.hpp>
+#include <tulle/tensor/ops.hpp>
 
 namespace tulle {
 
@@ -44,6 +45,12 @@ void with_prefetch(std::size_t count, [[maybe_unused]] std::size_t head_dim, [[m
 
 }  // namespace detail
 
+/// What is done to the scores of one head before their softmax.
+struct ScoreTerms {
+  float cap = 0;    ///< cap * tanh(score / cap); 0: nothing
+  float slope = 0;  ///< score - slope * distance of query and key: Press, Smith, Lewis, "ALiBi", 2021
+};
+
 /// softmax(q k / sqrt(d)) v of one query head, folded in one piece of positions at a time:
 /// Milakov, Gimelshein, "Online normalizer calculation for softmax", 2018, with the values carried along.
 class OnlineAttention {
@@ -51,21 +58,28 @@ class OnlineAttention {
   OnlineAttention() = default;
 
   /// out [head_dim] receives the result; query [head_dim] stays as it is.
-  OnlineAttention(const float* query, std::size_t head_dim, float* out) noexcept
-      : query_(query), head_dim_(head_dim), scale_(1.0f / std::sqrt(static_cast<float>(head_dim))), out_(out) {
+  OnlineAttention(const float* query, std::size_t head_dim, ScoreTerms terms, float* out) noexcept
+      : query_(query),
+        head_dim_(head_dim),
+        scale_(1.0f / std::sqrt(static_cast<float>(head_dim))),
+        terms_(terms),
+        out_(out) {
     std::fill_n(out, head_dim, 0.0f);
   }
 
-  /// Weights of `count` <= attention_tile rows, for `add`; room for attention_tile + 8 of them.
-  /// Scales are null unless the elements carry one per row. `next`: what is read after the keys.
+  /// Weights of `count` <= attention_tile rows, for `add`; room for attention_tile + 8 of them. `distance`: positions
+  /// from the first key to the query. Scales are null unless the elements carry one per row. `next`: what is read after
+  /// the keys.
   template <class Element>
-  void weigh(const Element* keys, const float* key_scales, const float* value_scales, std::size_t count, float* weights,
-             detail::NextRows<Element> next = {}) noexcept {
+  void weigh(const Element* keys, const float* key_scales, const float* value_scales, std::size_t count,
+             Position distance, float* weights, detail::NextRows<Element> next = {}) noexcept {
     with_instruction_set<isa::Active>([&](auto tag) {
       detail::with_prefetch(count, head_dim_, next, [&](std::size_t first, std::size_t rows) {
         detail::score_keys(tag, query_, keys + first * head_dim_, rows, head_dim_, weights + first);
       });
-      const float maximum = std::max(maximum_, detail::scale_scores(tag, weights, count, scale_, key_scales));
+      float largest = detail::scale_scores(tag, weights, count, scale_, key_scales);
+      if (terms_.cap != 0 || terms_.slope != 0) largest = apply_terms(weights, count, distance);
+      const float maximum = std::max(maximum_, largest);
       if (maximum > maximum_) {
         const float shrink = std::exp(maximum_ - maximum);  // 0 for the first piece
         sum_ *= shrink;
@@ -97,9 +111,21 @@ class OnlineAttention {
   }
 
  private:
+  /// Returns the largest of the new scores.
+  float apply_terms(float* scores, std::size_t count, Position distance) const noexcept {
+    if (terms_.cap != 0) soft_cap(terms_.cap, count, scores);
+    float largest = -std::numeric_limits<float>::infinity();
+    for (std::size_t i = 0; i < count; ++i) {
+      scores[i] -= terms_.slope * (static_cast<float>(distance) - static_cast<float>(i));
+      largest = std::max(largest, scores[i]);
+    }
+    return largest;
+  }
+
   const float* query_ = nullptr;
   std::size_t head_dim_ = 0;
   float scale_ = 1;
+  ScoreTerms terms_;
   float* out_ = nullptr;
   float maximum_ = -std::numeric_limits<float>::infinity();
   float sum_ = 0;
@@ -171,6 +197,8 @@ struct AttentionRows {
   std::size_t query_stride = 0;
   float* out = nullptr;  ///< as the query
   std::size_t out_stride = 0;
+  float score_cap = 0;            ///< of `ScoreTerms`
+  const float* slopes = nullptr;  ///< the same, of every head of the group; null: none
 
   /// `count` of these rows, from row `begin` on.
   AttentionRows part(std::size_t begin, std::size_t count) const noexcept {
@@ -182,6 +210,15 @@ struct AttentionRows {
     return rest;
   }
   Position last() const noexcept { return first + static_cast<Position>(rows) - 1; }
+
+  /// Query `head` of the group, in row `row`.
+  OnlineAttention start(std::size_t row, std::size_t head, std::size_t head_dim) const noexcept {
+    const std::size_t at = head * head_dim;
+    return {query + row * query_stride + at,
+            head_dim,
+            {score_cap, slopes == nullptr ? 0 : slopes[head]},
+            out + row * out_stride + at};
+  }
 };
 
 /// Attention of one query after the other.
@@ -193,11 +230,10 @@ void attend(const Cache& cache, const AttentionRows& of) noexcept {
     const Position position = of.first + static_cast<Position>(row);
     const Visible visible{of.window.begin(position), position + 1};
     for (std::size_t head = 0; head < of.group; ++head) {
-      OnlineAttention attention(of.query + row * of.query_stride + head * head_dim, head_dim,
-                                of.out + row * of.out_stride + head * head_dim);
+      OnlineAttention attention = of.start(row, head, head_dim);
       detail::for_each_piece(cache, of.layer, of.sequence, visible, of.kv_head, [&](const auto& piece) {
-        attention.weigh(piece.keys, piece.key_scales, piece.value_scales, piece.count, weights.data(),
-                        {piece.values, piece.count});
+        attention.weigh(piece.keys, piece.key_scales, piece.value_scales, piece.count, position - piece.begin,
+                        weights.data(), {piece.values, piece.count});
         attention.add(weights.data(), piece.values, piece.count,
                       {piece.keys + piece.count * head_dim, piece.following});
       });
@@ -238,10 +274,7 @@ void attend_rows(const Cache& cache, const AttentionRows& of) noexcept {
     return;
   }
   std::array<OnlineAttention, attention_block> attentions;
-  for (std::size_t i = 0; i < queries; ++i) {
-    const std::size_t row = i / of.group, at = i % of.group * head_dim;
-    attentions[i] = OnlineAttention(of.query + row * of.query_stride + at, head_dim, of.out + row * of.out_stride + at);
-  }
+  for (std::size_t i = 0; i < queries; ++i) attentions[i] = of.start(i / of.group, i % of.group, head_dim);
   detail::FloatRows floats;
   std::array<detail::PieceWeights, attention_block> weights;
   std::array<RowRange, attention_block> seen;  // rows of a piece that each query attends to
@@ -258,9 +291,10 @@ void attend_rows(const Cache& cache, const AttentionRows& of) noexcept {
     for (std::size_t i = 0; i < queries; ++i) {
       const auto [begin, end] = seen[i];
       if (begin >= end) continue;
+      const Position position = of.first + static_cast<Position>(i / of.group);
       attentions[i].weigh(keys + begin * head_dim, piece.key_scales == nullptr ? nullptr : piece.key_scales + begin,
                           piece.value_scales == nullptr ? nullptr : piece.value_scales + begin, end - begin,
-                          weights[i].data());
+                          position - piece.begin - static_cast<Position>(begin), weights[i].data());
     }
     const float* values = floats.of(piece.values, piece.count * head_dim);
     for (std::size_t i = 0; i < queries; ++i) {

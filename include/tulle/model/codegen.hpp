@@ -7,6 +7,7 @@
 #include <tulle/core/json.hpp>
 #include <tulle/model/architecture.hpp>
 #include <tulle/model/config_tokens.hpp>
+#include <tulle/model/config_values.hpp>
 #include <tulle/model/rotary_scaling.hpp>
 
 namespace tulle {
@@ -20,21 +21,13 @@ inline Architecture codegen_architecture(const Json& config, std::string_view wh
   model.vocabulary = size("vocab_size", 50400);
   model.hidden = size("n_embd", 4096);
   model.heads = model.kv_heads = size("n_head", 16);
-  if (model.heads == 0 || model.hidden % model.heads != 0) {
-    fail(ErrorCode::malformed, where, ": n_embd ", model.hidden, " is no multiple of n_head ", model.heads);
-  }
-  model.head_dim = model.hidden / model.heads;
+  model.head_dim = even_head_dim(model, where);
   model.context_length = size("n_positions", 2048);
   model.norm = NormKind::layer;
   model.norm_epsilon = json_value(config, "layer_norm_epsilon", 1e-5f, where);
-  const auto activation = json_value(config, "activation_function", std::string("gelu_new"), where);
-  if (activation != "gelu_new") {
-    fail(ErrorCode::unsupported, where, ": activation_function \"", activation,
-         "\" is not known for codegen; known is gelu_new");
-  }
   model.set_layers(size("n_layer", 28),
                    {.intermediate = size("n_inner", 4 * model.hidden),
-                    .mlp = MlpKind::gelu,
+                    .mlp = plain_mlp(json_value(config, "activation_function", std::string("gelu_new"), where), where),
                     .residual = Residual::parallel,
                     .mlp_bias = true},
                    where);

@@ -48,12 +48,13 @@ class Decoder {
         max_rows_(max_rows),
         places_(architecture, max_rows),
         hidden_(max_rows * model_.hidden),
-        normed_(max_rows * model_.hidden),
+        normed_(max_rows * std::max(model_.hidden, model_.embedding_columns())),
         query_key_value_(max_rows * model_.qkv_rows()),
         attended_(max_rows * model_.query_rows()),
         up_(max_rows * model_.max_up_rows()),
-        projected_(max_rows * model_.hidden),
-        input_(max_rows, std::max({model_.hidden, model_.max_intermediate(), model_.query_rows()})) {}
+        projected_(max_rows * std::max(model_.hidden, model_.embedding_columns())),
+        input_(max_rows,
+               std::max({model_.hidden, model_.embedding_columns(), model_.max_intermediate(), model_.query_rows()})) {}
 
   const Architecture& architecture() const noexcept { return model_; }
   std::size_t max_rows() const noexcept { return max_rows_; }
@@ -88,11 +89,27 @@ class Decoder {
   /// Fills the residual stream with the embeddings of `rows`, and `place`s them.
   [[gnu::noinline]] void embed(Rows rows) noexcept {
     places_.find_blocks(rows);
+    const bool projects = !weights_.project_embedding.parts.empty();
+    const std::size_t columns = model_.embedding_columns();
     for_rows(rows.size(), [&](std::size_t begin, std::size_t end) noexcept {
       for (std::size_t row = begin; row < end; ++row) {
-        weights_.embed(rows[row].token, hidden_row(row));
-        if (model_.embedding_scale != 1) scale(model_.embedding_scale, model_.hidden, hidden_row(row));
+        float* x = (projects ? normed_ : hidden_).data() + row * columns;
+        weights_.embed(rows[row].token, x);
+        if (model_.embedding_scale != 1) scale(model_.embedding_scale, columns, x);
         places_.find_angles(row, rows[row].position);
+      }
+    });
+    if (projects) {
+      prepare(weights_.project_embedding, view(normed_, rows.size(), columns));
+      multiply(weights_.project_embedding, residual(rows.size()));
+    }
+    if (!weights_.positions && weights_.embedding_norm.weight.empty()) return;
+    for_rows(rows.size(), [&](std::size_t begin, std::size_t end) noexcept {
+      for (std::size_t row = begin; row < end; ++row) {
+        if (weights_.positions) add_position(rows[row].position, row);
+        if (!weights_.embedding_norm.weight.empty()) {
+          normalize(weights_.embedding_norm, hidden_row(row), hidden_row(row));
+        }
       }
     });
   }
@@ -110,8 +127,9 @@ class Decoder {
   [[gnu::noinline]] void run_layer(std::size_t layer, Rows rows, Cache& cache, std::size_t cache_layer) noexcept {
     queries_keys_values(layer, rows);
     const bool parallel = model_.layers[layer].residual == Residual::parallel;
-    if (parallel) up_of_prepared(layer, rows);
+    if (shares_norm(layer)) up_of_prepared(layer, rows);
     attend(layer, rows, cache, cache_layer);
+    if (parallel && !shares_norm(layer)) up(layer, rows);
     output(layer, rows);
     if (!parallel) up(layer, rows);
     down(layer, rows);
@@ -121,14 +139,14 @@ class Decoder {
   /// The norm before attention, and the product with the stacked query, key and value matrix.
   void queries_keys_values(std::size_t layer, Rows rows) noexcept {
     const Linear<Kernel>& linear = weights_.layers[layer].query_key_value;
-    const MatrixView<float> x = normalized(weights_.layers[layer].attention_norm, rows.size());
+    const MatrixView<float> x = branch_input(layer, weights_.layers[layer].attention_norm, rows.size());
     observe(layer, LinearRole::query_key_value, rows, x);
     prepare(linear, x);
     multiply(linear, view(query_key_value_, rows.size(), model_.qkv_rows()));
   }
 
-  /// Normalizes queries and keys where the layer does, rotates them, stores keys and values, then attends: every
-  /// key-value head of a block of rows is a task. Changes the queries and keys in place: once for every
+  /// Clips and normalizes queries and keys where the model does, rotates them, stores keys and values, then attends:
+  /// every key-value head of a block of rows is a task. Changes the queries and keys in place: once for every
   /// `queries_keys_values`.
   void attend(std::size_t layer, Rows rows, Cache& cache, std::size_t cache_layer) noexcept {
     const std::size_t head_dim = model_.head_dim, table = model_.layers[layer].rotary;
@@ -136,6 +154,7 @@ class Decoder {
     for_rows(rows.size(), [&](std::size_t begin, std::size_t end) noexcept {
       for (std::size_t row = begin; row < end; ++row) {
         float* query = query_key_value_.data() + row * model_.qkv_rows();
+        if (model_.qkv_clip != 0) clip(model_.qkv_clip, model_.qkv_rows(), query);
         normalize_queries_keys(layer, query);
         for (std::size_t head = 0; head < model_.heads + model_.kv_heads; ++head) {
           rotate(query + head * head_dim, places_.cosines(row, table), places_.sines(row, table),
@@ -162,7 +181,9 @@ class Decoder {
                             .query = query_key_value_.data() + block.first * model_.qkv_rows() + at,
                             .query_stride = model_.qkv_rows(),
                             .out = attended_.data() + block.first * model_.query_rows() + at,
-                            .out_stride = model_.query_rows()});
+                            .out_stride = model_.query_rows(),
+                            .score_cap = model_.score_cap,
+                            .slopes = model_.alibi_slopes.empty() ? nullptr : &model_.alibi_slopes[kv_head * group]});
       }
     });
   }
@@ -171,16 +192,14 @@ class Decoder {
   void output(std::size_t layer, Rows rows) noexcept {
     const MatrixView<float> x = view(attended_, rows.size(), model_.query_rows());
     observe(layer, LinearRole::output, rows, x);
-    prepare(weights_.layers[layer].output, x);
-    multiply_residual(weights_.layers[layer].output, weights_.layers[layer].attention_post_norm, rows.size());
+    add_branch(layer, LinearRole::output, x);
   }
 
-  /// The norm before the MLP (a parallel residual has the one of `queries_keys_values`), the product with gate and up,
-  /// and the activation.
+  /// The norm before the MLP (a parallel residual may share that of `queries_keys_values`), the product with gate and
+  /// up, and the activation.
   void up(std::size_t layer, Rows rows) noexcept {
-    const bool parallel = model_.layers[layer].residual == Residual::parallel;
-    const MatrixView<float> x =
-        parallel ? view(normed_, rows.size(), model_.hidden) : normalized(weights_.layers[layer].mlp_norm, rows.size());
+    const MatrixView<float> x = shares_norm(layer) ? view(normed_, rows.size(), model_.hidden)
+                                                   : branch_input(layer, weights_.layers[layer].mlp_norm, rows.size());
     observe(layer, LinearRole::up, rows, x);
     prepare(weights_.layers[layer].up, x);
     multiply_up(layer, rows.size());
@@ -191,8 +210,23 @@ class Decoder {
     const LayerSpec& spec = model_.layers[layer];
     const MatrixView<float> x{up_.data(), rows.size(), spec.intermediate, spec.up_rows()};
     observe(layer, LinearRole::down, rows, x);
-    prepare(weights_.layers[layer].down, x);
-    multiply_residual(weights_.layers[layer].down, weights_.layers[layer].mlp_post_norm, rows.size());
+    add_branch(layer, LinearRole::down, x);
+  }
+
+  /// The residual stream += norm(x W^T + bias) * residual_scale, of the matrix of `role` (`output` or `down`), with the
+  /// norms that the layer has. x [rows, columns of the matrix].
+  void add_branch(std::size_t layer, LinearRole role, MatrixView<float> x) noexcept {
+    const LayerWeights<Kernel>& weights = weights_.layers[layer];
+    const bool attention = role == LinearRole::output;
+    const Linear<Kernel>& linear = attention ? weights.output : weights.down;
+    prepare(linear, x);
+    multiply_residual(linear, attention ? weights.attention_post_norm : weights.mlp_post_norm, x.rows);
+    if (model_.layers[layer].residual != Residual::post_norm) return;
+    for_rows(x.rows, [&](std::size_t begin, std::size_t end) noexcept {
+      for (std::size_t row = begin; row < end; ++row) {
+        normalize(attention ? weights.attention_norm : weights.mlp_norm, hidden_row(row), hidden_row(row));
+      }
+    });
   }
 
   /// The last norm and the head, for the rows that need logits: logits [rows that need them, vocabulary].
@@ -200,16 +234,29 @@ class Decoder {
     std::size_t wanted = 0;
     for (std::size_t row = 0; row < rows.size(); ++row) {
       if (!rows[row].wants_logits) continue;
-      normalize(weights_.final_norm, hidden_row(row), normed_.data() + wanted++ * model_.hidden);
+      float* normed = normed_.data() + wanted++ * model_.hidden;
+      if (weights_.final_norm.weight.empty()) {
+        std::copy_n(hidden_row(row), model_.hidden, normed);
+      } else {
+        normalize(weights_.final_norm, hidden_row(row), normed);
+      }
     }
     if (wanted == 0) return;
-    const MatrixView<float> x = view(normed_, wanted, model_.hidden);
+    MatrixView<float> x = view(normed_, wanted, model_.hidden);
+    if (!weights_.project_logits.parts.empty()) {
+      prepare(weights_.project_logits, x);
+      x = view(projected_, wanted, model_.embedding_columns());
+      multiply(weights_.project_logits, x);
+    }
     observe(model_.layers.size(), LinearRole::head, rows, x);
     prepare(weights_.head, x);
     const MatrixView<float> y{logits.data, wanted, model_.vocabulary, logits.stride};
     multiply(weights_.head, y, [&](std::size_t first, std::size_t last) noexcept {
-      if (model_.logit_scale == 1) return;
-      for (std::size_t row = 0; row < wanted; ++row) scale(model_.logit_scale, last - first, y[row] + first);
+      if (model_.logit_scale == 1 && model_.logit_cap == 0) return;
+      for (std::size_t row = 0; row < wanted; ++row) {
+        if (model_.logit_scale != 1) scale(model_.logit_scale, last - first, y[row] + first);
+        if (model_.logit_cap != 0) soft_cap(model_.logit_cap, last - first, y[row] + first);
+      }
     });
   }
 
@@ -234,6 +281,19 @@ class Decoder {
 
   void observe(std::size_t layer, LinearRole role, Rows rows, MatrixView<float> x) noexcept {
     if (observer_ != nullptr) observer_->observe(layer, role, rows, {x.data, x.rows, x.columns, x.stride});
+  }
+
+  /// Whether both branches of a layer read one norm.
+  bool shares_norm(std::size_t layer) const noexcept {
+    return model_.layers[layer].residual == Residual::parallel && weights_.layers[layer].mlp_norm.weight.empty();
+  }
+
+  /// Adds the row of a learned position to the residual stream.
+  void add_position(Position position, std::size_t row) noexcept {
+    float* x = normed_.data() + row * model_.hidden;
+    const std::size_t at = model_.first_position + position;
+    weights_.positions->row(static_cast<Token>(std::min(at, model_.learned_positions - 1)), x);
+    add(x, model_.hidden, hidden_row(row));
   }
 
   void normalize(const NormWeights& norm, const float* x, float* y) const noexcept {
@@ -329,9 +389,10 @@ class Decoder {
   void multiply_up(std::size_t layer, std::size_t count) noexcept {
     const LayerSpec& spec = model_.layers[layer];
     const MatrixView<float> y = view(up_, count, spec.up_rows());
-    if (spec.mlp == MlpKind::gelu) {
+    if (!spec.is_gated()) {
+      const auto activate = spec.mlp == MlpKind::gelu ? gelu_new<> : spec.mlp == MlpKind::gelu_erf ? gelu_erf<> : relu;
       multiply(weights_.layers[layer].up, y, [&](std::size_t first, std::size_t last) noexcept {
-        for (std::size_t row = 0; row < count; ++row) gelu_new(y[row] + first, last - first);
+        for (std::size_t row = 0; row < count; ++row) activate(y[row] + first, last - first);
       });
       return;
     }
@@ -344,9 +405,10 @@ class Decoder {
     });
   }
 
-  /// What a branch reads [count, hidden]: the residual stream through a norm, or as it is where there is none.
-  MatrixView<float> normalized(const NormWeights& norm, std::size_t count) noexcept {
-    if (norm.weight.empty()) return view(hidden_, count, model_.hidden);
+  /// What a branch reads [count, hidden]: the residual stream through a norm, or as it is where none stands before it.
+  MatrixView<float> branch_input(std::size_t layer, const NormWeights& norm, std::size_t count) noexcept {
+    const bool before = !norm.weight.empty() && model_.layers[layer].residual != Residual::post_norm;
+    if (!before) return view(hidden_, count, model_.hidden);
     for_rows(count, [&](std::size_t begin, std::size_t end) noexcept {
       for (std::size_t row = begin; row < end; ++row) {
         normalize(norm, hidden_row(row), normed_.data() + row * model_.hidden);

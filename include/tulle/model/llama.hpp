@@ -7,6 +7,7 @@
 #include <tulle/core/json.hpp>
 #include <tulle/model/architecture.hpp>
 #include <tulle/model/config_tokens.hpp>
+#include <tulle/model/config_values.hpp>
 #include <tulle/model/rotary_scaling.hpp>
 
 namespace tulle {
@@ -39,10 +40,11 @@ inline Architecture llama_architecture(const Json& config, std::string_view wher
                     .output_bias = attention_bias,
                     .mlp_bias = json_value(config, "mlp_bias", false, where)},
                    where);
-  if (model.head_dim % 2 != 0 || model.head_dim > 4096) {
-    fail(ErrorCode::malformed, where, ": the head dimension ", model.head_dim, " must be even and at most 4096");
+  if (model.head_dim > 4096) {
+    fail(ErrorCode::malformed, where, ": the head dimension ", model.head_dim, " must be at most 4096");
   }
-  model.rotary_tables = {{RotaryPairing::halves, rotary_frequencies(config, model.head_dim, where)}};
+  model.rotary_tables = {
+      rotary_table(config, rotary_dimensions(rotary_part(config, 1, where), model.head_dim, where), where)};
   model.names = {.embedding = "model.embed_tokens",
                  .final_norm = "model.norm",
                  .head = "lm_head",

@@ -47,8 +47,8 @@ class RowPlaces {
     for (const Rotary& rotary : model_.rotary_tables) {
       for (const float frequency : rotary.inverse_frequencies) {
         const auto angle = static_cast<double>(static_cast<float>(position) * frequency);
-        cosines_[pair] = static_cast<float>(std::cos(angle));
-        sines_[pair++] = static_cast<float>(std::sin(angle));
+        cosines_[pair] = rotary.factor * static_cast<float>(std::cos(angle));
+        sines_[pair++] = rotary.factor * static_cast<float>(std::sin(angle));
       }
     }
   }

@@ -60,11 +60,23 @@ class WeightLoader {
     return weights;
   }
 
+  /// What stands before the decoder layers. Errors: as `load`.
+  ModelWeights<Kernel> load_entry() const {
+    ModelWeights<Kernel> weights;
+    weights.embedding.emplace(*embedding());
+    load_entry(weights);
+    return weights;
+  }
+
   /// What stands before and after the decoder layers, and none of them. Errors: as `load`.
   ModelWeights<Kernel> load_ends() const {
     ModelWeights<Kernel> weights;
     load_head(weights);
-    weights.final_norm = norm(model_.names.final_norm, model_.hidden, model_.norm);
+    load_entry(weights);
+    weights.final_norm = hidden_norm(model_.names.final_norm);
+    if (const std::string& name = model_.names.project_logits; !name.empty()) {
+      weights.project_logits = linear({{name, model_.embedding_columns(), {}}}, model_.hidden, false);
+    }
     return weights;
   }
 
@@ -74,13 +86,13 @@ class WeightLoader {
     const std::string prefix = model_.layer_prefix(index);
     const LayerSpec& spec = model_.layers[index];
     LayerWeights<Kernel> layer;
-    const auto hidden_norm = [&](const std::string& name) {
-      return name.empty() ? NormWeights() : norm(prefix + name, model_.hidden, model_.norm);
+    const auto inner_norm = [&](const std::string& name) {
+      return name.empty() ? NormWeights() : hidden_norm(prefix + name);
     };
-    layer.attention_norm = hidden_norm(names.attention_norm);
-    layer.mlp_norm = hidden_norm(names.mlp_norm);
-    layer.attention_post_norm = hidden_norm(names.attention_post_norm);
-    layer.mlp_post_norm = hidden_norm(names.mlp_post_norm);
+    layer.attention_norm = inner_norm(names.attention_norm);
+    layer.mlp_norm = inner_norm(names.mlp_norm);
+    layer.attention_post_norm = inner_norm(names.attention_post_norm);
+    layer.mlp_post_norm = inner_norm(names.mlp_post_norm);
     if (spec.query_key_norm != QueryKeyNorm::none) {
       layer.query_norm = norm(prefix + names.query_norm, model_.query_norm_size(spec), NormKind::rms);
       layer.key_norm = norm(prefix + names.key_norm, model_.key_norm_size(spec), NormKind::rms);
@@ -136,8 +148,13 @@ class WeightLoader {
     NormWeights weights;
     weights.weight = vector(name + ".weight", size);
     for (float& weight : weights.weight) weight += model_.norm_offset;
-    if (kind == NormKind::layer) weights.bias = vector(name + ".bias", size);
+    if (kind == NormKind::layer) {
+      weights.bias = model_.norm_bias ? vector(name + ".bias", size) : std::vector<float>(size);
+    }
     return weights;
+  }
+  NormWeights hidden_norm(const std::string& name) const {
+    return name.empty() ? NormWeights() : norm(name, model_.hidden, model_.norm);
   }
 
   /// The matrix of one layer, checked. What was read for it is released when the last source over it ends.
@@ -209,14 +226,29 @@ class WeightLoader {
         model_.hidden, with_bias);
   }
 
+  Source embedding() const { return matrix(model_.names.embedding, model_.vocabulary, model_.embedding_columns()); }
+
+  /// But the embedding.
+  void load_entry(ModelWeights<Kernel>& weights) const {
+    const WeightNames& names = model_.names;
+    if (!names.position.empty()) {
+      weights.positions.emplace(*matrix(names.position, model_.learned_positions, model_.hidden));
+    }
+    weights.embedding_norm = hidden_norm(names.embedding_norm);
+    if (!names.project_embedding.empty()) {
+      weights.project_embedding =
+          linear({{names.project_embedding, model_.hidden, {}}}, model_.embedding_columns(), false);
+    }
+  }
+
   void load_head(ModelWeights<Kernel>& weights) const {
     const WeightNames& names = model_.names;
     const bool tied = model_.tied_head;
-    Source rows = matrix(names.embedding, model_.vocabulary, model_.hidden);
+    Source rows = embedding();
     if (!tied || !Kernel::keeps_values(rows->code_format(), options_.pack)) weights.embedding.emplace(*rows);
     if (!tied) {
       rows.reset();  // before more is read
-      rows = matrix(names.head, model_.vocabulary, model_.hidden);
+      rows = matrix(names.head, model_.vocabulary, model_.embedding_columns());
     }
     weights.head.parts.push_back(pack(tied ? names.embedding : names.head, 0, *rows));
     if (model_.head_bias) weights.head.bias = vector(names.head + ".bias", model_.vocabulary);

@@ -38,7 +38,7 @@ struct Linear {
 };
 
 struct NormWeights {
-  std::vector<float> weight;  ///< [size]
+  std::vector<float> weight;  ///< [size]; empty where there is no such norm
   std::vector<float> bias;    ///< [size]; empty for RMS norms
 };
 
@@ -70,12 +70,16 @@ struct LayerWeights {
 
 template <LinearKernel Kernel>
 struct ModelWeights {
-  std::optional<Embedding> embedding;  ///< [vocabulary, hidden]; nothing where the head's rows serve
+  std::optional<Embedding> embedding;  ///< [vocabulary, embedding columns]; nothing where the head's rows serve
+  std::optional<Embedding> positions;  ///< [learned positions, hidden]; nothing where there are none
+  NormWeights embedding_norm;          ///< [hidden]
+  Linear<Kernel> project_embedding;    ///< [hidden, embedding columns], or no matrix
   std::vector<LayerWeights<Kernel>> layers;
-  NormWeights final_norm;  ///< [hidden]
-  Linear<Kernel> head;     ///< [vocabulary, hidden]
+  NormWeights final_norm;         ///< [hidden]
+  Linear<Kernel> project_logits;  ///< [embedding columns, hidden], or no matrix
+  Linear<Kernel> head;            ///< [vocabulary, embedding columns]
 
-  /// The embedding of a token that is inside the vocabulary. out [hidden].
+  /// The embedding of a token that is inside the vocabulary. out [embedding columns].
   void embed(Token token, float* out) const noexcept {
     if (embedding) {
       embedding->row(token, out);
@@ -87,17 +91,20 @@ struct ModelWeights {
   /// Calls visit(linear) for every linear layer, in the order of the forward pass.
   template <class Visit>
   void for_each_linear(Visit&& visit) const {
+    if (!project_embedding.parts.empty()) visit(project_embedding);
     for (const auto& layer : layers) {
       visit(layer.query_key_value);
       visit(layer.output);
       visit(layer.up);
       visit(layer.down);
     }
+    if (!project_logits.parts.empty()) visit(project_logits);
     visit(head);
   }
 
   std::size_t size_bytes() const noexcept {
     std::size_t sum = embedding ? embedding->size_bytes() : 0;
+    if (positions) sum += positions->size_bytes();
     for_each_linear([&](const Linear<Kernel>& linear) { sum += linear.size_bytes(); });
     return sum;
   }

@@ -26,6 +26,7 @@ struct EncodedTensor {
   std::vector<std::size_t> shape;
   std::span<const std::byte> bytes;
   std::uint64_t file_offset = 0;  ///< where the bytes begin in their file
+  bool transposed = false;        ///< the bytes hold [columns, rows], `shape` says [rows, columns]
   RowOrder order{};               ///< in which Hugging Face's rows (or elements of a bias) lie in the bytes
 
   std::size_t elements() const noexcept {

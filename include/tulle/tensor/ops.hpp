@@ -127,6 +127,40 @@ void gelu_new(float* x, std::size_t size) noexcept {
       [&](std::size_t i) { x[i] = x[i] / (1.0f + std::exp(-twice_root * (x[i] + 0.044715f * x[i] * x[i] * x[i]))); });
 }
 
+/// x = 0.5 x (1 + erf(x / sqrt(2))), in place (Hendrycks, Gimpel 2016), off by 2e-7 |x| at the most. [size].
+template <class Batch = DefaultBatch>
+void gelu_erf(float* x, std::size_t size) noexcept {
+  if (detail::on_avx2([&](auto ops) { ops.gelu_erf(x, size); })) return;
+  const auto gelu = [](auto value) {
+    using Value = decltype(value);
+    using std::abs, std::exp, std::max, xsimd::abs, xsimd::exp, xsimd::max;
+    const Value u = abs(value) * Value(detail::erf_terms::inverse_root_2);
+    const Value t = Value(1.0f) / (Value(1.0f) + u * Value(detail::erf_terms::p));
+    Value sum(0.0f);
+    for (int i = 4; i >= 0; --i) sum = (sum + Value(detail::erf_terms::a[i])) * t;
+    return max(value, Value(0.0f)) - abs(value) * Value(0.5f) * sum * exp(-u * u);
+  };
+  detail::for_each_batch<Batch>(
+      size, [&](std::size_t i) { gelu(Batch::load_unaligned(x + i)).store_unaligned(x + i); },
+      [&](std::size_t i) { x[i] = gelu(x[i]); });
+}
+
+/// x = max(x, 0), in place. [size].
+inline void relu(float* x, std::size_t size) noexcept {
+  for (std::size_t i = 0; i < size; ++i) x[i] = x[i] < 0 ? 0 : x[i];
+}
+
+/// x = min(max(x, -most), most), in place. [size].
+inline void clip(float most, std::size_t size, float* x) noexcept {
+  for (std::size_t i = 0; i < size; ++i) x[i] = std::min(std::max(x[i], -most), most);
+}
+
+/// x = cap * tanh(x / cap), in place. Computed as cap * (1 - 2 / (1 + exp(2 x / cap))), which is the same. [size].
+inline void soft_cap(float cap, std::size_t size, float* x) noexcept {
+  if (detail::on_avx2([&](auto ops) { ops.soft_cap(cap, size, x); })) return;
+  for (std::size_t i = 0; i < size; ++i) x[i] = cap * std::tanh(x[i] / cap);
+}
+
 /// y = gelu_new(gate) * up ("GEGLU", Shazeer 2020). [size] each; y may be gate.
 template <class Batch = DefaultBatch>
 void gelu_times(const float* gate, const float* up, std::size_t size, float* y) noexcept {

@@ -9,6 +9,17 @@
 #include <tulle/core/half.hpp>
 #include <tulle/tensor/x86.hpp>
 
+namespace tulle::detail {
+
+/// erf(u) = 1 - (a0 t + ... + a4 t^5) exp(-u^2), t = 1 / (1 + p u), for u >= 0, off by 1.5e-7 at the most: Abramowitz,
+/// Stegun, "Handbook of Mathematical Functions", 1964, 7.1.26.
+namespace erf_terms {
+inline constexpr float inverse_root_2 = 0.70710678f, p = 0.3275911f;
+inline constexpr float a[5] = {0.254829592f, -0.284496736f, 1.421413741f, -1.453152027f, 1.061405429f};
+}  // namespace erf_terms
+
+}  // namespace tulle::detail
+
 #if defined(TULLE_X86)
 
 namespace tulle::detail {
@@ -70,8 +81,16 @@ struct Avx2Ops {
     each<SiluTimes>(gate, up, size, y);
   }
   TULLE_TARGET_AVX2 static void gelu_new(float* x, std::size_t size) noexcept { each<GeluNew>(x, x, size, x); }
+  TULLE_TARGET_AVX2 static void gelu_erf(float* x, std::size_t size) noexcept { each<GeluErf>(x, x, size, x); }
   TULLE_TARGET_AVX2 static void gelu_times(const float* gate, const float* up, std::size_t size, float* y) noexcept {
     each<GeluTimes>(gate, up, size, y);
+  }
+
+  TULLE_TARGET_AVX2 static void soft_cap(float cap, std::size_t size, float* x) noexcept {
+    const float caps[8] = {cap, cap, cap, cap, cap, cap, cap, cap};
+    for (std::size_t i = 0; i < size; i += 8) {
+      each<SoftCap>(x + i, caps, size - i < 8 ? size - i : 8, x + i);
+    }
   }
 
   /// Pairs (x[j], x[j + pairs]).
@@ -134,6 +153,26 @@ struct Avx2Ops {
       const __m256 root = _mm256_set1_ps(-twice_root), square = _mm256_mul_ps(x, x);
       const __m256 slope = _mm256_fmadd_ps(square, _mm256_set1_ps(-twice_root * 0.044715f), root);
       return _mm256_div_ps(x, _mm256_add_ps(_mm256_set1_ps(1), exponential(_mm256_mul_ps(x, slope))));
+    }
+  };
+  struct GeluErf {
+    TULLE_INLINE_AVX2 static __m256 of(__m256 x, __m256) noexcept {
+      const __m256 size = _mm256_andnot_ps(_mm256_set1_ps(-0.0f), x), one = _mm256_set1_ps(1);
+      const __m256 u = _mm256_mul_ps(size, _mm256_set1_ps(erf_terms::inverse_root_2));
+      const __m256 t = _mm256_div_ps(one, _mm256_fmadd_ps(u, _mm256_set1_ps(erf_terms::p), one));
+      __m256 sum = _mm256_set1_ps(erf_terms::a[4]);
+#pragma GCC unroll 4
+      for (int i = 3; i >= 0; --i) sum = _mm256_fmadd_ps(sum, t, _mm256_set1_ps(erf_terms::a[i]));
+      const __m256 power = exponential(_mm256_sub_ps(_mm256_setzero_ps(), _mm256_mul_ps(u, u)));
+      const __m256 rest = _mm256_mul_ps(_mm256_mul_ps(_mm256_mul_ps(sum, t), power), _mm256_set1_ps(0.5f));
+      return _mm256_fnmadd_ps(size, rest, _mm256_max_ps(_mm256_setzero_ps(), x));
+    }
+  };
+  struct SoftCap {
+    TULLE_INLINE_AVX2 static __m256 of(__m256 x, __m256 cap) noexcept {
+      const __m256 one = _mm256_set1_ps(1), two = _mm256_set1_ps(2);
+      const __m256 power = exponential(_mm256_div_ps(_mm256_mul_ps(two, x), cap));
+      return _mm256_mul_ps(cap, _mm256_sub_ps(one, _mm256_div_ps(two, _mm256_add_ps(one, power))));
     }
   };
   struct GeluTimes {

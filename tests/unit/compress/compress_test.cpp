@@ -65,8 +65,12 @@ struct Folder {
 
 TEST_CASE("Every family and kind of plan is compressed as the plan says") {
   for (const char* name :
-       {"llama-tiny-gqa", "qwen2-tiny", "codegen-tiny", "llama-tiny-int8", "qwen3-tiny", "mistral-tiny", "smollm3-tiny",
-        "granite-tiny", "gemma-tiny", "gemma3-tiny", "olmo2-tiny", "phi3-tiny"}) {
+       {"llama-tiny-gqa",  "qwen2-tiny",           "codegen-tiny", "llama-tiny-int8", "qwen3-tiny",
+        "mistral-tiny",    "smollm3-tiny",         "granite-tiny", "gemma-tiny",      "gemma2-tiny",
+        "gemma3-tiny",     "olmo2-tiny",           "phi-tiny",     "phi3-tiny",       "starcoder2-tiny",
+        "opt-tiny",        "opt-tiny-350m",        "gpt2-tiny",    "gptj-tiny",       "gpt-neo-tiny",
+        "gpt-neox-tiny",   "gpt-neox-tiny-serial", "bloom-tiny",   "mpt-tiny",        "falcon-tiny-7b",
+        "falcon-tiny-40b", "falcon-tiny-rw"}) {
     const Tiny tiny(name);
     CAPTURE(name);
     const CompressedModel half = tiny.compress(tiny.plan(0.5, "", 16));

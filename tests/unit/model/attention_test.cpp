@@ -37,7 +37,8 @@ void fill(Cache& cache, Position length) {
 
 /// softmax(q k / sqrt(d)) v in double, over what the cache says it holds.
 template <class Cache>
-std::vector<double> reference(const Cache& cache, Position position, std::size_t kv_head, const float* query) {
+std::vector<double> reference(const Cache& cache, Position position, std::size_t kv_head, const float* query,
+                              ScoreTerms terms = {}) {
   const std::size_t size = cache.shape().layers[0].head_dim;
   std::vector<double> scores;
   std::vector<std::vector<double>> values;
@@ -54,7 +55,9 @@ std::vector<double> reference(const Cache& cache, Position position, std::size_t
         score += static_cast<double>(query[d]) * detail::element_value(key[d]) * key_scale;
         values.back().push_back(detail::element_value(value[d]) * value_scale);
       }
-      scores.push_back(score / std::sqrt(static_cast<double>(size)));
+      score /= std::sqrt(static_cast<double>(size));
+      if (terms.cap != 0) score = terms.cap * std::tanh(score / terms.cap);
+      scores.push_back(score - terms.slope * static_cast<double>(position - span.begin - i));
     }
   });
   const double maximum = *std::max_element(scores.begin(), scores.end());
@@ -115,6 +118,32 @@ TEMPLATE_TEST_CASE("attention is that of doubles on every instruction set", "[mo
   }
 }
 
+TEST_CASE("scores are capped, and fall with the distance by a slope a head", "[model][attention]") {
+  constexpr std::size_t size = 24, group = 2;
+  const std::vector<float> slopes{0.5f, 0.03f};
+  SlidingCache<float> sliding({1, {kv_heads, size}}, 1, 50, 3, 16);
+  ContiguousCache<float> contiguous({1, {kv_heads, size}}, 1, 140);
+  fill(sliding, 140);
+  fill(contiguous, 140);
+  const auto query = random_floats(group * size, 33, -4, 4);
+  const auto check = [&](const auto& cache, Position position) {
+    std::vector<float> out(group * size);
+    attend(cache, {.first = position,
+                   .kv_head = 1,
+                   .group = group,
+                   .query = query.data(),
+                   .out = out.data(),
+                   .score_cap = 1.5f,
+                   .slopes = slopes.data()});
+    for (std::size_t head = 0; head < group; ++head) {
+      const auto wanted = reference(cache, position, 1, query.data() + head * size, {1.5f, slopes[head]});
+      for (std::size_t d = 0; d < size; ++d) CHECK(std::fabs(out[head * size + d] - wanted[d]) < 3e-6);
+    }
+  };
+  for (const Position position : {0u, 63u, 64u, 139u}) check(contiguous, position);
+  check(sliding, 139);
+}
+
 TEMPLATE_TEST_CASE("attention over blocks has the bits of attention over one piece of memory", "[model][attention]",
                    float, Half, std::int8_t) {
   ContiguousCache<TestType> contiguous({1, {kv_heads, 24}}, 1, 200);
@@ -143,6 +172,7 @@ void check_rows_at_once(const Cache& cache, Position first, std::size_t rows, st
                     out_stride = kv_heads * width + 5;
   const auto query = random_floats(rows * query_stride, 35);
   std::vector<float> together(rows * out_stride, 7.0f), apart(together);
+  const std::vector<float> slopes(group, 0.1f);
   for (std::size_t head = 0; head < kv_heads; ++head) {
     AttentionRows of{.window = own,
                      .first = first,
@@ -152,7 +182,9 @@ void check_rows_at_once(const Cache& cache, Position first, std::size_t rows, st
                      .query = query.data() + head * width,
                      .query_stride = query_stride,
                      .out = together.data() + head * width,
-                     .out_stride = out_stride};
+                     .out_stride = out_stride,
+                     .score_cap = head == 0 ? 0 : 2.0f,
+                     .slopes = head == 0 ? nullptr : slopes.data()};
     attend_rows(cache, of);
     of.out = apart.data() + head * width;
     attend(cache, of);

@@ -55,7 +55,7 @@ TEST_CASE("CodeGen configs with wrong values are refused", "[model][codegen]") {
     CAPTURE(key, value.dump());
     return test::error_of([&] { (void)describe_model(config, "config.json"); });
   };
-  CHECK(code_of("activation_function", "relu") == ErrorCode::unsupported);
+  CHECK(code_of("activation_function", "mish") == ErrorCode::unsupported);
   CHECK(code_of("n_embd", 66) == ErrorCode::malformed);
   CHECK(code_of("n_head", 0) == ErrorCode::malformed);
   CHECK(code_of("mp_num", 0) == ErrorCode::malformed);

@@ -44,11 +44,12 @@ TEST_CASE("both spellings of Gemma 3's rotation are read", "[model][gemma3]") {
   CHECK(a.rotary_tables[1].inverse_frequencies[0] == 1.0f);
 }
 
-TEST_CASE("capped scores are refused by name", "[model][gemma3]") {
+TEST_CASE("scores and logits are capped where a config says so", "[model][gemma3]") {
   Json config = testing::llama_config();
   config["hidden_act"] = "gelu_pytorch_tanh";
-  config["final_logit_softcapping"] = nullptr;
-  CHECK(test::error_of([&] { (void)gemma3_architecture(config, "x"); }) == std::nullopt);
+  config["attn_logit_softcapping"] = nullptr;
   config["final_logit_softcapping"] = 30.0;
-  CHECK(test::error_of([&] { (void)gemma3_architecture(config, "x"); }) == ErrorCode::unsupported);
+  const Architecture model = gemma3_architecture(config, "x");
+  CHECK(model.score_cap == 0.0f);
+  CHECK(model.logit_cap == 30.0f);
 }

@@ -2,6 +2,8 @@
 #include <tulle/model/phi3.hpp>
 
 #include <catch2/catch_all.hpp>
+#include <cmath>
+#include <vector>
 
 #include "unit/format/file_builder.hpp"
 #include "unit/model/random_model.hpp"
@@ -36,8 +38,18 @@ TEST_CASE("absent keys have the defaults of transformers' Phi3Config", "[model][
   CHECK(model.layers[0].window.positions == 0);
 }
 
-TEST_CASE("a rotation by two lists of factors is refused by name", "[model][phi3]") {
+TEST_CASE("the divisors of frequencies follow the length of the sequences", "[model][phi3]") {
   Json config = testing::llama_config();
-  config["rope_scaling"] = {{"type", "longrope"}, {"short_factor", {1.0}}, {"long_factor", {1.0}}};
-  CHECK(test::error_of([&] { (void)phi3_architecture(config, "x"); }) == ErrorCode::unsupported);
+  const std::vector<double> small(8, 1.0), large(8, 2.0);
+  config["rope_scaling"] = {{"type", "longrope"}, {"short_factor", small}, {"long_factor", large}};
+  config["original_max_position_embeddings"] = 64;
+  Architecture model = phi3_architecture(config, "x");
+  CHECK(model.rotary_tables[0].inverse_frequencies[0] == 1.0f);
+  CHECK(model.rotary_tables[0].factor == Catch::Approx(std::sqrt(1 + std::log(4.0) / std::log(64.0))));
+  model.set_sequence_length(64);
+  CHECK(model.rotary_tables[0].inverse_frequencies[0] == 1.0f);
+  model.set_sequence_length(65);
+  CHECK(model.rotary_tables[0].inverse_frequencies[0] == 0.5f);
+  config["rope_scaling"]["long_factor"] = {2.0};
+  CHECK(test::error_of([&] { (void)phi3_architecture(config, "x"); }) == ErrorCode::malformed);
 }

@@ -14,7 +14,7 @@ using namespace tulle;
 namespace {
 
 void check_frequencies(const Json& config, const std::vector<double>& wanted) {
-  const std::vector<float> found = rotary_frequencies(config, 2 * wanted.size(), "config.json");
+  const std::vector<float> found = rotary_table(config, 2 * wanted.size(), "config.json").inverse_frequencies;
   REQUIRE(found.size() == wanted.size());
   for (std::size_t j = 0; j < found.size(); ++j) {
     CAPTURE(j);
@@ -71,7 +71,7 @@ TEST_CASE("the newer spelling wins over the older one", "[model][rotary_scaling]
 TEST_CASE("rotary settings that make no sense are malformed, unknown kinds unsupported", "[model][rotary_scaling]") {
   const auto code_of = [](const Json& config) {
     CAPTURE(config.dump());
-    return test::error_of([&] { (void)rotary_frequencies(config, 16, "config.json"); });
+    return test::error_of([&] { (void)rotary_table(config, 16, "config.json"); });
   };
   const auto scaled = [](const Json& scaling) { return Json{{"rope_scaling", scaling}}; };
   for (const Json& theta : {Json(0), Json(-1.0), Json("10000"), Json(std::numeric_limits<double>::infinity())}) {
@@ -93,6 +93,7 @@ TEST_CASE("rotary settings that make no sense are malformed, unknown kinds unsup
   CHECK(code_of(scaled({{"rope_type", "factors"}, {"factors", {1, 2}}})) == ErrorCode::malformed);
   CHECK(code_of(scaled({{"rope_type", "factors"}, {"factors", {1, 1, 1, 1, 1, 1, 1, 0}}})) == ErrorCode::malformed);
   for (const char* kind : {"yarn", "dynamic", "longrope"}) {
-    CHECK(code_of(scaled({{"rope_type", kind}, {"factor", 2.0}})) == ErrorCode::unsupported);
+    CHECK(code_of(scaled({{"rope_type", kind}, {"factor", 2.0}})) == ErrorCode::malformed);  // of which length?
   }
+  CHECK(code_of(scaled({{"rope_type", "proportional"}})) == ErrorCode::unsupported);
 }

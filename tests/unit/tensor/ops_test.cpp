@@ -148,6 +148,33 @@ TEMPLATE_LIST_TEST_CASE("gelu_new is that of doubles", "[tensor][ops]", Sets) {
   }
 }
 
+TEMPLATE_LIST_TEST_CASE("gelu by erf, relu, the soft cap and the clip are those of doubles", "[tensor][ops]", Sets) {
+  testing::require_native_machine<TestType>();
+  const testing::ActiveSet active(set_of<TestType>);
+  for (const std::size_t size : sizes) {
+    const auto x = random_floats(size, 12, -6, 6);
+    std::vector<double> by_erf(size), positive(size), capped(size), clipped(size);
+    for (std::size_t i = 0; i < size; ++i) {
+      by_erf[i] = 0.5 * x[i] * (1 + std::erf(x[i] / std::numbers::sqrt2));
+      positive[i] = std::max(x[i], 0.0f);
+      capped[i] = 2.5 * std::tanh(x[i] / 2.5);
+      clipped[i] = std::clamp(x[i], -1.5f, 1.5f);
+    }
+    auto y = x;
+    gelu_erf(y.data(), size);
+    check_close(y, by_erf, 1e-6);
+    y = x;
+    relu(y.data(), size);
+    check_close(y, positive, 0);
+    y = x;
+    soft_cap(2.5f, size, y.data());
+    check_close(y, capped, 1e-6);
+    y = x;
+    clip(1.5f, size, y.data());
+    check_close(y, clipped, 0);
+  }
+}
+
 TEMPLATE_LIST_TEST_CASE("activations of huge values are the value or zero, and a NaN stays one", "[tensor][ops]",
                         Sets) {
   testing::require_native_machine<TestType>();
@@ -165,8 +192,19 @@ TEMPLATE_LIST_TEST_CASE("activations of huge values are the value or zero, and a
     gelu_new(low.data(), low.size());
     for (const float value : high) CHECK(value == huge);
     for (const float value : low) CHECK(value == 0.0f);
+    std::fill(low.begin(), low.end(), -huge);
+    gelu_erf(high.data(), high.size());
+    gelu_erf(low.data(), low.size());
+    for (const float value : high) CHECK(value == huge);
+    for (const float value : low) CHECK(value == 0.0f);
+    soft_cap(30, high.size(), high.data());
+    for (const float value : high) CHECK(std::fabs(value - 30 * std::tanh(huge / 30)) < 1e-5f);
   }
   std::vector<float> broken(20, nan), one(20, 1.0f);
+  gelu_erf(broken.data(), broken.size());
+  for (const float value : broken) CHECK(std::isnan(value));
+  soft_cap(30, broken.size(), broken.data());
+  for (const float value : broken) CHECK(std::isnan(value));
   gelu_new(broken.data(), broken.size());
   for (const float value : broken) CHECK(std::isnan(value));
   silu_times(broken.data(), one.data(), broken.size(), broken.data());

@@ -5,6 +5,7 @@
 #include <array>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include <tulle/core/error.hpp>
 #include <tulle/format/encoding/bitmask.hpp>
@@ -17,6 +18,7 @@
 #include <tulle/format/encoding/q6_k.hpp>
 #include <tulle/format/encoding/q8_0.hpp>
 #include <tulle/tensor/encoded_tensor.hpp>
+#include <tulle/tensor/transposed_rows.hpp>
 
 namespace tulle {
 
@@ -69,6 +71,11 @@ inline std::shared_ptr<const WeightSource> open_matrix(const TensorSource& sourc
   if (encoding == nullptr) {
     fail(ErrorCode::unsupported, "tensor \"", tensor->name, "\" is ", dtype_name(tensor->dtype),
          "; weights are read from ", encoding_names());
+  }
+  if (tensor->transposed) {
+    EncodedTensor as_it_lies = *tensor;
+    std::swap(as_it_lies.shape[0], as_it_lies.shape[1]);
+    return std::make_shared<const TransposedRows>(*encoding->open(source, as_it_lies));
   }
   return in_order(encoding->open(source, *tensor), tensor->order);
 }
