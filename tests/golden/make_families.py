@@ -780,13 +780,13 @@ def make_qwen3_moe_tiny(directory):
 def make_olmoe_tiny(directory):
     """OLMoE: norms of whole rows of q and k, the best 2 of 5 experts with their shares as they are."""
     config = moe_config("OlmoeForCausalLM", "olmoe", attention_bias=False, clip_qkv=None, eos_token_id=95,
-                        intermediate_size=32, norm_topk_prob=False, num_experts=5, pad_token_id=1, rms_norm_eps=1e-05,
-                        rope_scaling=None, rope_theta=10000.0, router_aux_loss_coef=0.01, transformers_version="4.43.0.dev0")
+                        intermediate_size=32, norm_topk_prob=False, num_experts=5, num_key_value_heads=4, pad_token_id=1,
+                        rms_norm_eps=1e-05, rope_scaling=None, rope_theta=10000.0, router_aux_loss_coef=0.01, transformers_version="4.43.0.dev0")
     w, hidden = llama_like(325, config, mlp=False), config["hidden_size"]
     for i in range(config["num_hidden_layers"]):
         layer = f"model.layers.{i}."
         w.rms_norm(layer + "self_attn.q_norm", hidden)
-        w.rms_norm(layer + "self_attn.k_norm", hidden // config["num_attention_heads"] * config["num_key_value_heads"])
+        w.rms_norm(layer + "self_attn.k_norm", hidden)
         add_experts(w, layer, hidden, config["num_experts"], config["intermediate_size"])
     return finish(directory, w, config, matters=[{"norm_topk_prob": True}, {"num_experts_per_tok": 3}])
 
