@@ -8,7 +8,7 @@ configurations are spelled as the hub spells them for that family, and so are th
 model this script requires that
 
 - transformers loads the directory without missing, unexpected or mismatched tensors and would save the same names
-  (what a file leaves out or adds on purpose stands beside its model),
+  (what a file adds on purpose stands beside its model),
 - one pass and decoding through the cache agree (exceptions and their reasons stand beside the model),
 - the order of earlier tokens changes the logits, and so does every property listed in `matters`,
 - no greedy step is closer than 0.01 and no choice of experts closer than 1e-3 in router logits, and the continuation has
@@ -95,14 +95,13 @@ def llama_like(seed, config, biases=(), tied=False, mlp=True):
 # Running the reference and checking
 # ---------------------------------------------------------------------------------------------------------------
 
-def check_names(model, stored, prefix, left_out, added):
+def check_names(model, stored, prefix, added):
     """The names and shapes that save_pretrained of this class would write are those of the file."""
     with tempfile.TemporaryDirectory() as saved:
         model.save_pretrained(saved)
         theirs = {name: list(t.shape) for name, t in load_file(Path(saved) / "model.safetensors").items()}
     ours = {(prefix + name if not name.startswith(prefix) else name): list(t.shape)
             for name, t in stored.items() if name not in added}
-    theirs = {name: shape for name, shape in theirs.items() if name not in left_out}
     assert ours == theirs, (ours.keys() ^ theirs.keys(), [n for n in ours if ours[n] != theirs.get(n)])
 
 
@@ -139,14 +138,39 @@ def difference(a, b):
     return float(np.abs(a - b).max())
 
 
+def reference(model, ids, first=1, steps=True, extra=None):
+    """The logits and golden.json's fields."""
+    gap = RouterGap(model)
+    whole, stepped = prefill(model, ids), None
+    if steps:
+        stepped = difference(whole, decode_from(model, ids, first))
+        assert stepped < 1e-4, f"decode and prefill differ by {stepped}"
+    continuation, closest = greedy(model, ids[:PROMPT], CONTINUATION)
+    assert closest > 0.01 and len(set(continuation)) > 3, f"greedy gap {closest}, {continuation}: take another seed"
+    assert gap.smallest is None or gap.smallest > 1e-3, f"router gap {gap.smallest}: take another seed"
+    return whole, {
+        "tokens": ids,
+        "logits_shape": list(whole.shape),
+        "greedy_prompt_tokens": PROMPT,
+        "greedy": continuation,
+        "greedy_smallest_gap": round(closest, 6),
+        "logits_std": round(float(whole.std(axis=1).mean()), 4),
+        "logits_max_abs": round(float(np.abs(whole).max()), 4),
+        **({} if stepped is None else {"decode_max_difference": float(f"{stepped:.2g}")}),
+        **({} if gap.smallest is None else {"router_smallest_gap": round(gap.smallest, 6)}),
+        **(extra(model, ids) if extra else {}),
+        "made_with": {"torch": torch.__version__, "transformers": transformers.__version__, "numpy": np.__version__},
+    }
+
+
 def finish(directory, weights, config, *, dtype=torch.bfloat16, tokens=TOKENS, first=1, steps=True, matters=(),
-           attention="eager", prefix="", left_out=(), added=None, generation=None, extra=None):
+           attention="eager", prefix="", added=None, generation=None, extra=None):
     """Write the directory, check it and make its golden data.
 
     first: tokens of the pass before decoding; steps: whether decoding is compared at all; matters: changes of the
     configuration, or functions of the model, that must change the logits; prefix: what the file's names lack;
-    left_out: names that transformers would write but the file lacks; added: tensors, as they are, that only the file
-    has; extra: function of (model, tokens) that returns more fields of golden.json.
+    added: tensors, as they are, that only the file has; extra: function of (model, tokens) that returns more fields of
+    golden.json.
     """
     stored = {name: tensor.to(dtype) for name, tensor in weights.tensors.items()}
     added = added or {}
@@ -170,18 +194,11 @@ def finish(directory, weights, config, *, dtype=torch.bfloat16, tokens=TOKENS, f
     model, info = loaded()
     problems = {k: v for k, v in info.items() if v and k in ("missing_keys", "unexpected_keys", "mismatched_keys", "error_msgs")}
     assert not problems, problems
-    check_names(model, stored, prefix, left_out, added)
+    check_names(model, stored, prefix, added)
     ids = weights.source.tokens(tokens, config["vocab_size"])
-    gap = RouterGap(model)
-    whole, stepped = prefill(model, ids), None
-    if steps:
-        stepped = difference(whole, decode_from(model, ids, first))
-        assert stepped < 1e-4, f"decode and prefill differ by {stepped}"
-    continuation, closest = greedy(model, ids[:PROMPT], CONTINUATION)
-    assert closest > 0.01 and len(set(continuation)) > 3, f"greedy gap {closest}, {continuation}: take another seed"
-    assert gap.smallest is None or gap.smallest > 1e-3, f"router gap {gap.smallest}: take another seed"
+    whole, golden = reference(model, ids, first, steps, extra)
     turned = prefill(model, ids[:TOKENS - 1][::-1] + ids[TOKENS - 1:TOKENS])[-1]
-    assert difference(turned, whole[TOKENS - 1]) > 0.3, "positions hardly matter"
+    assert difference(turned, prefill(model, ids[:TOKENS])[-1]) > 0.3, "positions hardly matter"
     for change in matters:
         other, _ = loaded({} if callable(change) else change)
         if callable(change):
@@ -190,19 +207,6 @@ def finish(directory, weights, config, *, dtype=torch.bfloat16, tokens=TOKENS, f
         label = change.__doc__ if callable(change) else ", ".join(change)
         print(f"  {directory.name}: {label} changed: logits move by {moved:.2g}")
         assert moved > 1e-3, f"{label} hardly matters: {moved}"
-    golden = {
-        "tokens": ids,
-        "logits_shape": list(whole.shape),
-        "greedy_prompt_tokens": PROMPT,
-        "greedy": continuation,
-        "greedy_smallest_gap": round(closest, 6),
-        "logits_std": round(float(whole.std(axis=1).mean()), 4),
-        "logits_max_abs": round(float(np.abs(whole).max()), 4),
-        **({} if stepped is None else {"decode_max_difference": float(f"{stepped:.2g}")}),
-        **({} if gap.smallest is None else {"router_smallest_gap": round(gap.smallest, 6)}),
-        **(extra(model, ids) if extra else {}),
-        "made_with": {"torch": torch.__version__, "transformers": transformers.__version__, "numpy": np.__version__},
-    }
     write_golden(directory, whole, golden)
     return golden
 
