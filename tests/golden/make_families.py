@@ -8,7 +8,7 @@ configurations are spelled as the hub spells them for that family, and so are th
 model this script requires that
 
 - transformers loads the directory without missing, unexpected or mismatched tensors and would save the same names
-  (what a file leaves out or adds on purpose stands beside its model),
+  (what a file adds on purpose stands beside its model),
 - one pass and decoding through the cache agree (exceptions and their reasons stand beside the model),
 - the order of earlier tokens changes the logits, and so does every property listed in `matters`,
 - no greedy step is closer than 0.01 and no choice of experts closer than 1e-3 in router logits, and the continuation has
@@ -95,14 +95,13 @@ def llama_like(seed, config, biases=(), tied=False, mlp=True):
 # Running the reference and checking
 # ---------------------------------------------------------------------------------------------------------------
 
-def check_names(model, stored, prefix, left_out, added):
+def check_names(model, stored, prefix, added):
     """The names and shapes that save_pretrained of this class would write are those of the file."""
     with tempfile.TemporaryDirectory() as saved:
         model.save_pretrained(saved)
         theirs = {name: list(t.shape) for name, t in load_file(Path(saved) / "model.safetensors").items()}
     ours = {(prefix + name if not name.startswith(prefix) else name): list(t.shape)
             for name, t in stored.items() if name not in added}
-    theirs = {name: shape for name, shape in theirs.items() if name not in left_out}
     assert ours == theirs, (ours.keys() ^ theirs.keys(), [n for n in ours if ours[n] != theirs.get(n)])
 
 
@@ -139,14 +138,39 @@ def difference(a, b):
     return float(np.abs(a - b).max())
 
 
+def reference(model, ids, first=1, steps=True, extra=None):
+    """The logits and golden.json's fields."""
+    gap = RouterGap(model)
+    whole, stepped = prefill(model, ids), None
+    if steps:
+        stepped = difference(whole, decode_from(model, ids, first))
+        assert stepped < 1e-4, f"decode and prefill differ by {stepped}"
+    continuation, closest = greedy(model, ids[:PROMPT], CONTINUATION)
+    assert closest > 0.01 and len(set(continuation)) > 3, f"greedy gap {closest}, {continuation}: take another seed"
+    assert gap.smallest is None or gap.smallest > 1e-3, f"router gap {gap.smallest}: take another seed"
+    return whole, {
+        "tokens": ids,
+        "logits_shape": list(whole.shape),
+        "greedy_prompt_tokens": PROMPT,
+        "greedy": continuation,
+        "greedy_smallest_gap": round(closest, 6),
+        "logits_std": round(float(whole.std(axis=1).mean()), 4),
+        "logits_max_abs": round(float(np.abs(whole).max()), 4),
+        **({} if stepped is None else {"decode_max_difference": float(f"{stepped:.2g}")}),
+        **({} if gap.smallest is None else {"router_smallest_gap": round(gap.smallest, 6)}),
+        **(extra(model, ids) if extra else {}),
+        "made_with": {"torch": torch.__version__, "transformers": transformers.__version__, "numpy": np.__version__},
+    }
+
+
 def finish(directory, weights, config, *, dtype=torch.bfloat16, tokens=TOKENS, first=1, steps=True, matters=(),
-           attention="eager", prefix="", left_out=(), added=None, generation=None, extra=None):
+           attention="eager", prefix="", added=None, generation=None, extra=None):
     """Write the directory, check it and make its golden data.
 
     first: tokens of the pass before decoding; steps: whether decoding is compared at all; matters: changes of the
     configuration, or functions of the model, that must change the logits; prefix: what the file's names lack;
-    left_out: names that transformers would write but the file lacks; added: tensors, as they are, that only the file
-    has; extra: function of (model, tokens) that returns more fields of golden.json.
+    added: tensors, as they are, that only the file has; extra: function of (model, tokens) that returns more fields of
+    golden.json.
     """
     stored = {name: tensor.to(dtype) for name, tensor in weights.tensors.items()}
     added = added or {}
@@ -170,18 +194,11 @@ def finish(directory, weights, config, *, dtype=torch.bfloat16, tokens=TOKENS, f
     model, info = loaded()
     problems = {k: v for k, v in info.items() if v and k in ("missing_keys", "unexpected_keys", "mismatched_keys", "error_msgs")}
     assert not problems, problems
-    check_names(model, stored, prefix, left_out, added)
+    check_names(model, stored, prefix, added)
     ids = weights.source.tokens(tokens, config["vocab_size"])
-    gap = RouterGap(model)
-    whole, stepped = prefill(model, ids), None
-    if steps:
-        stepped = difference(whole, decode_from(model, ids, first))
-        assert stepped < 1e-4, f"decode and prefill differ by {stepped}"
-    continuation, closest = greedy(model, ids[:PROMPT], CONTINUATION)
-    assert closest > 0.01 and len(set(continuation)) > 3, f"greedy gap {closest}, {continuation}: take another seed"
-    assert gap.smallest is None or gap.smallest > 1e-3, f"router gap {gap.smallest}: take another seed"
+    whole, golden = reference(model, ids, first, steps, extra)
     turned = prefill(model, ids[:TOKENS - 1][::-1] + ids[TOKENS - 1:TOKENS])[-1]
-    assert difference(turned, whole[TOKENS - 1]) > 0.3, "positions hardly matter"
+    assert difference(turned, prefill(model, ids[:TOKENS])[-1]) > 0.3, "positions hardly matter"
     for change in matters:
         other, _ = loaded({} if callable(change) else change)
         if callable(change):
@@ -190,19 +207,6 @@ def finish(directory, weights, config, *, dtype=torch.bfloat16, tokens=TOKENS, f
         label = change.__doc__ if callable(change) else ", ".join(change)
         print(f"  {directory.name}: {label} changed: logits move by {moved:.2g}")
         assert moved > 1e-3, f"{label} hardly matters: {moved}"
-    golden = {
-        "tokens": ids,
-        "logits_shape": list(whole.shape),
-        "greedy_prompt_tokens": PROMPT,
-        "greedy": continuation,
-        "greedy_smallest_gap": round(closest, 6),
-        "logits_std": round(float(whole.std(axis=1).mean()), 4),
-        "logits_max_abs": round(float(np.abs(whole).max()), 4),
-        **({} if stepped is None else {"decode_max_difference": float(f"{stepped:.2g}")}),
-        **({} if gap.smallest is None else {"router_smallest_gap": round(gap.smallest, 6)}),
-        **(extra(model, ids) if extra else {}),
-        "made_with": {"torch": torch.__version__, "transformers": transformers.__version__, "numpy": np.__version__},
-    }
     write_golden(directory, whole, golden)
     return golden
 
@@ -698,6 +702,186 @@ def make_llama_tiny_dynamic(directory):
                         transformers_version="4.36.0", steps=False, matters=[{"factor": 3.0}])
 
 
+# ---------------------------------------------------------------------------------------------------------------
+# Mixtures of experts
+# ---------------------------------------------------------------------------------------------------------------
+
+def moe_config(class_name, model_type, **changes):
+    """The keys that these families share."""
+    return dict(sorted({
+        "architectures": [class_name], "attention_dropout": 0.0, "hidden_act": "silu", "hidden_size": 32,
+        "initializer_range": 0.02, "max_position_embeddings": 128, "model_type": model_type, "num_attention_heads": 4,
+        "num_experts_per_tok": 2, "num_hidden_layers": 2, "num_key_value_heads": 2, "output_router_logits": False,
+        "rms_norm_eps": 1e-06, "rope_theta": 1000000.0, "router_aux_loss_coef": 0.001, "tie_word_embeddings": False,
+        "torch_dtype": "bfloat16", "use_cache": True, "vocab_size": 96, **changes,
+    }.items()))
+
+
+def make_mixtral_tiny(directory):
+    """Mixtral: 4 experts, the best 2 of a softmax over all, their shares scaled to 1."""
+    config = moe_config("MixtralForCausalLM", "mixtral", bos_token_id=1, eos_token_id=2, intermediate_size=40,
+                        num_local_experts=4, rms_norm_eps=1e-05, router_aux_loss_coef=0.02, sliding_window=None,
+                        transformers_version="4.36.0.dev0")
+    w, hidden = llama_like(322, config, mlp=False), config["hidden_size"]
+    for i in range(config["num_hidden_layers"]):
+        block = f"model.layers.{i}.block_sparse_moe."
+        w.linear(block + "gate", config["num_local_experts"], hidden, 1.5)
+        for e in range(config["num_local_experts"]):
+            for name, rows, columns, gain in (("w1", config["intermediate_size"], hidden, 1.3),
+                                              ("w2", hidden, config["intermediate_size"], 1.5),
+                                              ("w3", config["intermediate_size"], hidden, 1.3)):
+                w.linear(f"{block}experts.{e}.{name}", rows, columns, gain)
+    return finish(directory, w, config, matters=[{"num_experts_per_tok": 1}, {"num_experts_per_tok": 3}])
+
+
+def add_experts(w, layer, hidden, experts, inner):
+    """Tensors of a mixture by Qwen's and OLMoE's names."""
+    w.linear(layer + "mlp.gate", experts, hidden, 1.5)
+    for e in range(experts):
+        w.gated(f"{layer}mlp.experts.{e}", hidden, inner, 1.5)
+
+
+def make_qwen2_moe_tiny(directory):
+    """Qwen2-MoE: shares of a softmax over 4 experts left as they are, a shared expert behind its own gate, layer 1 of 3 dense."""
+    config = moe_config("Qwen2MoeForCausalLM", "qwen2_moe", bos_token_id=95, decoder_sparse_step=1, eos_token_id=95,
+                        intermediate_size=64, max_window_layers=3, mlp_only_layers=[1], moe_intermediate_size=24,
+                        norm_topk_prob=False, num_experts=4, num_hidden_layers=3, shared_expert_intermediate_size=40,
+                        sliding_window=32768, transformers_version="4.39.0.dev0", use_sliding_window=False)
+    w, hidden = llama_like(523, config, ("q_proj", "k_proj", "v_proj"), mlp=False), config["hidden_size"]
+    for i in range(config["num_hidden_layers"]):
+        layer = f"model.layers.{i}."
+        if i in config["mlp_only_layers"]:
+            w.gated(layer + "mlp", hidden, config["intermediate_size"])
+            continue
+        add_experts(w, layer, hidden, config["num_experts"], config["moe_intermediate_size"])
+        w.gated(layer + "mlp.shared_expert", hidden, config["shared_expert_intermediate_size"])
+        w.linear(layer + "mlp.shared_expert_gate", 1, hidden, 1.5)
+
+    def no_shared_gate(model):
+        """the gate of the shared expert"""
+        for layer in model.model.layers:
+            if hasattr(layer.mlp, "shared_expert_gate"):
+                layer.mlp.shared_expert_gate.weight.data.zero_()
+
+    return finish(directory, w, config, matters=[{"norm_topk_prob": True}, {"num_experts_per_tok": 3}, no_shared_gate])
+
+
+def make_qwen3_moe_tiny(directory):
+    """Qwen3-MoE: the best 3 of 6 experts, their shares scaled to 1, norms of the heads of q and k, head_dim 16."""
+    config = moe_config("Qwen3MoeForCausalLM", "qwen3_moe", attention_bias=False, bos_token_id=95, decoder_sparse_step=1,
+                        eos_token_id=95, head_dim=16, intermediate_size=96, max_window_layers=2, mlp_only_layers=[],
+                        moe_intermediate_size=24, norm_topk_prob=True, num_experts=6, num_experts_per_tok=3,
+                        rope_scaling=None, sliding_window=None, transformers_version="4.51.0", use_sliding_window=False)
+    w = llama_like(624, config, mlp=False)
+    for i in range(config["num_hidden_layers"]):
+        layer = f"model.layers.{i}."
+        w.rms_norm(layer + "self_attn.q_norm", config["head_dim"])
+        w.rms_norm(layer + "self_attn.k_norm", config["head_dim"])
+        add_experts(w, layer, config["hidden_size"], config["num_experts"], config["moe_intermediate_size"])
+    return finish(directory, w, config, matters=[{"norm_topk_prob": False}, {"num_experts_per_tok": 2}])
+
+
+def make_olmoe_tiny(directory):
+    """OLMoE: norms of whole rows of q and k, the best 2 of 5 experts with their shares as they are."""
+    config = moe_config("OlmoeForCausalLM", "olmoe", attention_bias=False, clip_qkv=None, eos_token_id=95,
+                        intermediate_size=32, norm_topk_prob=False, num_experts=5, num_key_value_heads=4, pad_token_id=1,
+                        rms_norm_eps=1e-05, rope_scaling=None, rope_theta=10000.0, router_aux_loss_coef=0.01, transformers_version="4.43.0.dev0")
+    w, hidden = llama_like(325, config, mlp=False), config["hidden_size"]
+    for i in range(config["num_hidden_layers"]):
+        layer = f"model.layers.{i}."
+        w.rms_norm(layer + "self_attn.q_norm", hidden)
+        w.rms_norm(layer + "self_attn.k_norm", hidden)
+        add_experts(w, layer, hidden, config["num_experts"], config["intermediate_size"])
+    return finish(directory, w, config, matters=[{"norm_topk_prob": True}, {"num_experts_per_tok": 3}])
+
+
+def gpt_oss():
+    """The configuration and weights of both forms; experts [experts, in, out], columns of gate_up alternate gate and up."""
+    config = moe_config(
+        "GptOssForCausalLM", "gpt_oss", attention_bias=True, eos_token_id=95, experts_per_token=2, head_dim=16,
+        initial_context_length=32, intermediate_size=32, layer_types=["sliding_attention", "full_attention"],
+        num_local_experts=4, pad_token_id=94, rms_norm_eps=1e-05,
+        rope_scaling={"beta_fast": 32.0, "beta_slow": 1.0, "factor": 4.0, "original_max_position_embeddings": 32,
+                      "rope_type": "yarn", "truncate": False},
+        rope_theta=150000, router_aux_loss_coef=0.9, sliding_window=16, swiglu_limit=7.0, transformers_version="4.55.0.dev0")
+    w = llama_like(426, config, ("q_proj", "k_proj", "v_proj", "o_proj"), mlp=False)
+    hidden, inner, experts = config["hidden_size"], config["intermediate_size"], config["num_local_experts"]
+    for i in range(config["num_hidden_layers"]):
+        w.tensors[f"model.layers.{i}.self_attn.sinks"] = w.source.normal(config["num_attention_heads"])
+        mlp = f"model.layers.{i}.mlp."
+        w.linear(mlp + "router", experts, hidden, 1.5, bias=True)
+        for name, rows, columns, gain in (("gate_up_proj", 2 * inner, hidden, 4.0), ("down_proj", hidden, inner, 0.2)):
+            parts = [w.source.linear(rows, columns, gain) for _ in range(experts)]
+            w.tensors[f"{mlp}experts.{name}"] = torch.stack(parts).transpose(1, 2)
+            w.tensors[f"{mlp}experts.{name}_bias"] = w.source.normal(experts, rows, std=0.3)
+    return config, w
+
+
+def no_limit(model):
+    """the clamp at 7"""
+    for layer in model.model.layers:
+        layer.mlp.experts.limit = 1e9
+
+
+def no_sinks(model):
+    """sinks"""
+    for layer in model.model.layers:
+        layer.self_attn.sinks.data.fill_(-1e9)
+
+
+def make_gpt_oss_tiny(directory):
+    """GPT-OSS: sinks, a window of 16 on layer 0, biases, a softmax over the best 2 of 4 experts, clamped activation, yarn; BF16 experts."""
+    config, w = gpt_oss()
+    rope = config["rope_scaling"]
+    return finish(directory, w, config, tokens=LONG, matters=[
+        no_limit, no_sinks, {"sliding_window": 15}, {"num_experts_per_tok": 3}, {"rope_scaling": {**rope, "truncate": True}},
+        {"rope_scaling": {**rope, "attention_factor": 1.0}}])
+
+
+FP4 = torch.tensor([0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, -0.0, -0.5, -1.0, -1.5, -2.0, -3.0, -4.0, -6.0])
+
+
+def mxfp4(rows):
+    """[experts, rows, columns] as blocks U8 [experts, rows, columns / 32, 16] and scales U8 [experts, rows, columns / 32].
+
+    Of each 32 consecutive columns: the scale 2^(byte - 127), by which the largest lies in [4, 8), and codes of 4 bits
+    (OCP Microscaling, FP4 E2M1); a byte holds two codes, the earlier column in its low half.
+    """
+    parts = rows.reshape(*rows.shape[:-1], -1, 32)
+    exponent = torch.floor(torch.log2(parts.abs().amax(dim=-1))) - 2
+    codes = (parts * torch.exp2(-exponent)[..., None])[..., None].sub(FP4).abs().argmin(dim=-1).to(torch.uint8)
+    return codes[..., 0::2] | codes[..., 1::2] << 4, (exponent + 127).to(torch.uint8)
+
+
+def from_mxfp4(blocks, scales):
+    codes = torch.stack((blocks & 15, blocks >> 4), dim=-1).flatten(-2).long()
+    return (FP4[codes] * torch.exp2(scales.float() - 127)[..., None]).flatten(-2)
+
+
+def make_gpt_oss_tiny_mxfp4(directory):
+    """GPT-OSS with its experts as the hub stores them: rows of 32 codes of 4 bits with a scale; logits of the dequantized values."""
+    config, w = gpt_oss()
+    quantized = {}
+    for name in [n for n in w.tensors if n.endswith(("experts.gate_up_proj", "experts.down_proj"))]:
+        blocks, scales = mxfp4(w.tensors[name].transpose(1, 2))
+        w.tensors[name] = from_mxfp4(blocks, scales).transpose(1, 2)
+        assert torch.equal(w.tensors[name], w.tensors[name].bfloat16().float())
+        quantized[name + "_blocks"], quantized[name + "_scales"] = blocks, scales
+    golden = finish(directory, w, config, tokens=LONG, matters=[no_limit])
+
+    stored = {name: t.bfloat16() for name, t in w.tensors.items() if name + "_blocks" not in quantized} | quantized
+    config["quantization_config"] = {
+        "modules_to_not_convert": ["model.layers.*.self_attn", "model.layers.*.mlp.router", "model.embed_tokens", "lm_head"],
+        "quant_method": "mxfp4"}
+    write_json(directory / "config.json", config)
+    write_safetensors(directory, stored)
+    model, info = transformers.AutoModelForCausalLM.from_pretrained(
+        directory, dtype=torch.float32, attn_implementation="eager", experts_implementation="eager", output_loading_info=True)
+    assert not any(info.values()), info
+    assert difference(prefill(model.float().eval(), golden["tokens"]), np.load(directory / "logits.npy")) < 1e-5
+    return golden
+
+
 MODELS = {
     "opt-tiny": make_opt_tiny,
     "opt-tiny-350m": make_opt_tiny_350m,
@@ -720,6 +904,12 @@ MODELS = {
     "llama-tiny-yarn": make_llama_tiny_yarn,
     "qwen2-tiny-yarn": make_qwen2_tiny_yarn,
     "llama-tiny-dynamic": make_llama_tiny_dynamic,
+    "mixtral-tiny": make_mixtral_tiny,
+    "qwen2-moe-tiny": make_qwen2_moe_tiny,
+    "qwen3-moe-tiny": make_qwen3_moe_tiny,
+    "olmoe-tiny": make_olmoe_tiny,
+    "gpt-oss-tiny": make_gpt_oss_tiny,
+    "gpt-oss-tiny-mxfp4": make_gpt_oss_tiny_mxfp4,
 }
 
 
