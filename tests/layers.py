@@ -101,7 +101,7 @@ REACH = {  # header -> limit
     "kernel/int8/dense_i8.hpp": 40, "kernel/int8/bitmask_i8.hpp": 40,
     "kernel/int8/balanced.hpp": 40,
     "kernel/ell/ell.hpp": 40, "kernel/dense/dense_i4.hpp": 40, "kernel/dense/dense_float.hpp": 40,
-    "generate/generator.hpp": 33,  # 30 before sequences, scheduler, row_order and decoder_observer had headers
+    "generate/generator.hpp": 37,  # 30 before sequences, scheduler, row_order, the decoder's observer and parts had headers
 }
 
 # A header that brings a library to link with, and the folders that may reach it: programs that do not need it do without.

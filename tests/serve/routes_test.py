@@ -69,6 +69,18 @@ class RoutesTest(ServeTest):
         self.assertEqual(text, choice["message"]["content"])
         self.assertEqual(events[-2][1]["choices"][0]["finish_reason"], "length")
 
+    def test_reasoning_is_apart_on_request(self):
+        body = {"messages": "Hello", **GREEDY}
+        plain = self.succeed("/v1/chat/completions", body)["choices"][0]["message"]
+        self.assertNotIn("reasoning_content", plain)
+        apart = self.succeed("/v1/chat/completions", {**body, "reasoning_format": "deepseek"})["choices"][0]["message"]
+        self.assertEqual((apart["reasoning_content"], apart["content"]), ("", plain["content"]))
+        events = self.server.stream("/v1/chat/completions", {**body, "reasoning_format": "deepseek", "stream": True})
+        text = "".join(event["choices"][0]["delta"].get("content", "") for _, event in events[:-1])
+        self.assertEqual(text, plain["content"])
+        status, _ = self.server.post("/v1/chat/completions", {**body, "reasoning_format": "aloud"})
+        self.assertEqual(status, 400)
+
     def test_the_requests_of_the_guide(self):
         text = self.succeed("/v1/chat/completions", {"messages": "Who is the president?", "model": MODEL, **GREEDY})
         again = self.succeed("/v1/chat/completions", {"prompt": "Who is the president?", "model": MODEL, **GREEDY})

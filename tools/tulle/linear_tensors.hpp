@@ -15,6 +15,3 @@ struct LinearTensor {
 
 /// The head comes last; it is the embedding's matrix where `tied_head` says so.
 std::vector<LinearTensor> linear_tensors(const tulle::Architecture& model);
-
-/// "model.layers.3." for layer 3.
-std::string layer_prefix(const tulle::Architecture& model, std::size_t layer);

@@ -65,8 +65,8 @@ std::string shape_text(const OrderedJson& shape) {
   return text + "]";
 }
 
-constexpr std::array mlp_names{"gated_silu", "gated_gelu", "gelu", "gelu_erf",
-                               "relu"};  // in the order of tulle::MlpKind
+constexpr std::array mlp_names{"gated_silu", "gated_gelu", "gated_clamped",
+                               "gelu",       "gelu_erf",   "relu"};  // in the order of tulle::MlpKind
 
 /// The number of layers that attend to a window, by its positions.
 OrderedJson windows(const tulle::Architecture& architecture) {

@@ -21,7 +21,14 @@ constexpr std::array<std::string_view, synthetic_shapes.size()> configs{
         "rms_norm_eps": 1e-5, "rope_theta": 10000.0})",
     R"({"model_type": "llama", "vocab_size": 49152, "hidden_size": 576, "num_hidden_layers": 30,
         "num_attention_heads": 9, "num_key_value_heads": 3, "intermediate_size": 1536, "max_position_embeddings": 8192,
-        "rms_norm_eps": 1e-5, "rope_theta": 100000.0})"};
+        "rms_norm_eps": 1e-5, "rope_theta": 100000.0})",
+    R"({"model_type": "olmoe", "vocab_size": 50304, "hidden_size": 2048, "num_hidden_layers": 16,
+        "num_attention_heads": 16, "intermediate_size": 1024, "num_experts": 64, "num_experts_per_tok": 8,
+        "max_position_embeddings": 4096})",
+    R"({"model_type": "qwen3_moe", "vocab_size": 151936, "hidden_size": 2048, "num_hidden_layers": 12,
+        "num_attention_heads": 32, "num_key_value_heads": 4, "head_dim": 128, "moe_intermediate_size": 768,
+        "num_experts": 128, "num_experts_per_tok": 8, "norm_topk_prob": true, "max_position_embeddings": 40960,
+        "rope_theta": 1000000.0})"};
 
 /// Odd codes, so that no weight is zero unless pruned, of a size that keeps activations near 1.
 I8Matrix random_matrix(std::size_t rows, std::size_t columns) {
@@ -51,9 +58,15 @@ SyntheticTensors::SyntheticTensors(const tulle::Architecture& model, const Pruni
     if (tensor.has_bias) add_vector(tensor.name + ".bias", tensor.rows, 0);
   }
   for (std::size_t layer = 0; layer < model.layers.size(); ++layer) {
-    const std::string prefix = layer_prefix(model, layer);
+    const std::string prefix = model.layer_prefix(layer);
+    const tulle::LayerSpec& spec = model.layers[layer];
     add_norm(prefix + model.names.attention_norm, model);
     if (!model.names.mlp_norm.empty()) add_norm(prefix + model.names.mlp_norm, model);
+    if (spec.query_key_norm != tulle::QueryKeyNorm::none) {
+      add_vector(prefix + model.names.query_norm + ".weight", model.query_norm_size(spec), 1);
+      add_vector(prefix + model.names.key_norm + ".weight", model.key_norm_size(spec), 1);
+    }
+    if (spec.is_mixture()) add_router(prefix + model.names.router, spec.experts.count, model.hidden);
   }
   add_norm(model.names.final_norm, model);
 
@@ -102,6 +115,13 @@ void SyntheticTensors::add_vector(const std::string& name, std::size_t size, flo
   auto& values = vectors_[{size, value}];
   values.resize(size, value);
   add(name, tulle::DType::f32, {size}, values.data());
+}
+
+void SyntheticTensors::add_router(const std::string& name, std::size_t experts, std::size_t hidden) {
+  std::mt19937 random(static_cast<std::uint32_t>(routers_.size()));
+  std::vector<float>& scores = routers_.emplace_back(experts * hidden);
+  for (float& score : scores) score = static_cast<float>(random() >> 8) * 0x1p-23f - 1;
+  add(name + ".weight", tulle::DType::f32, {experts, hidden}, scores.data());
 }
 
 void SyntheticTensors::add_norm(const std::string& name, const tulle::Architecture& model) {

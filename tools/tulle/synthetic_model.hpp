@@ -17,7 +17,9 @@
 
 #include "pruning.hpp"
 
-inline constexpr std::array<std::string_view, 3> synthetic_shapes{"codegen-350m", "tinyllama-1.1b", "smollm2-135m"};
+/// The last is Qwen3-30B-A3B with 12 of its 48 layers.
+inline constexpr std::array<std::string_view, 5> synthetic_shapes{"codegen-350m", "tinyllama-1.1b", "smollm2-135m",
+                                                                  "olmoe-1b-7b", "qwen3-30b-a3b-cut"};
 
 /// One of `synthetic_shapes`. The head is a separate matrix, also where the real model ties it to the embedding: an
 /// int8 head is separate in memory anyway.
@@ -38,9 +40,11 @@ class SyntheticTensors final : public tulle::TensorSource {
   void add_matrix(const std::string& name, std::size_t rows, std::size_t columns, const Pruning& pruning);
   void add_vector(const std::string& name, std::size_t size, float value);
   void add_norm(const std::string& name, const tulle::Architecture& model);
+  void add_router(const std::string& name, std::size_t experts, std::size_t hidden);  ///< each another random one
 
   std::map<std::pair<std::size_t, std::size_t>, I8Matrix> matrices_;     // by rows and columns
   std::map<std::pair<std::size_t, float>, std::vector<float>> vectors_;  // by size and value
   std::vector<tulle::Half> embedding_;
+  std::vector<std::vector<float>> routers_;
   std::map<std::string, tulle::EncodedTensor, std::less<>> tensors_;
 };

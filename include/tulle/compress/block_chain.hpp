@@ -21,7 +21,8 @@ namespace tulle {
 /// The residual streams of all sequences before, inside and after a decoder layer. Every sequence is run by one thread,
 /// so the values do not depend on the number of threads.
 ///
-/// Of a layer: `enter`, then for each role, in the order of `LinearRole`, `collect` and `advance`. Between the two
+/// Of a layer: `enter`, then for each role, in the order of `LinearRole`, `collect` and `advance`. With a mixture of
+/// experts, what `up` collects is what they read, and `advance` of `down` follows it. Between the two
 /// calls the weights may be replaced. Where the residual is parallel, all roles read the stream that entered the layer.
 /// Threads: one call at a time.
 class BlockChain {
@@ -80,10 +81,11 @@ class BlockChain {
 
   /// Fills `inputs` with what `role` reads.
   void collect(LinearRole role) {
-    columns_ = linear(weights(), role).columns();
+    const bool feeds_experts = role == LinearRole::up && block_.layers.front().is_mixture();
+    columns_ = feeds_experts ? model_.hidden : linear(weights(), role).columns();
     // The role itself has no rows here, so only what leads to it is computed.
     ModelWeights<BlasLinear> weights = weights_;
-    remove_rows(linear(weights.layers.front(), role));
+    if (!feeds_experts) remove_rows(linear(weights.layers.front(), role));
     if (parallel() && role != LinearRole::output) remove_rows(weights.layers.front().query_key_value);
     const auto runners = make_runners(block_, weights, &role);
     run_sequences([&](std::size_t worker, std::size_t begin, std::span<const Row> rows, MatrixView<float> stream) {

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cmath>
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -18,6 +19,7 @@
 #include <tulle/compress/compressed_matrix.hpp>
 #include <tulle/compress/compression_report.hpp>
 #include <tulle/compress/edited_tensors.hpp>
+#include <tulle/compress/expert_inputs.hpp>
 #include <tulle/compress/held_out_scores.hpp>
 #include <tulle/compress/layer_names.hpp>
 #include <tulle/compress/layer_plan.hpp>
@@ -69,7 +71,7 @@ class BlockCompressor {
     const bool classic = !known && !is_sequential();
     const std::vector<float> entered = classic ? copy_of(chain_.residual()) : std::vector<float>();
     NamedMatrices held_back;
-    for (const LinearRole role : roles) {
+    for (const LinearRole role : roles_of(layer)) {
       const std::vector<float> dense_before =
           adds_to_residual(role) ? copy_of(dense_.residual()) : std::vector<float>();
       dense_.collect(role);
@@ -81,25 +83,30 @@ class BlockCompressor {
       dense_.advance(role);
       chain_.collect(role);
       if (!known && is_planned(role)) {
-        auto matrices = solve(role, dense_before, reports);
-        if (classic) {
-          held_back.insert(held_back.end(), matrices.begin(), matrices.end());
-        } else {
-          for (auto& [name, matrix] : matrices) tensors_.replace(name, std::move(matrix));
-          chain_.replace(loader_.load_layer(layer));
-        }
+        const auto statistics = [&](const TargetPlan& target) { return statistics_of(role, target, dense_before); };
+        keep(solve(layer_names(model_, layer_, role), statistics, reports), classic, held_back);
+        if (!classic) chain_.replace(loader_.load_layer(layer));
       }
       chain_.advance(role);
+    }
+    if (model_.layers[layer].is_mixture()) {
+      if (!known) {
+        compress_experts(classic, held_back, reports);
+        chain_.replace(loader_.load_layer(layer));
+      }
+      dense_.advance(LinearRole::down);
+      chain_.advance(LinearRole::down);
     }
     if (classic) {  // the layer is run again, with its new weights
       for (auto& [name, matrix] : held_back) tensors_.replace(name, std::move(matrix));
       std::copy(entered.begin(), entered.end(), chain_.residual().data);
       chain_.enter(layer, loader_.load_layer(layer));
-      for (const LinearRole role : roles) {
-        if (adds_to_residual(role)) {
-          chain_.collect(role);
-          chain_.advance(role);
+      for (const LinearRole role : roles_of(layer)) {
+        if (role == LinearRole::query_key_value || (role == LinearRole::up && !model_.layers[layer].is_mixture())) {
+          continue;
         }
+        chain_.collect(role);
+        chain_.advance(role == LinearRole::up ? LinearRole::down : role);
       }
     }
     const auto error_of = [&](std::size_t begin, std::size_t end) {
@@ -115,7 +122,12 @@ class BlockCompressor {
   }
 
  private:
-  static constexpr std::array roles{LinearRole::query_key_value, LinearRole::output, LinearRole::up, LinearRole::down};
+  /// Of a mixture without `down`: every expert has its own.
+  std::span<const LinearRole> roles_of(std::size_t layer) const noexcept {
+    static constexpr std::array roles{LinearRole::query_key_value, LinearRole::output, LinearRole::up,
+                                      LinearRole::down};
+    return std::span(roles).first(model_.layers[layer].is_mixture() ? 3 : 4);
+  }
 
   static LoadOptions one_thread() {
     LoadOptions options;
@@ -138,13 +150,47 @@ class BlockCompressor {
     return std::any_of(names.begin(), names.end(), [&](const std::string& name) { return plan_of(name) != nullptr; });
   }
   bool is_sequential() const {
-    for (const LinearRole role : roles) {
-      for (const std::string& name : layer_names(model_, layer_, role)) {
-        const LayerPlan* plan = plan_of(name);
-        if (plan != nullptr && !plan->target.sequential) return false;
+    const std::string prefix = model_.layer_prefix(layer_);
+    return std::none_of(plan_.layers.begin(), plan_.layers.end(), [&](const auto& each) {
+      return each.first.starts_with(prefix) && !each.second.target.sequential;
+    });
+  }
+
+  /// Puts new matrices in their place, now or with all others of a layer.
+  void keep(NamedMatrices matrices, bool later, NamedMatrices& held_back) {
+    for (auto& [name, matrix] : matrices) {
+      if (later) {
+        held_back.emplace_back(name, std::move(matrix));
+      } else {
+        tensors_.replace(name, std::move(matrix));
       }
     }
-    return true;
+  }
+
+  /// The experts of a mixture, each on the tokens that go to it. What the chains collected is what they read.
+  void compress_experts(bool classic, NamedMatrices& held_back, std::vector<LayerReport>& reports) {
+    const LayerSpec& spec = model_.layers[layer_];
+    const auto calibration = [&](MatrixView<const float> all) { return rows_of(all, {0, batch_.begin(calibration_)}); };
+    const ExpertInputs inputs(model_, spec, chain_.weights().router, calibration(chain_.inputs()));
+    for (std::size_t expert = 0; expert < expert_count(spec); ++expert) {
+      Matrix own = inputs.rows(expert, calibration(chain_.inputs()));
+      Matrix dense = inputs.rows(expert, calibration(dense_.inputs()));
+      for (const LinearRole role : {LinearRole::up, LinearRole::down}) {
+        if (role == LinearRole::down) {
+          own = inputs.activated(loader_.load_expert(layer_, expert).up, own);
+          dense = inputs.activated(dense_loader_.load_expert(layer_, expert).up, dense);
+        }
+        const auto statistics = [&](const TargetPlan& target) {
+          return expert_statistics(own.view(), target.alpha != 0 ? dense.view() : MatrixView<float>(), pool_);
+        };
+        std::vector<LayerReport> made;
+        keep(solve(expert_names(model_, layer_, expert, role), statistics, made), classic, held_back);
+        for (LayerReport& report : made) {
+          if (own.rows < min_expert_rows) report.form += ", nearest: it saw " + std::to_string(own.rows) + " tokens";
+          reports.push_back(std::move(report));
+        }
+      }
+    }
   }
 
   /// Applies SmoothQuant to what the layers of `role` read; whether there was something to do.
@@ -161,10 +207,12 @@ class BlockCompressor {
     return changed;
   }
 
-  /// New matrices of the layers of `role`, of which those with the same plan are solved together.
-  NamedMatrices solve(LinearRole role, const std::vector<float>& dense_before, std::vector<LayerReport>& reports) {
+  using StatisticsOf = std::function<LayerStatistics(const TargetPlan&)>;
+
+  /// New matrices of layers that read the same, of which those with the same plan are solved together.
+  NamedMatrices solve(const std::vector<std::string>& names, const StatisticsOf& statistics,
+                      std::vector<LayerReport>& reports) {
     NamedMatrices result;
-    const std::vector<std::string> names = layer_names(model_, layer_, role);
     for (std::size_t first = 0; first < names.size(); ++first) {
       const LayerPlan* plan = plan_of(names[first]);
       const auto is_same = [&](std::size_t i) { return plan_of(names[i]) != nullptr && *plan_of(names[i]) == *plan; };
@@ -175,14 +223,13 @@ class BlockCompressor {
       for (std::size_t i = first; i < names.size(); ++i) {
         if (is_same(i)) together.push_back(names[i]);
       }
-      solve_together(together, role, *plan, dense_before, result, reports);
+      solve_together(together, *plan, statistics, result, reports);
     }
     return result;
   }
 
-  void solve_together(const std::vector<std::string>& names, LinearRole role, const LayerPlan& plan,
-                      const std::vector<float>& dense_before, NamedMatrices& result,
-                      std::vector<LayerReport>& reports) {
+  void solve_together(const std::vector<std::string>& names, const LayerPlan& plan, const StatisticsOf& statistics_of,
+                      NamedMatrices& result, std::vector<LayerReport>& reports) {
     const auto begin = std::chrono::steady_clock::now();
     std::vector<std::shared_ptr<const WeightSource>> sources;
     std::vector<std::size_t> parts;
@@ -200,7 +247,7 @@ class BlockCompressor {
       if (!std::isfinite(value))
         fail(ErrorCode::malformed, "tensor \"", names.front(), ".weight\" has a weight that is NaN or infinite");
     }
-    const LayerStatistics statistics = statistics_of(role, plan.target, dense_before);
+    const LayerStatistics statistics = statistics_of(plan.target);
     const CompressedLayer<float> solved = solve_layer(names, std::move(weights), parts, statistics, plan);
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     std::size_t first = 0;

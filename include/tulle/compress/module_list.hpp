@@ -59,6 +59,14 @@ inline constexpr std::array module_classes{
     ModuleClasses{"olmo2", "Olmo2Model", "Olmo2DecoderLayer", "Olmo2Attention", "Olmo2MLP", "Olmo2RMSNorm"},
     ModuleClasses{"phi3", "Phi3Model", "Phi3DecoderLayer", "Phi3Attention", "Phi3MLP", "Phi3RMSNorm"},
     ModuleClasses{"gemma2", "Gemma2Model", "Gemma2DecoderLayer", "Gemma2Attention", "Gemma2MLP", "Gemma2RMSNorm"},
+    ModuleClasses{"mixtral", "MixtralModel", "MixtralDecoderLayer", "MixtralAttention", "MixtralSparseMoeBlock",
+                  "MixtralRMSNorm"},
+    ModuleClasses{"qwen2_moe", "Qwen2MoeModel", "Qwen2MoeDecoderLayer", "Qwen2MoeAttention", "Qwen2MoeMLP",
+                  "Qwen2MoeRMSNorm"},
+    ModuleClasses{"qwen3_moe", "Qwen3MoeModel", "Qwen3MoeDecoderLayer", "Qwen3MoeAttention", "Qwen3MoeMLP",
+                  "Qwen3MoeRMSNorm"},
+    ModuleClasses{"olmoe", "OlmoeModel", "OlmoeDecoderLayer", "OlmoeAttention", "OlmoeMLP", "OlmoeRMSNorm"},
+    ModuleClasses{"gpt_oss", "GptOssModel", "GptOssDecoderLayer", "GptOssAttention", "GptOssMLP", "GptOssRMSNorm"},
     ModuleClasses{"starcoder2", "Starcoder2Model", "Starcoder2DecoderLayer", "Starcoder2Attention", "Starcoder2MLP",
                   "LayerNorm"},
     ModuleClasses{"phi", "PhiModel", "PhiDecoderLayer", "PhiAttention", "PhiMLP", "LayerNorm"},
@@ -145,11 +153,35 @@ class ModuleListBuilder {
     norm(names.key_norm, model_.key_norm_size(spec), attention);
     norm(names.attention_post_norm, model_.hidden, whole);
     norm(names.mlp_norm, model_.hidden, whole);
-    const std::size_t mlp = container(names.up, classes_.mlp);
-    linear(names.gate, spec.intermediate, model_.hidden, mlp, mlp_reads);
-    linear(names.up, model_.up_tensor_rows(spec), model_.hidden, mlp, mlp_reads);
-    linear(names.down, model_.hidden, spec.intermediate, mlp, Reads::other);
+    const std::size_t mlp = container(spec.is_mixture() ? names.router : names.up, classes_.mlp);
+    if (spec.is_mixture()) {
+      add_experts(layer, mlp);
+    } else {
+      linear(names.gate, spec.intermediate, model_.hidden, mlp, mlp_reads);
+      linear(names.up, model_.up_tensor_rows(spec), model_.hidden, mlp, mlp_reads);
+      linear(names.down, model_.hidden, spec.intermediate, mlp, Reads::other);
+    }
     norm(names.mlp_post_norm, model_.hidden, whole);
+  }
+
+  /// Those of a mixture. The router is no linear layer here: it stays in floats.
+  void add_experts(std::size_t layer, std::size_t mlp) {
+    const LayerSpec& spec = model_.layers[layer];
+    const WeightNames& names = model_.names;
+    const std::size_t count = spec.experts.count + (spec.experts.shared_intermediate == 0 ? 0 : 1);
+    for (std::size_t expert = 0; expert < count; ++expert) {
+      const std::string prefix = model_.expert_prefix(layer, expert);
+      const std::size_t columns = spec.expert_columns(expert);
+      const std::size_t whole = add(
+          {Module::Kind::container, prefix.substr(0, prefix.size() - 1), std::string(classes_.mlp), 0, 0, layer, {}},
+          mlp);
+      const auto linear = [&](const std::string& inner, std::size_t rows, std::size_t of_columns) {
+        if (!inner.empty()) add({Module::Kind::linear, prefix + inner, "Linear", rows, of_columns, layer, {}}, whole);
+      };
+      linear(names.expert_gate, columns, model_.hidden);
+      linear(names.expert_up, names.expert_gate.empty() ? spec.up_rows(columns) : columns, model_.hidden);
+      linear(names.expert_down, model_.hidden, columns);
+    }
   }
 
   const Architecture& model_;

@@ -93,13 +93,13 @@ inline constexpr std::string_view bitmask_method = "tulle-bitmask";
 
 /// Reads `quantization_config` (or `compression_config`, as compressed-tensors up to 0.6 wrote it) of a config.json.
 /// Its tensors are then looked at by `check_quantized_tensors`.
-/// Errors: unsupported for every form but integer weights of 4 or 8 bits; malformed for wrong JSON types.
+/// Errors: unsupported for every form but integer weights of 4 or 8 bits and MXFP4; malformed for wrong JSON types.
 inline void check_quantization_config(const Json& config, std::string_view where) {
   const auto [settings, outer] = detail::quantization_settings(config, where);
   if (settings == nullptr) return;
 
   const auto method = json_value(*settings, "quant_method", std::string("compressed-tensors"), where);
-  if (method == bitmask_method) return;
+  if (method == bitmask_method || method == "mxfp4") return;  // of GPT-OSS: the tensors say all
   if (method != "compressed-tensors") {
     detail::refuse_quantization(where, "quantization method " + detail::quoted_name(method) + " is not supported");
   }

@@ -39,14 +39,16 @@ class TensorFiles final : public TensorSource {
     add_entry(std::move(name), Entry{std::move(tensor), &file}, where);
   }
 
-  /// Calls work(tensor) for all tensors, which may change name and shape. Errors: as `add`.
+  /// Puts in the place of every tensor those that work(tensor, put) puts: put(EncodedTensor), over the same bytes or a
+  /// part of them. Errors: as `add`.
   template <class Work>
   void change(Work&& work, std::string_view where) {
-    auto tensors = std::exchange(tensors_, {});
-    for (auto& [name, entry] : tensors) {
-      work(entry.tensor);
-      std::string changed = entry.tensor.name;
-      add_entry(std::move(changed), std::move(entry), where);
+    for (auto& [name, entry] : std::exchange(tensors_, {})) {
+      const InputFile* file = entry.file;
+      work(std::move(entry.tensor), [&](EncodedTensor tensor) {
+        std::string changed = tensor.name;
+        add_entry(std::move(changed), {std::move(tensor), file}, where);
+      });
     }
   }
 

@@ -20,8 +20,12 @@
 namespace tulle {
 
 /// down(silu(gate(x)) * up(x)), down(gelu_new(gate(x)) * up(x)), or down(f(up(x))) with f the gelu by tanh, the gelu by
-/// erf, or max(x, 0).
-enum class MlpKind { gated_silu, gated_gelu, gelu, gelu_erf, relu };
+/// erf, or max(x, 0). `gated_clamped` is GPT-OSS's gate: see `clamped_silu_times`.
+enum class MlpKind { gated_silu, gated_gelu, gated_clamped, gelu, gelu_erf, relu };
+
+constexpr bool is_gated(MlpKind kind) noexcept {
+  return kind == MlpKind::gated_silu || kind == MlpKind::gated_gelu || kind == MlpKind::gated_clamped;
+}
 
 /// How a layer's two branches join the residual stream x, and so where its norms stand. A family may have norms of what
 /// the branches give, too, or those alone (`WeightNames`).
@@ -38,19 +42,33 @@ enum class QueryKeyNorm {
   row,   ///< of all heads of a row together
 };
 
+/// A mixture of experts in place of one MLP: the router's best experts of a row, and perhaps one that all rows share.
+/// Shazeer et al., "Outrageously Large Neural Networks", 2017.
+struct ExpertSpec {
+  std::size_t count = 0, per_row = 0;
+  std::size_t shared_intermediate = 0;  ///< of the expert that all rows share; 0: there is none
+  bool normalized = true;               ///< the weights of the chosen experts have the sum 1
+};
+
 /// A family that has one kind of layer fills `Architecture::layers` with one value.
 struct LayerSpec {
-  std::size_t intermediate = 0;  ///< columns of `down`
+  std::size_t intermediate = 0;  ///< columns of `down`, or of an expert's
   Window window{};               ///< positions that a query attends to
   std::size_t rotary = 0;        ///< index in `Architecture::rotary_tables`
   MlpKind mlp = MlpKind::gated_silu;
   Residual residual = Residual::sequential;
   bool qkv_bias = false, output_bias = false, mlp_bias = false;
   QueryKeyNorm query_key_norm = QueryKeyNorm::none;
+  ExpertSpec experts{};
 
-  bool is_gated() const noexcept { return mlp == MlpKind::gated_silu || mlp == MlpKind::gated_gelu; }
+  bool is_mixture() const noexcept { return experts.count != 0; }
+  /// Columns of `down` of an expert, or after the others of that which all rows share.
+  std::size_t expert_columns(std::size_t expert) const noexcept {
+    return expert < experts.count ? intermediate : experts.shared_intermediate;
+  }
   /// Rows of `up`: gate then up, or up alone.
-  std::size_t up_rows() const noexcept { return is_gated() ? 2 * intermediate : intermediate; }
+  std::size_t up_rows() const noexcept { return up_rows(intermediate); }
+  std::size_t up_rows(std::size_t columns) const noexcept { return is_gated(mlp) ? 2 * columns : columns; }
 };
 
 enum class NormKind { rms, layer };
@@ -65,6 +83,11 @@ struct Rotary {
   std::size_t dimensions() const noexcept { return 2 * inverse_frequencies.size(); }
 };
 
+/// `pattern` with {} replaced by `index`.
+inline std::string with_index(std::string pattern, std::size_t index) {
+  return pattern.replace(pattern.find("{}"), 2, std::to_string(index));
+}
+
 /// Where the weights of a family are in its checkpoints. `layer` is put before the names of a layer's tensors, with {}
 /// replaced by its index; ".weight" and ".bias" are appended. An empty name: the family has no such tensor.
 struct WeightNames {
@@ -78,6 +101,10 @@ struct WeightNames {
   std::string output;
   std::string gate, up, down;                          ///< without a gate's own tensor its rows are the first of `up`
   std::string attention_post_norm{}, mlp_post_norm{};  ///< of what the branches give
+  /// Of a mixture of experts: {} in `expert` is replaced by an expert's index, and the names of gate, up and down follow
+  /// it, and follow `shared`. `shared_gate`: a row that weighs the expert that all rows share.
+  std::string router{}, expert{}, expert_gate{}, expert_up{}, expert_down{}, shared{}, shared_gate{};
+  std::string sinks{};  ///< scores of attention to nothing, one a head; without an ending
 };
 
 /// Everything that describes a model to the decoder, as run-time values. A new family is a new function that fills one
@@ -106,6 +133,7 @@ struct Architecture {
   std::vector<LayerSpec> layers;
   bool tied_head = false;  ///< the output matrix is the embedding
   bool head_bias = false;
+  bool router_bias = false;
   RowOrder query_order, key_order, value_order;  ///< in which the rows of q, k and v lie in their tensors
   WeightNames names;
   std::optional<Token> bos;
@@ -129,19 +157,36 @@ struct Architecture {
   }
   std::size_t max_intermediate() const noexcept {
     std::size_t widest = 0;
-    for (const LayerSpec& layer : layers) widest = std::max(widest, layer.intermediate);
+    for (const LayerSpec& layer : layers) {
+      widest = std::max({widest, layer.intermediate, layer.experts.shared_intermediate});
+    }
     return widest;
   }
   std::size_t max_up_rows() const noexcept {
     std::size_t widest = 0;
-    for (const LayerSpec& layer : layers) widest = std::max(widest, layer.up_rows());
+    for (const LayerSpec& layer : layers) {
+      widest = std::max({widest, layer.up_rows(), layer.up_rows(layer.experts.shared_intermediate)});
+    }
     return widest;
+  }
+  std::size_t max_experts() const noexcept {
+    std::size_t most = 0;
+    for (const LayerSpec& layer : layers) most = std::max(most, layer.experts.count);
+    return most;
+  }
+  std::size_t max_experts_per_row() const noexcept {
+    std::size_t most = 0;
+    for (const LayerSpec& layer : layers) most = std::max(most, layer.experts.per_row);
+    return most;
   }
 
   /// What the names of a layer's tensors begin with.
-  std::string layer_prefix(std::size_t index) const {
-    std::string prefix = names.layer;
-    return prefix.replace(prefix.find("{}"), 2, std::to_string(index));
+  std::string layer_prefix(std::size_t index) const { return with_index(names.layer, index); }
+
+  /// The same of an expert of a layer; after the others that which all rows share.
+  std::string expert_prefix(std::size_t layer, std::size_t expert) const {
+    return layer_prefix(layer) +
+           (expert < layers[layer].experts.count ? with_index(names.expert, expert) : names.shared);
   }
 
   /// Makes `count` layers that are all like `each`. Errors: malformed for a number that makes no decoder.
@@ -195,6 +240,10 @@ struct Architecture {
     for (const LayerSpec& layer : layers) {
       require(layer.intermediate > 0 && layer.intermediate <= most, "the intermediate size must be 1 to 1048576");
       require(layer.rotary < rotary_tables.size(), "every layer needs a rotary table");
+      const ExpertSpec& experts = layer.experts;
+      require(experts.count <= 65536 && experts.per_row <= experts.count && (experts.count == 0 || experts.per_row > 0),
+              "a row goes to 1 or more of at most 65536 experts");
+      require(experts.shared_intermediate <= most, "the intermediate size must be 1 to 1048576");
     }
     require(context_length > 0 && context_length <= (std::size_t{1} << 30),
             "the context length must be 1 to 1073741824");

@@ -6,16 +6,18 @@
 #include <atomic>
 #include <cstddef>
 #include <span>
+#include <vector>
 
 #include <tulle/cache/cache_layout.hpp>
 #include <tulle/core/aligned_buffer.hpp>
 #include <tulle/core/thread_pool.hpp>
 #include <tulle/core/types.hpp>
 #include <tulle/kernel/linear_kernel.hpp>
-#include <tulle/kernel/schedule/work_partition.hpp>
 #include <tulle/model/architecture.hpp>
 #include <tulle/model/attention.hpp>
 #include <tulle/model/decoder_observer.hpp>
+#include <tulle/model/linear_runner.hpp>
+#include <tulle/model/mlp.hpp>
 #include <tulle/model/row_places.hpp>
 #include <tulle/model/weights.hpp>
 #include <tulle/tensor/matrix_view.hpp>
@@ -51,19 +53,19 @@ class Decoder {
         normed_(max_rows * std::max(model_.hidden, model_.embedding_columns())),
         query_key_value_(max_rows * model_.qkv_rows()),
         attended_(max_rows * model_.query_rows()),
-        up_(max_rows * model_.max_up_rows()),
         projected_(max_rows * std::max(model_.hidden, model_.embedding_columns())),
-        input_(max_rows,
-               std::max({model_.hidden, model_.embedding_columns(), model_.max_intermediate(), model_.query_rows()})) {}
+        runner_(pool, max_rows,
+                std::max({model_.hidden, model_.embedding_columns(), model_.max_intermediate(), model_.query_rows()})),
+        mlp_(model_, runner_, max_rows) {}
 
   const Architecture& architecture() const noexcept { return model_; }
   std::size_t max_rows() const noexcept { return max_rows_; }
 
   /// Bytes of the buffers between the layers and of the prepared activations.
   std::size_t workspace_bytes() const noexcept {
-    return sizeof(float) * (hidden_.size() + normed_.size() + query_key_value_.size() + attended_.size() + up_.size() +
-                            projected_.size()) +
-           places_.size_bytes() + input_.size_bytes();
+    return sizeof(float) *
+               (hidden_.size() + normed_.size() + query_key_value_.size() + attended_.size() + projected_.size()) +
+           places_.size_bytes() + runner_.size_bytes() + mlp_.size_bytes();
   }
 
   /// Called from now on with what every linear layer reads; null: none. Must outlive its use.
@@ -91,7 +93,7 @@ class Decoder {
     places_.find_blocks(rows);
     const bool projects = !weights_.project_embedding.parts.empty();
     const std::size_t columns = model_.embedding_columns();
-    for_rows(rows.size(), [&](std::size_t begin, std::size_t end) noexcept {
+    runner_.for_rows(rows.size(), [&](std::size_t begin, std::size_t end) noexcept {
       for (std::size_t row = begin; row < end; ++row) {
         float* x = (projects ? normed_ : hidden_).data() + row * columns;
         weights_.embed(rows[row].token, x);
@@ -100,11 +102,11 @@ class Decoder {
       }
     });
     if (projects) {
-      prepare(weights_.project_embedding, view(normed_, rows.size(), columns));
-      multiply(weights_.project_embedding, residual(rows.size()));
+      runner_.prepare(weights_.project_embedding, view(normed_, rows.size(), columns));
+      runner_.multiply(weights_.project_embedding, residual(rows.size()));
     }
     if (!weights_.positions && weights_.embedding_norm.weight.empty()) return;
-    for_rows(rows.size(), [&](std::size_t begin, std::size_t end) noexcept {
+    runner_.for_rows(rows.size(), [&](std::size_t begin, std::size_t end) noexcept {
       for (std::size_t row = begin; row < end; ++row) {
         if (weights_.positions) add_position(rows[row].position, row);
         if (!weights_.embedding_norm.weight.empty()) {
@@ -141,8 +143,8 @@ class Decoder {
     const Linear<Kernel>& linear = weights_.layers[layer].query_key_value;
     const MatrixView<float> x = branch_input(layer, weights_.layers[layer].attention_norm, rows.size());
     observe(layer, LinearRole::query_key_value, rows, x);
-    prepare(linear, x);
-    multiply(linear, view(query_key_value_, rows.size(), model_.qkv_rows()));
+    runner_.prepare(linear, x);
+    runner_.multiply(linear, view(query_key_value_, rows.size(), model_.qkv_rows()));
   }
 
   /// Clips and normalizes queries and keys where the model does, rotates them, stores keys and values, then attends:
@@ -151,7 +153,7 @@ class Decoder {
   void attend(std::size_t layer, Rows rows, Cache& cache, std::size_t cache_layer) noexcept {
     const std::size_t head_dim = model_.head_dim, table = model_.layers[layer].rotary;
     const Rotary& rotary = model_.rotary_tables[table];
-    for_rows(rows.size(), [&](std::size_t begin, std::size_t end) noexcept {
+    runner_.for_rows(rows.size(), [&](std::size_t begin, std::size_t end) noexcept {
       for (std::size_t row = begin; row < end; ++row) {
         float* query = query_key_value_.data() + row * model_.qkv_rows();
         if (model_.qkv_clip != 0) clip(model_.qkv_clip, model_.qkv_rows(), query);
@@ -183,7 +185,8 @@ class Decoder {
                             .out = attended_.data() + block.first * model_.query_rows() + at,
                             .out_stride = model_.query_rows(),
                             .score_cap = model_.score_cap,
-                            .slopes = model_.alibi_slopes.empty() ? nullptr : &model_.alibi_slopes[kv_head * group]});
+                            .slopes = of_group(model_.alibi_slopes, kv_head),
+                            .sinks = of_group(weights_.layers[layer].sinks, kv_head)});
       }
     });
   }
@@ -196,37 +199,44 @@ class Decoder {
   }
 
   /// The norm before the MLP (a parallel residual may share that of `queries_keys_values`), the product with gate and
-  /// up, and the activation.
+  /// up, and the activation; of a mixture of experts the norm alone.
   void up(std::size_t layer, Rows rows) noexcept {
     const MatrixView<float> x = shares_norm(layer) ? view(normed_, rows.size(), model_.hidden)
                                                    : branch_input(layer, weights_.layers[layer].mlp_norm, rows.size());
     observe(layer, LinearRole::up, rows, x);
-    prepare(weights_.layers[layer].up, x);
-    multiply_up(layer, rows.size());
+    activated_ = x;
+    if (model_.layers[layer].is_mixture()) return;
+    runner_.prepare(weights_.layers[layer].up, x);
+    activated_ = mlp_.up(weights_.layers[layer].up, model_.layers[layer].mlp, rows.size());
   }
 
-  /// The residual stream += the down matrix times what `up` gave.
+  /// The residual stream += the down matrix times what `up` gave, or what the experts make of it.
   void down(std::size_t layer, Rows rows) noexcept {
-    const LayerSpec& spec = model_.layers[layer];
-    const MatrixView<float> x{up_.data(), rows.size(), spec.intermediate, spec.up_rows()};
-    observe(layer, LinearRole::down, rows, x);
-    add_branch(layer, LinearRole::down, x);
+    if (!model_.layers[layer].is_mixture()) observe(layer, LinearRole::down, rows, activated_);
+    add_branch(layer, LinearRole::down, activated_);
   }
 
   /// The residual stream += norm(x W^T + bias) * residual_scale, of the matrix of `role` (`output` or `down`), with the
-  /// norms that the layer has. x [rows, columns of the matrix].
+  /// norms that the layer has. x [rows, columns of the matrix]; of a mixture in place of `down` what its experts read.
   void add_branch(std::size_t layer, LinearRole role, MatrixView<float> x) noexcept {
     const LayerWeights<Kernel>& weights = weights_.layers[layer];
     const bool attention = role == LinearRole::output;
     const Linear<Kernel>& linear = attention ? weights.output : weights.down;
-    prepare(linear, x);
-    multiply_residual(linear, attention ? weights.attention_post_norm : weights.mlp_post_norm, x.rows);
+    const NormWeights& post_norm = attention ? weights.attention_post_norm : weights.mlp_post_norm;
+    const MatrixView<float> y = view(projected_, x.rows, model_.hidden);
+    if (!attention && model_.layers[layer].is_mixture()) {
+      mlp_.mix(model_.layers[layer], weights, x, y);
+      add_rows(post_norm, y);
+    } else if (runner_.prepare(linear, x); post_norm.weight.empty()) {  // every worker adds its columns
+      runner_.multiply(linear, y, [&](std::size_t first, std::size_t last) noexcept {
+        for (std::size_t row = 0; row < x.rows; ++row) add_columns(y[row], row, first, last);
+      });
+    } else {
+      runner_.multiply(linear, y);
+      add_rows(post_norm, y);
+    }
     if (model_.layers[layer].residual != Residual::post_norm) return;
-    for_rows(x.rows, [&](std::size_t begin, std::size_t end) noexcept {
-      for (std::size_t row = begin; row < end; ++row) {
-        normalize(attention ? weights.attention_norm : weights.mlp_norm, hidden_row(row), hidden_row(row));
-      }
-    });
+    normalize_stream(attention ? weights.attention_norm : weights.mlp_norm, x.rows);
   }
 
   /// The last norm and the head, for the rows that need logits: logits [rows that need them, vocabulary].
@@ -244,14 +254,14 @@ class Decoder {
     if (wanted == 0) return;
     MatrixView<float> x = view(normed_, wanted, model_.hidden);
     if (!weights_.project_logits.parts.empty()) {
-      prepare(weights_.project_logits, x);
+      runner_.prepare(weights_.project_logits, x);
       x = view(projected_, wanted, model_.embedding_columns());
-      multiply(weights_.project_logits, x);
+      runner_.multiply(weights_.project_logits, x);
     }
     observe(model_.layers.size(), LinearRole::head, rows, x);
-    prepare(weights_.head, x);
+    runner_.prepare(weights_.head, x);
     const MatrixView<float> y{logits.data, wanted, model_.vocabulary, logits.stride};
-    multiply(weights_.head, y, [&](std::size_t first, std::size_t last) noexcept {
+    runner_.multiply(weights_.head, y, [&](std::size_t first, std::size_t last) noexcept {
       if (model_.logit_scale == 1 && model_.logit_cap == 0) return;
       for (std::size_t row = 0; row < wanted; ++row) {
         if (model_.logit_scale != 1) scale(model_.logit_scale, last - first, y[row] + first);
@@ -266,17 +276,9 @@ class Decoder {
   }
   float* hidden_row(std::size_t row) noexcept { return hidden_.data() + row * model_.hidden; }
 
-  /// Calls `work(begin, end)` for parts of `count` rows: on this thread for one tile of rows, on all of them for more.
-  template <class Work>
-  void for_rows(std::size_t count, Work&& work) noexcept {
-    if (count <= 8) {
-      work(std::size_t{0}, count);
-      return;
-    }
-    pool_.run([&](std::size_t worker) noexcept {
-      const Share share = share_of(count, 8, worker, pool_.size());
-      if (share.begin < share.end) work(share.begin, share.end);
-    });
+  /// The part of a value for each head that belongs to the heads which share a key-value head; null where there is none.
+  const float* of_group(const std::vector<float>& heads, std::size_t kv_head) const noexcept {
+    return heads.empty() ? nullptr : heads.data() + kv_head * (model_.heads / model_.kv_heads);
   }
 
   void observe(std::size_t layer, LinearRole role, Rows rows, MatrixView<float> x) noexcept {
@@ -318,57 +320,26 @@ class Decoder {
     normalize_parts(weights.key_norm, query + model_.query_rows(), model_.kv_rows());
   }
 
-  /// Prepares the activations x for a linear layer: in every form that one of its parts reads.
-  void prepare(const Linear<Kernel>& linear, MatrixView<float> x) noexcept {
-    const auto& first = linear.parts.front().weights;
-    for (const auto& part : linear.parts) {
-      if (&part.weights != &first && Kernel::shares_input(first, part.weights)) continue;
-      Kernel::start(part.weights, x.rows, input_);
-      for_rows(x.rows, [&](std::size_t begin, std::size_t end) noexcept {
-        Kernel::prepare(part.weights, x, input_, {begin, end});
-      });
-    }
+  /// A row of the residual stream += y * residual_scale, in some of its columns.
+  void add_columns(float* y, std::size_t row, std::size_t first, std::size_t last) noexcept {
+    if (model_.residual_scale != 1) scale(model_.residual_scale, last - first, y + first);
+    add(y + first, last - first, hidden_row(row) + first);
   }
 
-  /// y = x W^T + bias; every worker computes a share of the output rows. `then(begin, end)` runs on that share.
-  template <class Then>
-  void multiply(const Linear<Kernel>& linear, MatrixView<float> y, Then&& then) noexcept {
-    pool_.run([&](std::size_t worker) noexcept {
-      for (const auto& part : linear.parts) {
-        const RowRange share = row_share(part.weights, y.rows, worker, pool_.size());
-        if (share.begin == share.end) continue;
-        const std::size_t first = part.first_row + share.begin, last = part.first_row + share.end;
-        Kernel::multiply(part.weights, input_, {y.data + part.first_row, y.rows, y.columns, y.stride}, share);
-        if (!linear.bias.empty()) {
-          for (std::size_t row = 0; row < y.rows; ++row) add(linear.bias.data() + first, last - first, y[row] + first);
-        }
-        then(first, last);
+  /// The residual stream += norm(y) * residual_scale, where there is a norm.
+  void add_rows(const NormWeights& norm, MatrixView<float> y) noexcept {
+    runner_.for_rows(y.rows, [&](std::size_t begin, std::size_t end) noexcept {
+      for (std::size_t row = begin; row < end; ++row) {
+        if (!norm.weight.empty()) normalize(norm, y[row], y[row]);
+        add_columns(y[row], row, 0, model_.hidden);
       }
     });
   }
-  void multiply(const Linear<Kernel>& linear, MatrixView<float> y) noexcept {
-    multiply(linear, y, [](std::size_t, std::size_t) noexcept {});
-  }
 
-  /// The residual stream += norm(x W^T + bias) * residual_scale, where there is a norm.
-  void multiply_residual(const Linear<Kernel>& linear, const NormWeights& norm, std::size_t count) noexcept {
-    const MatrixView<float> y = view(projected_, count, model_.hidden);
-    const auto add_columns = [&](std::size_t row, std::size_t first, std::size_t last) noexcept {
-      if (model_.residual_scale != 1) scale(model_.residual_scale, last - first, y[row] + first);
-      add(y[row] + first, last - first, hidden_row(row) + first);
-    };
-    if (norm.weight.empty()) {
-      multiply(linear, y, [&](std::size_t first, std::size_t last) noexcept {
-        for (std::size_t row = 0; row < count; ++row) add_columns(row, first, last);
-      });
-      return;
-    }
-    multiply(linear, y);
-    for_rows(count, [&](std::size_t begin, std::size_t end) noexcept {
-      for (std::size_t row = begin; row < end; ++row) {
-        normalize(norm, y[row], y[row]);
-        add_columns(row, 0, model_.hidden);
-      }
+  /// The residual stream itself, normalized.
+  void normalize_stream(const NormWeights& norm, std::size_t count) noexcept {
+    runner_.for_rows(count, [&](std::size_t begin, std::size_t end) noexcept {
+      for (std::size_t row = begin; row < end; ++row) normalize(norm, hidden_row(row), hidden_row(row));
     });
   }
 
@@ -381,35 +352,15 @@ class Decoder {
     const bool shared = std::all_of(weights.up.parts.begin(), weights.up.parts.end(),
                                     [&](const auto& part) { return Kernel::shares_input(read, part.weights); });
     observe(layer, LinearRole::up, rows, normed);
-    if (!shared) prepare(weights.up, normed);
-    multiply_up(layer, rows.size());
-  }
-
-  /// What `down` reads, in the first `intermediate` columns of `up_`: the product, and the MLP's activation in place.
-  void multiply_up(std::size_t layer, std::size_t count) noexcept {
-    const LayerSpec& spec = model_.layers[layer];
-    const MatrixView<float> y = view(up_, count, spec.up_rows());
-    if (!spec.is_gated()) {
-      const auto activate = spec.mlp == MlpKind::gelu ? gelu_new<> : spec.mlp == MlpKind::gelu_erf ? gelu_erf<> : relu;
-      multiply(weights_.layers[layer].up, y, [&](std::size_t first, std::size_t last) noexcept {
-        for (std::size_t row = 0; row < count; ++row) activate(y[row] + first, last - first);
-      });
-      return;
-    }
-    multiply(weights_.layers[layer].up, y);  // gate and up rows of one column may be computed by two workers
-    for_rows(count, [&](std::size_t begin, std::size_t end) noexcept {
-      for (std::size_t row = begin; row < end; ++row) {
-        const auto activate = spec.mlp == MlpKind::gated_silu ? silu_times<> : gelu_times<>;
-        activate(y[row], y[row] + spec.intermediate, spec.intermediate, y[row]);
-      }
-    });
+    if (!shared) runner_.prepare(weights.up, normed);
+    activated_ = mlp_.up(weights.up, model_.layers[layer].mlp, rows.size());
   }
 
   /// What a branch reads [count, hidden]: the residual stream through a norm, or as it is where none stands before it.
   MatrixView<float> branch_input(std::size_t layer, const NormWeights& norm, std::size_t count) noexcept {
     const bool before = !norm.weight.empty() && model_.layers[layer].residual != Residual::post_norm;
     if (!before) return view(hidden_, count, model_.hidden);
-    for_rows(count, [&](std::size_t begin, std::size_t end) noexcept {
+    runner_.for_rows(count, [&](std::size_t begin, std::size_t end) noexcept {
       for (std::size_t row = begin; row < end; ++row) {
         normalize(norm, hidden_row(row), normed_.data() + row * model_.hidden);
       }
@@ -423,8 +374,10 @@ class Decoder {
   DecoderObserver* observer_ = nullptr;
   std::size_t max_rows_;
   RowPlaces places_;  // of the rows that are being run
-  AlignedBuffer<float> hidden_, normed_, query_key_value_, attended_, up_, projected_;
-  typename Kernel::Input input_;
+  AlignedBuffer<float> hidden_, normed_, query_key_value_, attended_, projected_;
+  LinearRunner<Kernel> runner_;
+  Mlp<Kernel> mlp_;
+  MatrixView<float> activated_;  // what `down` or the experts read
 };
 
 }  // namespace tulle

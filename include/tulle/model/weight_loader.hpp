@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <tulle/core/processor_cores.hpp>
@@ -99,11 +100,23 @@ class WeightLoader {
     }
     layer.query_key_value = query_key_value(prefix, spec.qkv_bias);
     layer.output = linear({{prefix + names.output, model_.hidden, {}}}, model_.query_rows(), spec.output_bias);
-    std::vector<Rows> up{{prefix + names.up, model_.up_tensor_rows(spec), {}}};
-    if (!names.gate.empty()) up.insert(up.begin(), {prefix + names.gate, spec.intermediate, {}});
-    layer.up = linear(up, model_.hidden, spec.mlp_bias);
-    layer.down = linear({{prefix + names.down, model_.hidden, {}}}, spec.intermediate, spec.mlp_bias);
+    if (!names.sinks.empty()) layer.sinks = vector(prefix + names.sinks, model_.heads);
+    if (spec.is_mixture()) {
+      load_mixture(index, layer);
+    } else {
+      load_mlp(prefix, names.gate, names.up, names.down, spec, spec.intermediate, layer);
+    }
     return layer;
+  }
+
+  /// An expert of a mixture; after the others that which all rows share. Errors: as `load`.
+  ExpertWeights<Kernel> load_expert(std::size_t index, std::size_t expert) const {
+    const WeightNames& names = model_.names;
+    const LayerSpec& spec = model_.layers[index];
+    ExpertWeights<Kernel> weights;
+    load_mlp(model_.expert_prefix(index, expert), names.expert_gate, names.expert_up, names.expert_down, spec,
+             spec.expert_columns(expert), weights);
+    return weights;
   }
 
  private:
@@ -115,6 +128,32 @@ class WeightLoader {
     std::size_t available;  ///< rows that it must have
     RowOrder order;         ///< in which they are taken
   };
+
+  /// `to.up` and `to.down`, of matrices with `columns` columns of `down`.
+  template <class Weights>
+  void load_mlp(const std::string& prefix, const std::string& gate, const std::string& up, const std::string& down,
+                const LayerSpec& spec, std::size_t columns, Weights& to) const {
+    std::vector<Rows> rows{{prefix + up, gate.empty() ? spec.up_rows(columns) : columns, {}}};
+    if (!gate.empty()) rows.insert(rows.begin(), {prefix + gate, columns, {}});
+    to.up = linear(rows, model_.hidden, spec.mlp_bias);
+    to.down = linear({{prefix + down, model_.hidden, {}}}, columns, spec.mlp_bias);
+  }
+
+  void load_mixture(std::size_t index, LayerWeights<Kernel>& layer) const {
+    const WeightNames& names = model_.names;
+    const std::string prefix = model_.layer_prefix(index);
+    const ExpertSpec& experts = model_.layers[index].experts;
+    layer.router.weight = vector(prefix + names.router + ".weight", experts.count * model_.hidden);
+    if (model_.router_bias) layer.router.bias = vector(prefix + names.router + ".bias", experts.count);
+    for (std::size_t expert = 0; expert < experts.count; ++expert) {
+      layer.experts.push_back(load_expert(index, expert));
+    }
+    if (experts.shared_intermediate == 0) return;
+    ExpertWeights<Kernel> shared = load_expert(index, experts.count);
+    layer.up = std::move(shared.up);
+    layer.down = std::move(shared.down);
+    if (!names.shared_gate.empty()) layer.shared_gate = vector(prefix + names.shared_gate + ".weight", model_.hidden);
+  }
 
   /// WebAssembly's few workers are left to the engine: one that ends comes back only when JavaScript is idle.
   static std::size_t packing_threads(std::size_t wanted) {
@@ -137,7 +176,7 @@ class WeightLoader {
   std::vector<float> vector(const std::string& name, std::size_t size) const {
     const EncodedTensor* tensor = source_.find(name);
     if (tensor == nullptr) fail_missing(name);
-    if (tensor->elements() != size) {
+    if (tensor->taken_elements() != size) {
       fail(ErrorCode::malformed, "tensor \"", name, "\" has shape ", shape_text(tensor->shape), " where ", size,
            " elements are needed");
     }

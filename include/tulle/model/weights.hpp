@@ -57,6 +57,17 @@ class Embedding {
   std::shared_ptr<const WeightSource> rows_;
 };
 
+/// Scores of the experts: weight x + bias, in f32.
+struct RouterWeights {
+  std::vector<float> weight;  ///< [experts, hidden]
+  std::vector<float> bias;    ///< [experts], or empty
+};
+
+template <LinearKernel Kernel>
+struct ExpertWeights {
+  Linear<Kernel> up, down;  ///< as those of a layer
+};
+
 template <LinearKernel Kernel>
 struct LayerWeights {
   NormWeights attention_norm, mlp_norm;            ///< [hidden]; empty where a branch reads the residual stream itself
@@ -66,6 +77,11 @@ struct LayerWeights {
   Linear<Kernel> output;           ///< [hidden, heads * head_dim]
   Linear<Kernel> up;               ///< [2 intermediate, hidden]: gate, up; or [intermediate, hidden]: up alone
   Linear<Kernel> down;             ///< [hidden, intermediate]
+  std::vector<float> sinks;        ///< [heads]: see `ScoreTerms::sink`; empty where there are none
+  /// A mixture of experts; `up` and `down` are then those of the expert that all rows share, or no matrices.
+  RouterWeights router;
+  std::vector<ExpertWeights<Kernel>> experts;
+  std::vector<float> shared_gate;  ///< [hidden], or empty
 };
 
 template <LinearKernel Kernel>
@@ -95,8 +111,14 @@ struct ModelWeights {
     for (const auto& layer : layers) {
       visit(layer.query_key_value);
       visit(layer.output);
-      visit(layer.up);
-      visit(layer.down);
+      if (!layer.up.parts.empty()) {
+        visit(layer.up);
+        visit(layer.down);
+      }
+      for (const auto& expert : layer.experts) {
+        visit(expert.up);
+        visit(expert.down);
+      }
     }
     if (!project_logits.parts.empty()) visit(project_logits);
     visit(head);

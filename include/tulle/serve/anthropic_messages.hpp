@@ -106,7 +106,7 @@ inline PreparedRequest prepare_messages(const Json& body, const ServedModel& mod
   if (const Json* system = fields.find("system")) {
     messages.insert(messages.begin(), {"system", detail::content_text(*system, "system")});
   }
-  request.prompts.push_back(chat_tokens(model, messages, true));
+  request.prompts.push_back(chat_prompt(model, messages, true).tokens);
   check_request(model, request, "messages");
   prepared.reply = std::make_unique<MessagesReply>(model, request.prompts.front().size());
   return prepared;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -68,20 +69,26 @@ inline std::vector<ChatMessage> read_messages(const RequestFields& fields, const
   return result;
 }
 
+struct ChatPrompt {
+  std::vector<Token> tokens;
+  bool opens_reasoning = false;  ///< it ends with "<think>": the model's text begins with what it thinks
+};
+
 /// The prompt that the model's chat template makes of messages; ChatML where it has none. Errors: ApiError 400 for
 /// messages that the template refuses.
-inline std::vector<Token> chat_tokens(const ServedModel& model, const std::vector<ChatMessage>& messages,
-                                      bool add_generation_prompt) {
+inline ChatPrompt chat_prompt(const ServedModel& model, const std::vector<ChatMessage>& messages,
+                              bool add_generation_prompt) {
   std::string text;
   if (!model.chat_template.empty()) {
     text = render_chat(model.chat_template, model.tokenizer, messages, add_generation_prompt);
-    return model.tokenizer.encode(text);
+    const std::string_view end = std::string_view(text).substr(0, text.find_last_not_of(" \n") + 1);
+    return {model.tokenizer.encode(text), end.ends_with("<think>")};
   }
   for (const ChatMessage& message : messages) {
     text += "<|im_start|>" + message.role + "\n" + message.content + "<|im_end|>\n";
   }
   if (add_generation_prompt) text += "<|im_start|>assistant\n";
-  return model.tokenizer.encode(text, {.add_special_tokens = true});
+  return {model.tokenizer.encode(text, {.add_special_tokens = true})};
 }
 
 }  // namespace tulle::serve

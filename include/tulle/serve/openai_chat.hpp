@@ -13,6 +13,7 @@
 #include <vector>
 
 #include <tulle/core/json.hpp>
+#include <tulle/generate/reasoning_splitter.hpp>
 #include <tulle/serve/chat_prompt.hpp>
 #include <tulle/serve/reply.hpp>
 #include <tulle/serve/request_fields.hpp>
@@ -52,13 +53,26 @@ inline bool wants_usage(const RequestFields& fields) {
   return RequestFields(*options).boolean("include_usage", false);
 }
 
+/// `reasoning_format`: "deepseek" puts what the model thinks into `reasoning_content`, "none" leaves the text whole (the
+/// names are llama-server's). Errors: ApiError 400.
+inline bool wants_reasoning_apart(const RequestFields& fields) {
+  const std::string format = fields.text("reasoning_format", "none");
+  if (format != "none" && format != "deepseek") {
+    throw ApiError(400, "\"reasoning_format\" must be \"none\" or \"deepseek\"", "reasoning_format");
+  }
+  return format == "deepseek";
+}
+
 class ChatReply : public Reply {
  public:
-  ChatReply(const ServedModel& model, std::size_t texts, bool probabilities, bool usage)
+  /// `splitters`: one for each text where the reasoning is given apart, else none.
+  ChatReply(const ServedModel& model, std::size_t texts, bool probabilities, bool usage,
+            std::vector<ReasoningSplitter> splitters)
       : tokenizer_(model.tokenizer),
         texts_(texts),
         probabilities_(probabilities),
         usage_(usage),
+        splitters_(std::move(splitters)),
         head_{{"id", new_id("chatcmpl-")},
               {"created", unix_time()},
               {"model", model.id},
@@ -72,8 +86,14 @@ class ChatReply : public Reply {
       for (const GenerationEvent& event : texts[i].events) {
         if (probabilities_) probabilities["content"].push_back(token_probability_json(tokenizer_, event));
       }
+      Json message{{"role", "assistant"}, {"content", texts[i].text}, {"refusal", nullptr}};
+      if (!splitters_.empty()) {
+        const ReasoningSplitter::Parts parts = split(i, texts[i].text, true);
+        message["content"] = parts.answer;
+        message["reasoning_content"] = parts.reasoning;
+      }
       choices.push_back({{"index", i},
-                         {"message", {{"role", "assistant"}, {"content", texts[i].text}, {"refusal", nullptr}}},
+                         {"message", std::move(message)},
                          {"logprobs", std::move(probabilities)},
                          {"finish_reason", finish_reason_json(texts[i].finish_reason)}});
     }
@@ -100,7 +120,10 @@ class ChatReply : public Reply {
       if (probabilities_ && piece.token >= 0) {
         probabilities = {{"content", Json::array({token_probability_json(tokenizer_, event)})}, {"refusal", nullptr}};
       }
-      events = chunk(piece.generation, {{"content", piece.text}}, std::move(probabilities), FinishReason::none);
+      events = text_chunks(piece.generation, split(piece.generation, piece.text, false), std::move(probabilities));
+    }
+    if (piece.finish_reason != FinishReason::none && !splitters_.empty()) {
+      events += text_chunks(piece.generation, splitters_[piece.generation].finish(), nullptr);
     }
     if (piece.finish_reason != FinishReason::none) {
       events += chunk(piece.generation, Json::object(), nullptr, piece.finish_reason);
@@ -121,6 +144,28 @@ class ChatReply : public Reply {
   }
 
  private:
+  /// The parts of a piece of text, which is all of its text or the next piece of a stream.
+  ReasoningSplitter::Parts split(std::size_t index, const std::string& text, bool whole) {
+    if (splitters_.empty()) return {"", text};
+    ReasoningSplitter::Parts parts = splitters_[index].next(text);
+    if (!whole) return parts;
+    const ReasoningSplitter::Parts rest = splitters_[index].finish();
+    return {parts.reasoning + rest.reasoning, parts.answer + rest.answer};
+  }
+
+  /// A chunk for each part that is there; the probabilities go with the first.
+  std::string text_chunks(std::size_t index, const ReasoningSplitter::Parts& parts, Json probabilities) const {
+    std::string events;
+    if (!parts.reasoning.empty()) {
+      const Json delta{{"reasoning_content", parts.reasoning}};
+      events += chunk(index, delta, std::exchange(probabilities, nullptr), FinishReason::none);
+    }
+    if (!parts.answer.empty() || !probabilities.is_null()) {
+      events += chunk(index, {{"content", parts.answer}}, std::move(probabilities), FinishReason::none);
+    }
+    return events;
+  }
+
   std::string chunk(std::size_t index, Json delta, Json probabilities, FinishReason reason) const {
     Json result = head_;
     result["object"] = "chat.completion.chunk";
@@ -135,6 +180,7 @@ class ChatReply : public Reply {
   const Tokenizer& tokenizer_;
   std::size_t texts_;
   bool probabilities_, usage_;
+  std::vector<ReasoningSplitter> splitters_;
   Json head_;
 };
 
@@ -150,11 +196,14 @@ inline PreparedRequest prepare_chat(const Json& body, const ServedModel& model) 
   read_chat_probabilities(fields, request);
   prepared.streams = fields.boolean("stream", false);
   const char* field = fields.has("messages") || !fields.has("prompt") ? "messages" : "prompt";
-  request.prompts.push_back(
-      chat_tokens(model, read_messages(fields, field), fields.boolean("add_generation_prompt", true)));
+  ChatPrompt prompt = chat_prompt(model, read_messages(fields, field), fields.boolean("add_generation_prompt", true));
+  request.prompts.push_back(std::move(prompt.tokens));
   check_request(model, request, field);
-  prepared.reply = std::make_unique<ChatReply>(model, request.options.num_return_sequences,
-                                               request.options.log_probabilities, wants_usage(fields));
+  const std::size_t texts = request.options.num_return_sequences;
+  std::vector<ReasoningSplitter> splitters;
+  if (wants_reasoning_apart(fields)) splitters.assign(texts, ReasoningSplitter(prompt.opens_reasoning));
+  prepared.reply = std::make_unique<ChatReply>(model, texts, request.options.log_probabilities, wants_usage(fields),
+                                               std::move(splitters));
   return prepared;
 }
 

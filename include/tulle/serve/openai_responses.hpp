@@ -135,7 +135,7 @@ inline PreparedRequest prepare_responses(const Json& body, const ServedModel& mo
   std::vector<ChatMessage> messages = read_messages(fields, "input");
   const std::string instructions = fields.text("instructions", "");
   if (!instructions.empty()) messages.insert(messages.begin(), {"system", instructions});
-  request.prompts.push_back(chat_tokens(model, messages, true));
+  request.prompts.push_back(chat_prompt(model, messages, true).tokens);
   check_request(model, request, "input");
   Json settings{{"instructions", instructions.empty() ? Json(nullptr) : Json(instructions)},
                 {"temperature", request.options.sampling.temperature},

@@ -35,6 +35,9 @@ struct EncodedTensor {
     return product;
   }
 
+  /// Those that `order` takes of a vector.
+  std::size_t taken_elements() const noexcept { return order.as_it_lies() ? elements() : order.rows(); }
+
   /// Of the bytes, wherever they are.
   std::size_t size_bytes() const { return dtype_bytes(dtype, elements(), name); }
 };
@@ -90,7 +93,7 @@ inline std::vector<float> read_floats(const TensorSource& source, const EncodedT
   std::vector<float> values(tensor.elements());
   decode_floats(tensor.dtype, TensorBytes(source, tensor).span().data(), values.size(), values.data());
   if (tensor.order.as_it_lies()) return values;
-  std::vector<float> ordered(values.size());
+  std::vector<float> ordered(tensor.taken_elements());
   for (std::size_t i = 0; i < ordered.size(); ++i) ordered[i] = values[tensor.order[i]];
   return ordered;
 }

@@ -170,6 +170,15 @@ void gelu_times(const float* gate, const float* up, std::size_t size, float* y) 
   for (std::size_t i = 0; i < size; ++i) y[i] *= up[i];
 }
 
+/// y = min(gate, 7) * sigmoid(1.702 min(gate, 7)) * (clamp(up, -7, 7) + 1), of GPT-OSS (OpenAI 2025). [size] each; y may
+/// be gate.
+inline void clamped_silu_times(const float* gate, const float* up, std::size_t size, float* y) noexcept {
+  for (std::size_t i = 0; i < size; ++i) {
+    const float g = std::min(gate[i], 7.0f), u = std::clamp(up[i], -7.0f, 7.0f);
+    y[i] = (u + 1) * g / (1 + std::exp(-1.702f * g));
+  }
+}
+
 /// x *= factor. [size].
 inline void scale(float factor, std::size_t size, float* x) noexcept {
   for (std::size_t i = 0; i < size; ++i) x[i] *= factor;

@@ -11,6 +11,8 @@
 #include <tulle/format/checkpoint.hpp>
 #include <tulle/model/families.hpp>
 
+#include "unit/generate/golden_model.hpp"
+
 using namespace tulle;
 using Catch::Matchers::ContainsSubstring;
 
@@ -64,13 +66,9 @@ struct Folder {
 }  // namespace
 
 TEST_CASE("Every family and kind of plan is compressed as the plan says") {
-  for (const char* name :
-       {"llama-tiny-gqa",  "qwen2-tiny",           "codegen-tiny", "llama-tiny-int8", "qwen3-tiny",
-        "mistral-tiny",    "smollm3-tiny",         "granite-tiny", "gemma-tiny",      "gemma2-tiny",
-        "gemma3-tiny",     "olmo2-tiny",           "phi-tiny",     "phi3-tiny",       "starcoder2-tiny",
-        "opt-tiny",        "opt-tiny-350m",        "gpt2-tiny",    "gptj-tiny",       "gpt-neo-tiny",
-        "gpt-neox-tiny",   "gpt-neox-tiny-serial", "bloom-tiny",   "mpt-tiny",        "falcon-tiny-7b",
-        "falcon-tiny-40b", "falcon-tiny-rw"}) {
+  std::vector<std::string> names{"llama-tiny-int8", "opt-tiny-350m", "gpt-neox-tiny-serial", "falcon-tiny-40b"};
+  for (const testing::GoldenFamily& family : testing::golden_families()) names.push_back(family.directories.front());
+  for (const std::string& name : names) {
     const Tiny tiny(name);
     CAPTURE(name);
     const CompressedModel half = tiny.compress(tiny.plan(0.5, "", 16));
@@ -78,7 +76,9 @@ TEST_CASE("Every family and kind of plan is compressed as the plan says") {
     for (const LayerReport& layer : half.layers) {
       CAPTURE(layer.name);
       CHECK_THAT(layer.sparsity, Catch::Matchers::WithinAbs(0.5, 0.01));
-      CHECK(layer.form == "alps 50 %");
+      const bool few = layer.form.find("nearest") != std::string::npos;  // an expert that hardly a token chose
+      CHECK(layer.form.substr(0, layer.form.find(',')) == "alps 50 %");
+      CHECK((!few || tiny.model.max_experts() != 0));
       CHECK(layer.relative_error > 0);
       CHECK(layer.relative_error < 0.6);
     }
@@ -88,7 +88,9 @@ TEST_CASE("Every family and kind of plan is compressed as the plan says") {
 
     const CompressedModel int8 = tiny.compress(tiny.plan({}, "", 8));
     for (const LayerReport& layer : int8.layers) {
-      CHECK(layer.relative_error < 1e-3);
+      CAPTURE(layer.name);
+      // What relu cuts off differs a little after the layers before it.
+      CHECK(layer.relative_error < (tiny.model.layers[0].mlp == MlpKind::relu ? 0.05 : 1e-3));
       CHECK(int8.tensors->matrix(layer.name)->code_format().bits == 8);
     }
     CHECK(int8.held_out.kl_divergence < half.held_out.kl_divergence);

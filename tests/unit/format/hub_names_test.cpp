@@ -53,6 +53,8 @@ TEST_CASE("GPT-2's layers are known to be transposed", "[format][hub_names]") {
   CHECK(turned.transposed);
   CHECK(turned.shape == std::vector<std::size_t>{3, 2});
   CHECK_FALSE(gpt2.tensors.find("transformer.wpe.weight")->transposed);
+  CHECK(is_transposed_in_hub({{"model_type", "gpt2"}}, "h.1.attn.c_proj.weight"));
+  CHECK_FALSE(is_transposed_in_hub({{"model_type", "gpt_neo"}}, "h.1.mlp.c_proj.weight"));
   const auto matrix = gpt2.tensors.matrix("transformer.h.0.mlp.c_fc");
   CHECK(matrix->rows() == 3);
   CHECK(matrix->columns() == 2);

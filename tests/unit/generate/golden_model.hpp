@@ -34,6 +34,20 @@ inline std::vector<float> golden_floats(const std::string& name) {
   return values;
 }
 
+/// One of families.json, which also makes MODELS.md: a family's golden models in directories and in GGUF files.
+struct GoldenFamily {
+  std::string name;
+  std::vector<std::string> directories, gguf;
+};
+inline std::vector<GoldenFamily> golden_families() {
+  std::vector<GoldenFamily> families;
+  for (const Json& entry : golden_json("families.json")) {
+    GoldenFamily& family = families.emplace_back(GoldenFamily{entry.at("family"), entry.at("directories"), {}});
+    for (const Json& name : entry.at("gguf")) family.gguf.push_back("gguf/" + name.get<std::string>() + ".gguf");
+  }
+  return families;
+}
+
 struct GoldenModel {
   /// "llama-tiny-gqa" or "gguf/q8_0.gguf".
   explicit GoldenModel(const std::string& model_name) : name(model_name) {

@@ -269,6 +269,50 @@ TEST_CASE("a stack of float and integer parts is computed as each part by itself
   }
 }
 
+TEST_CASE("every family's bits depend on neither chunks, neighbours nor threads", "[model][decoder]") {
+  for (const Family& family : families) {
+    Json config = family.model_type == "codegen" || family.model_type == "gptj" ? testing::codegen_config()
+                                                                                : testing::mixture_config();
+    config["model_type"] = family.model_type;
+    config.merge_patch({{"n_layer", 2},
+                        {"n_layers", 2},
+                        {"num_layers", 2},
+                        {"n_head", 4},
+                        {"n_heads", 4},
+                        {"num_heads", 4},
+                        {"n_embd", 64},
+                        {"d_model", 64},
+                        {"n_inner", 96},
+                        {"ffn_dim", 96},
+                        {"n_positions", 128},
+                        {"sliding_window", 20},
+                        {"window_size", 20},
+                        {"num_local_experts", 5},
+                        {"layer_types", nullptr},
+                        {"attention_types", Json::array({Json::array({Json::array({"global", "local"}), 1})})}});
+    const Architecture model = describe_model(config, "config.json");
+    const MemorySource source = testing::random_tensors(model);
+    const auto tokens = testing::random_tokens(60, model.vocabulary, 5),
+               other = testing::random_tokens(20, model.vocabulary, 6);
+    Plain alone = plain_machine(model, source);
+    Plain threads(model, source, make_cache<ContiguousCache<float>>(model), 3);
+    const auto wanted = run_chunks(alone, 0, tokens, 60);
+    CAPTURE(family.model_type);
+    CHECK(same_bits(run_chunks(alone, 1, tokens, 7), wanted));
+    CHECK(same_bits(run_chunks(threads, 2, tokens, 11), wanted));
+    std::vector<Row> mixed = rows_of(0, other, 0, 20);  // the rows of two sequences in turn
+    const std::vector<Row> own = rows_of(1, tokens, 0, 20);
+    for (std::size_t i = 0; i < own.size(); ++i) {
+      mixed.insert(mixed.begin() + static_cast<std::ptrdiff_t>(2 * i), own[i]);
+    }
+    const auto both = threads.forward(mixed);
+    for (std::size_t i = 0; i < own.size(); ++i) {
+      CHECK(std::memcmp(&both[2 * i * model.vocabulary], &wanted[i * model.vocabulary],
+                        model.vocabulary * sizeof(float)) == 0);
+    }
+  }
+}
+
 TEST_CASE("the buffers between the layers are counted", "[model][decoder]") {
   const Architecture model = architecture_of(false);
   const MemorySource source = testing::random_tensors(model);

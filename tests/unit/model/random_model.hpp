@@ -153,6 +153,18 @@ inline Json codegen_config() {
           {"eos_token_id", 2}};
 }
 
+/// Two layers, the second without experts; three of five experts a row, and a shared one.
+inline Json mixture_config() {
+  Json config = llama_config();
+  config["model_type"] = "qwen2_moe";
+  config["num_experts"] = 5;
+  config["num_experts_per_tok"] = 3;
+  config["moe_intermediate_size"] = 48;
+  config["shared_expert_intermediate_size"] = 32;
+  config["mlp_only_layers"] = {1};
+  return config;
+}
+
 /// Every tensor that `model` needs; matrices of the type that `dtype_of(name)` says.
 inline MemorySource random_tensors(const Architecture& model, const std::function<DType(std::string_view)>& dtype_of) {
   MemorySource source;
@@ -164,11 +176,20 @@ inline MemorySource random_tensors(const Architecture& model, const std::functio
   };
   const auto norm = [&](const std::string& name) {
     source.put_floats(name + ".weight", {model.hidden}, random_floats(model.hidden, seed += 2, 0.5f, 1.5f));
-    if (model.norm == NormKind::layer) {
+    if (model.norm == NormKind::layer && model.norm_bias) {
       source.put_floats(name + ".bias", {model.hidden}, random_floats(model.hidden, seed + 1, -0.2f, 0.2f));
     }
   };
-  matrix(names.embedding, model.vocabulary, model.hidden, false);
+  const auto vector = [&](const std::string& name, std::size_t size) {
+    source.put_floats(name, {size}, random_floats(size, seed += 2, -0.5f, 0.5f));
+  };
+  matrix(names.embedding, model.vocabulary, model.embedding_columns(), false);
+  if (!names.position.empty()) matrix(names.position, model.learned_positions, model.hidden, false);
+  if (!names.embedding_norm.empty()) norm(names.embedding_norm);
+  if (!names.project_embedding.empty()) {
+    matrix(names.project_embedding, model.hidden, model.embedding_columns(), false);
+    matrix(names.project_logits, model.embedding_columns(), model.hidden, false);
+  }
   for (std::size_t layer = 0; layer < model.layers.size(); ++layer) {
     const LayerSpec& spec = model.layers[layer];
     std::string prefix = names.layer;
@@ -182,7 +203,7 @@ inline MemorySource random_tensors(const Architecture& model, const std::functio
       matrix(prefix + names.key, model.kv_rows(), model.hidden, spec.qkv_bias);
       matrix(prefix + names.value, model.kv_rows(), model.hidden, spec.qkv_bias);
     } else {
-      matrix(prefix + names.query_key_value, model.qkv_rows(), model.hidden, false);
+      matrix(prefix + names.query_key_value, model.qkv_rows(), model.hidden, spec.qkv_bias);
     }
     if (spec.query_key_norm != QueryKeyNorm::none) {
       const std::size_t query = model.query_norm_size(spec), key = model.key_norm_size(spec);
@@ -190,13 +211,30 @@ inline MemorySource random_tensors(const Architecture& model, const std::functio
       source.put_floats(prefix + names.key_norm + ".weight", {key}, random_floats(key, seed + 1, 0.5f, 1.5f));
     }
     matrix(prefix + names.output, model.hidden, model.query_rows(), spec.output_bias);
-    if (!names.gate.empty()) matrix(prefix + names.gate, spec.intermediate, model.hidden, spec.mlp_bias);
-    matrix(prefix + names.up, model.up_tensor_rows(spec), model.hidden, spec.mlp_bias);
-    matrix(prefix + names.down, model.hidden, spec.intermediate, spec.mlp_bias);
+    if (!names.sinks.empty()) vector(prefix + names.sinks, model.heads);
+    const auto mlp = [&](const std::string& inner, const std::string& gate, const std::string& up,
+                         const std::string& down, std::size_t columns) {
+      if (!gate.empty()) matrix(inner + gate, columns, model.hidden, spec.mlp_bias);
+      matrix(inner + up, gate.empty() ? spec.up_rows(columns) : columns, model.hidden, spec.mlp_bias);
+      matrix(inner + down, model.hidden, columns, spec.mlp_bias);
+    };
+    if (!spec.is_mixture()) {
+      mlp(prefix, names.gate, names.up, names.down, spec.intermediate);
+      continue;
+    }
+    const auto expert = [&](const std::string& inner, std::size_t columns) {
+      mlp(prefix + inner, names.expert_gate, names.expert_up, names.expert_down, columns);
+    };
+    vector(prefix + names.router + ".weight", spec.experts.count * model.hidden);
+    if (model.router_bias) vector(prefix + names.router + ".bias", spec.experts.count);
+    for (std::size_t i = 0; i < spec.experts.count; ++i) expert(with_index(names.expert, i), spec.intermediate);
+    if (spec.experts.shared_intermediate == 0) continue;
+    expert(names.shared, spec.experts.shared_intermediate);
+    if (!names.shared_gate.empty()) vector(prefix + names.shared_gate + ".weight", model.hidden);
   }
-  norm(names.final_norm);
+  if (!names.final_norm.empty()) norm(names.final_norm);
   if (!model.tied_head) {
-    matrix(names.head, model.vocabulary, model.hidden, model.head_bias);
+    matrix(names.head, model.vocabulary, model.embedding_columns(), model.head_bias);
   } else if (model.head_bias) {
     source.put_floats(names.head + ".bias", {model.vocabulary},
                       random_floats(model.vocabulary, seed += 2, -0.3f, 0.3f));

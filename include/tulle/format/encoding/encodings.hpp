@@ -10,6 +10,7 @@
 #include <tulle/core/error.hpp>
 #include <tulle/format/encoding/bitmask.hpp>
 #include <tulle/format/encoding/i8.hpp>
+#include <tulle/format/encoding/mxfp4.hpp>
 #include <tulle/format/encoding/pack_quantized.hpp>
 #include <tulle/format/encoding/plain.hpp>
 #include <tulle/format/encoding/q4_0.hpp>
@@ -55,12 +56,15 @@ inline std::string encoding_names() {
 }
 
 /// `TensorSource::matrix` of a source whose layers store their weights in "NAME.weight", "NAME.weight_packed" or
-/// "NAME.weight_mask", and in tensors beside these.
+/// "NAME.weight_mask" or "NAME_blocks", and in tensors beside these.
 inline std::shared_ptr<const WeightSource> open_matrix(const TensorSource& source, const std::string& name) {
   const EncodedTensor* tensor = source.find(name + ".weight");
   if (tensor == nullptr) {
     if (const EncodedTensor* packed = source.find(name + ".weight_packed")) return open_packed_rows(source, *packed);
     if (const EncodedTensor* mask = source.find(name + ".weight_mask")) return open_bitmask_rows(source, *mask);
+    if (const EncodedTensor* blocks = source.find(name + "_blocks")) {
+      return in_order(open_mxfp4_rows(source, *blocks), blocks->order);
+    }
     return nullptr;
   }
   if (tensor->shape.size() != 2) {
@@ -75,7 +79,7 @@ inline std::shared_ptr<const WeightSource> open_matrix(const TensorSource& sourc
   if (tensor->transposed) {
     EncodedTensor as_it_lies = *tensor;
     std::swap(as_it_lies.shape[0], as_it_lies.shape[1]);
-    return std::make_shared<const TransposedRows>(*encoding->open(source, as_it_lies));
+    return in_order(std::make_shared<const TransposedRows>(*encoding->open(source, as_it_lies)), tensor->order);
   }
   return in_order(encoding->open(source, *tensor), tensor->order);
 }

@@ -157,7 +157,7 @@ inline ExportedForm bitmask_form(const TensorSource& source, const Json& config)
     settings["config_groups"]["group_0"]["input_activations"] = {{"num_bits", 8}, {"strategy", "token"}};
   }
   form.config["quantization_config"] = std::move(settings);
-  const ModelParts parts = model_parts(source);
+  const ModelParts parts = model_parts(source, config);
   for (const MatrixPart& part : parts.matrices) {
     const CodeFormat& format = part.format;
     if (format.has_minimums || format.bits > 8) {

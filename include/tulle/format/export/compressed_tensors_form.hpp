@@ -118,7 +118,7 @@ inline ExportedForm compressed_tensors_form(const TensorSource& source, const Js
   form.config.erase("quantization_config");
   const bool weights_only =
       !detail::quantization_groups(config, "config.json").empty() && !quantizes_activations_per_token(config);
-  const ModelParts parts = model_parts(source);
+  const ModelParts parts = model_parts(source, config);
   std::map<detail::CodeScheme, std::vector<std::string>> schemes;
   std::vector<std::string> unquantized{"lm_head"};  // a tied head is a layer, too
   for (const MatrixPart& part : parts.matrices) {
@@ -147,6 +147,12 @@ inline ExportedForm compressed_tensors_form(const TensorSource& source, const Js
     }
   }
   for (const std::string& tensor : parts.tensors) form.tensors.push_back(plain_tensor(source, tensor));
+  if (!schemes.empty() && detail::model_type_of(config) == "gpt2") {
+    form.notes.add("transformers has no quantized form of GPT-2's layers (Conv1D); Tulle reads this one");
+  }
+  if (detail::model_type_of(config) == "gpt_oss") {
+    form.notes.add("every expert has tensors of its own, which transformers does not read for GPT-OSS; Tulle does");
+  }
   if (!schemes.empty()) {
     form.config["quantization_config"] = detail::compressed_tensors_config(schemes, unquantized);
   }

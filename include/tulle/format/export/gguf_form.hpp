@@ -244,7 +244,7 @@ inline GgufForm gguf_form(const TensorSource& source, const ModelDescription& mo
   GgufForm form;
   detail::add_metadata(*architecture, model.config, type, form);
   detail::add_tokenizer(model, json_value(model.config, "vocab_size", std::size_t{0}, "config.json"), form);
-  const ModelParts parts = model_parts(source);
+  const ModelParts parts = model_parts(source, model.config);
   for (const MatrixPart& part : parts.matrices) {
     const detail::GgufPlace place = detail::gguf_place(*architecture, part.name, part.rows, model.config);
     const bool is_finer = type == DType::q4_0 && part.is_table && !detail::keeps_codes(part.format, type);

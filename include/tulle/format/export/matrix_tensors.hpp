@@ -18,6 +18,7 @@
 #include <tulle/format/export/model_parts.hpp>
 #include <tulle/format/output_tensor.hpp>
 #include <tulle/tensor/encoded_tensor.hpp>
+#include <tulle/tensor/transposed_rows.hpp>
 #include <tulle/tensor/weight_source.hpp>
 
 namespace tulle {
@@ -96,8 +97,20 @@ inline void encode_floats(std::span<const float> values, DType dtype, const std:
 
 }  // namespace detail
 
-/// "P.weight" [rows, columns] of F32, F16 or BF16. Lifetime: that of the source.
+/// "P.weight" [rows, columns] of F32, F16 or BF16, or its transpose where the part says so. Lifetime: that of the source.
 inline OutputTensor float_tensor(const TensorSource& source, const MatrixPart& part, DType dtype) {
+  if (part.transposed) {
+    return {part.name + ".weight", dtype, {part.columns, part.rows}, [&source, part, dtype](const TensorSink& sink) {
+              const TransposedRows turned(*detail::open_part(source, part));
+              std::vector<float> row(part.rows);
+              std::vector<std::byte> bytes;
+              for (std::size_t i = 0; i < part.columns; ++i) {
+                turned.decode_row(i, row.data());
+                detail::encode_floats(row, dtype, part.name, bytes);
+                sink(bytes);
+              }
+            }};
+  }
   return {part.name + ".weight", dtype, {part.rows, part.columns}, [&source, part, dtype](const TensorSink& sink) {
             std::vector<std::byte> bytes;
             detail::for_each_float_panel(source, part, [&](std::span<const float> values) {
@@ -166,7 +179,7 @@ inline OutputTensor plain_tensor(const TensorSource& source, const std::string& 
     fail(ErrorCode::unsupported, "tensor \"", name, "\" is ", dtype_name(tensor->dtype), ", which only matrices are");
   }
   if (!tensor->order.as_it_lies()) {
-    return {name, DType::f32, tensor->shape, [&source, tensor](const TensorSink& sink) {
+    return {name, DType::f32, {tensor->taken_elements()}, [&source, tensor](const TensorSink& sink) {
               const std::vector<float> values = read_floats(source, *tensor);
               sink(std::as_bytes(std::span(values)));
             }};

@@ -11,6 +11,8 @@
 #include <vector>
 
 #include <tulle/core/error.hpp>
+#include <tulle/core/json.hpp>
+#include <tulle/format/hub_names.hpp>
 #include <tulle/tensor/encoded_tensor.hpp>
 #include <tulle/tensor/weight_source.hpp>
 
@@ -21,7 +23,8 @@ struct MatrixPart {
   std::string name;  ///< of the layer: "model.layers.0.mlp.up_proj"
   std::size_t rows = 0, columns = 0;
   CodeFormat format{};
-  bool is_table = false;  ///< an embedding or the head
+  bool is_table = false;    ///< an embedding or the head
+  bool transposed = false;  ///< files of the hub hold its floats as [columns, rows]
 
   bool operator==(const MatrixPart&) const = default;
 };
@@ -46,6 +49,9 @@ inline bool is_table_name(std::string_view layer) {
 inline std::string_view layer_of_weights(std::string_view tensor) {
   constexpr std::array<std::string_view, 8> parts{"",       "_packed", "_mask",       "_values",
                                                   "_scale", "_shape",  "_zero_point", "_g_idx"};
+  for (const std::string_view part : {"_blocks", "_scales"}) {  // MXFP4
+    if (tensor.ends_with(part)) return tensor.substr(0, tensor.size() - part.size());
+  }
   const std::size_t dot = tensor.rfind('.');
   if (dot == std::string_view::npos || !tensor.substr(dot).starts_with(".weight")) return {};
   const std::string_view part = tensor.substr(dot + std::string_view(".weight").size());
@@ -56,13 +62,14 @@ inline std::string_view layer_of_weights(std::string_view tensor) {
 inline bool has_matrix(const TensorSource& source, const std::string& layer) {
   const EncodedTensor* weight = source.find(layer + ".weight");
   if (weight != nullptr) return weight->shape.size() == 2;
-  return source.find(layer + ".weight_packed") != nullptr || source.find(layer + ".weight_mask") != nullptr;
+  return source.find(layer + ".weight_packed") != nullptr || source.find(layer + ".weight_mask") != nullptr ||
+         source.find(layer + "_blocks") != nullptr;
 }
 
 }  // namespace detail
 
-/// Opens every matrix once, for its size and format. Errors: those of `TensorSource::matrix`.
-inline ModelParts model_parts(const TensorSource& source) {
+/// Opens every matrix once, for its size and format. `config`: the model's. Errors: those of `TensorSource::matrix`.
+inline ModelParts model_parts(const TensorSource& source, const Json& config) {
   ModelParts parts;
   std::set<std::string, std::less<>> seen;
   for (const std::string& tensor : source.names()) {
@@ -72,8 +79,8 @@ inline ModelParts model_parts(const TensorSource& source) {
     } else if (seen.insert(layer).second) {
       const auto matrix = source.matrix(layer);
       if (matrix == nullptr) fail(ErrorCode::not_found, "the model has no matrix \"", layer, "\"");
-      parts.matrices.push_back(
-          {layer, matrix->rows(), matrix->columns(), matrix->code_format(), detail::is_table_name(layer)});
+      parts.matrices.push_back({layer, matrix->rows(), matrix->columns(), matrix->code_format(),
+                                detail::is_table_name(layer), is_transposed_in_hub(config, layer + ".weight")});
     }
   }
   return parts;

@@ -61,7 +61,7 @@ TEST_CASE("sparse and dense matrices are read again to the same codes and scales
   put_sparse_floats(model, "dense_floats", DType::f16, 1);
   model.tensors.put_floats("norm.weight", {3}, {1, 2, 3});
   const MemorySource copy = written(model);
-  for (const MatrixPart& part : model_parts(model).matrices) {
+  for (const MatrixPart& part : model_parts(model, Json::object()).matrices) {
     CAPTURE(part.name);
     CHECK(same_matrix(*open_matrix(copy, part.name), *model.matrix(part.name)));
     const bool has_mask = copy.find(part.name + ".weight_mask") != nullptr;

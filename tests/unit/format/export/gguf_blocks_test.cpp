@@ -19,9 +19,8 @@ namespace {
 /// The bytes of a matrix.
 std::vector<std::byte> bytes_of(const MadeModel& model, DType dtype, const RowOrder& order = {}) {
   std::vector<std::byte> bytes;
-  gguf_matrix(model, model_parts(model).matrices.at(0), "x", order, dtype).write([&](std::span<const std::byte> row) {
-    bytes.insert(bytes.end(), row.begin(), row.end());
-  });
+  gguf_matrix(model, model_parts(model, Json::object()).matrices.at(0), "x", order, dtype)
+      .write([&](std::span<const std::byte> row) { bytes.insert(bytes.end(), row.begin(), row.end()); });
   return bytes;
 }
 

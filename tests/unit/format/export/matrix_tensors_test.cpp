@@ -29,7 +29,7 @@ TEST_CASE("codes of any width are written and read again", "[format][export]") {
     for (const std::size_t bits : {std::size_t{4}, std::size_t{8}}) {
       MadeModel model;
       model.put("a", 19, columns, {.bits = bits});
-      const MatrixPart part = model_parts(model).matrices.at(0);
+      const MatrixPart part = model_parts(model, Json::object()).matrices.at(0);
       MemorySource packed, plain;
       for (MemorySource* source : {&packed, &plain}) take(*source, scale_tensor(model, part, DType::f32));
       take(packed, packed_tensor(model, part, bits));
@@ -44,7 +44,7 @@ TEST_CASE("codes of any width are written and read again", "[format][export]") {
 TEST_CASE("floats are rounded to the wanted type", "[format][export]") {
   MadeModel model;
   model.tensors.put_floats("a.weight", {1, 3}, {1.00390625f, -0.0f, 70000});
-  const MatrixPart part = model_parts(model).matrices.at(0);
+  const MatrixPart part = model_parts(model, Json::object()).matrices.at(0);
   const auto written = [&](DType dtype) {
     MemorySource source;
     take(source, float_tensor(model, part, dtype));

@@ -16,7 +16,7 @@ TEST_CASE("matrices are found once, with their format; scales are no tensors of 
   model.tensors.put_floats("model.layers.0.up.bias", {4}, std::vector<float>(4));
   model.tensors.put_floats("model.norm.weight", {8}, std::vector<float>(8));
   model.tensors.put("mask", DType::u8, {2, 2}, std::vector<std::byte>(4));
-  const ModelParts parts = model_parts(model);
+  const ModelParts parts = model_parts(model, Json::object());
   CHECK(parts.tensors == std::vector<std::string>{"mask", "model.layers.0.up.bias", "model.norm.weight"});
   REQUIRE(parts.matrices.size() == 2);
   CHECK(parts.matrices[0] == MatrixPart{"model.embed_tokens", 9, 8, int8_rows, true});

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file Linear layers over the rows of a batch, on all threads of a pool (L3).
+#pragma once
+
+#include <cstddef>
+#include <utility>
+
+#include <tulle/core/thread_pool.hpp>
+#include <tulle/kernel/linear_kernel.hpp>
+#include <tulle/kernel/schedule/work_partition.hpp>
+#include <tulle/model/weights.hpp>
+#include <tulle/tensor/matrix_view.hpp>
+#include <tulle/tensor/ops.hpp>
+
+namespace tulle {
+
+/// Holds the activations of one layer at a time, in the forms that its kernels read. Threads: one call at a time.
+template <LinearKernel Kernel>
+class LinearRunner {
+ public:
+  /// Room for `max_rows` rows of `max_columns`. `pool` must outlive the runner. Errors: memory.
+  LinearRunner(ThreadPool& pool, std::size_t max_rows, std::size_t max_columns)
+      : pool_(pool), input_(max_rows, max_columns) {}
+
+  std::size_t size_bytes() const noexcept { return input_.size_bytes(); }
+  ThreadPool& pool() noexcept { return pool_; }
+
+  /// Calls `work(begin, end)` for parts of `count` rows: on this thread for one tile of rows, on all of them for more.
+  template <class Work>
+  void for_rows(std::size_t count, Work&& work) noexcept {
+    if (count <= 8) {
+      work(std::size_t{0}, count);
+      return;
+    }
+    pool_.run([&](std::size_t worker) noexcept {
+      const Share share = share_of(count, 8, worker, pool_.size());
+      if (share.begin < share.end) work(share.begin, share.end);
+    });
+  }
+
+  /// Prepares the activations x for a linear layer: in every form that one of its parts reads.
+  void prepare(const Linear<Kernel>& linear, MatrixView<float> x) noexcept {
+    const auto& first = linear.parts.front().weights;
+    for (const auto& part : linear.parts) {
+      if (&part.weights != &first && Kernel::shares_input(first, part.weights)) continue;
+      Kernel::start(part.weights, x.rows, input_);
+      for_rows(x.rows, [&](std::size_t begin, std::size_t end) noexcept {
+        Kernel::prepare(part.weights, x, input_, {begin, end});
+      });
+    }
+  }
+
+  /// y = x W^T + bias of what was prepared; every worker computes a share of the output rows. `then(begin, end)` runs
+  /// on that share.
+  template <class Then>
+  void multiply(const Linear<Kernel>& linear, MatrixView<float> y, Then&& then) noexcept {
+    pool_.run([&](std::size_t worker) noexcept {
+      for (const auto& part : linear.parts) {
+        const RowRange share = row_share(part.weights, y.rows, worker, pool_.size());
+        if (share.begin == share.end) continue;
+        const std::size_t first = part.first_row + share.begin, last = part.first_row + share.end;
+        Kernel::multiply(part.weights, input_, {y.data + part.first_row, y.rows, y.columns, y.stride}, share);
+        if (!linear.bias.empty()) {
+          for (std::size_t row = 0; row < y.rows; ++row) add(linear.bias.data() + first, last - first, y[row] + first);
+        }
+        then(first, last);
+      }
+    });
+  }
+  void multiply(const Linear<Kernel>& linear, MatrixView<float> y) noexcept {
+    multiply(linear, y, [](std::size_t, std::size_t) noexcept {});
+  }
+
+ private:
+  ThreadPool& pool_;
+  typename Kernel::Input input_;
+};
+
+}  // namespace tulle

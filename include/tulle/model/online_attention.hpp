@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file The softmax of one query's scores, folded in piece by piece with the values it weighs (L3).
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <limits>
+
+#include <tulle/core/types.hpp>
+#include <tulle/model/attention_loop.hpp>
+#include <tulle/tensor/isa.hpp>
+#include <tulle/tensor/ops.hpp>
+
+namespace tulle {
+
+namespace detail {
+
+/// Rows of a head that are read soon. Without prefetching, attention over a short text is bound by the latency of
+/// memory.
+template <class Element>
+struct NextRows {
+  const Element* rows = nullptr;
+  std::size_t count = 0;
+};
+
+/// Calls `visit(first, rows)` for parts of `count` rows, and prefetches as many of `next` before each.
+template <class Element, class Visit>
+void with_prefetch(std::size_t count, [[maybe_unused]] std::size_t head_dim, [[maybe_unused]] NextRows<Element> next,
+                   Visit&& visit) noexcept {
+  std::size_t first = 0;
+#if defined(TULLE_X86)
+  constexpr std::size_t few = 8, line = 64;  // more rows at once would fill the CPU's load queue
+  for (; first < std::min(count, next.count); first += few) {
+    const auto* ahead = reinterpret_cast<const std::byte*>(next.rows + first * head_dim);
+    const std::size_t bytes = std::min(few, next.count - first) * head_dim * sizeof(Element);
+    for (std::size_t i = 0; i < bytes; i += line) __builtin_prefetch(ahead + i);
+    visit(first, std::min(few, count - first));
+  }
+#endif
+  if (first < count) visit(first, count - first);
+}
+
+}  // namespace detail
+
+/// What is done to the scores of one head before their softmax.
+struct ScoreTerms {
+  float cap = 0;    ///< cap * tanh(score / cap); 0: nothing
+  float slope = 0;  ///< score - slope * distance of query and key: Press, Smith, Lewis, "ALiBi", 2021
+  /// The score of attention to nothing, which takes its share of the softmax: Xiao et al., 2023; GPT-OSS.
+  float sink = -std::numeric_limits<float>::infinity();
+};
+
+/// softmax(q k / sqrt(d)) v of one query head, folded in one piece of positions at a time:
+/// Milakov, Gimelshein, "Online normalizer calculation for softmax", 2018, with the values carried along.
+class OnlineAttention {
+ public:
+  OnlineAttention() = default;
+
+  /// out [head_dim] receives the result; query [head_dim] stays as it is.
+  OnlineAttention(const float* query, std::size_t head_dim, ScoreTerms terms, float* out) noexcept
+      : query_(query),
+        head_dim_(head_dim),
+        scale_(1.0f / std::sqrt(static_cast<float>(head_dim))),
+        terms_(terms),
+        out_(out),
+        maximum_(terms.sink),
+        sum_(terms.sink == -std::numeric_limits<float>::infinity() ? 0.0f : 1.0f) {
+    std::fill_n(out, head_dim, 0.0f);
+  }
+
+  /// Weights of `count` <= attention_tile rows, for `add`; room for attention_tile + 8 of them. `distance`: positions
+  /// from the first key to the query. Scales are null unless the elements carry one per row. `next`: what is read after
+  /// the keys.
+  template <class Element>
+  void weigh(const Element* keys, const float* key_scales, const float* value_scales, std::size_t count,
+             Position distance, float* weights, detail::NextRows<Element> next = {}) noexcept {
+    with_instruction_set<isa::Active>([&](auto tag) {
+      detail::with_prefetch(count, head_dim_, next, [&](std::size_t first, std::size_t rows) {
+        detail::score_keys(tag, query_, keys + first * head_dim_, rows, head_dim_, weights + first);
+      });
+      float largest = detail::scale_scores(tag, weights, count, scale_, key_scales);
+      if (terms_.cap != 0 || terms_.slope != 0) largest = apply_terms(weights, count, distance);
+      const float maximum = std::max(maximum_, largest);
+      if (maximum > maximum_) {
+        const float shrink = std::exp(maximum_ - maximum);  // 0 for the first piece
+        sum_ *= shrink;
+        for (std::size_t d = 0; d < head_dim_; ++d) out_[d] *= shrink;
+        maximum_ = maximum;
+      }
+      sum_ += detail::exponentials(tag, weights, count, maximum_);
+      if (value_scales != nullptr) {
+        for (std::size_t i = 0; i < count; ++i) weights[i] *= value_scales[i];
+      }
+    });
+  }
+
+  /// Adds the rows by those weights. `next`: what is read after them.
+  template <class Element>
+  void add(const float* weights, const Element* values, std::size_t count,
+           detail::NextRows<Element> next = {}) noexcept {
+    with_instruction_set<isa::Active>([&](auto tag) {
+      detail::with_prefetch(count, head_dim_, next, [&](std::size_t first, std::size_t rows) {
+        detail::add_values(tag, weights + first, values + first * head_dim_, rows, head_dim_, out_);
+      });
+    });
+  }
+
+  /// Divides by the sum of the weights.
+  void finish() noexcept {
+    const float inverse = 1.0f / sum_;
+    for (std::size_t d = 0; d < head_dim_; ++d) out_[d] *= inverse;
+  }
+
+ private:
+  /// Returns the largest of the new scores.
+  float apply_terms(float* scores, std::size_t count, Position distance) const noexcept {
+    if (terms_.cap != 0) soft_cap(terms_.cap, count, scores);
+    float largest = -std::numeric_limits<float>::infinity();
+    for (std::size_t i = 0; i < count; ++i) {
+      scores[i] -= terms_.slope * (static_cast<float>(distance) - static_cast<float>(i));
+      largest = std::max(largest, scores[i]);
+    }
+    return largest;
+  }
+
+  const float* query_ = nullptr;
+  std::size_t head_dim_ = 0;
+  float scale_ = 1;
+  ScoreTerms terms_;
+  float* out_ = nullptr;
+  float maximum_ = -std::numeric_limits<float>::infinity();
+  float sum_ = 0;
+};
+
+}  // namespace tulle
