@@ -53,10 +53,8 @@ def table():
             for name in entry[kind]:
                 if not (GOLDEN / "models" / folder.format(name)).is_file():
                     sys.exit(f"families.json: {entry['family']} has no golden model {name}")
-        config = json.loads((GOLDEN / "models" / entry["directories"][0] / "config.json").read_text())
-        has_experts = any(key in config for key in ("num_experts", "num_local_experts"))
         rows.append(f"| `{entry['family']}` | {entry['models']} | {names['directories']} | {names['gguf'] or 'no'} | yes | "
-                    f"{'no' if has_experts else 'yes'} |")
+                    f"{entry.get('compressed', 'yes')} |")
     return "\n".join(rows) + "\n"
 
 

@@ -98,6 +98,10 @@ OrderedJson describe(const tulle::Architecture& architecture) {
                      {"tied_head", architecture.tied_head},
                      {"rotary_dimensions", architecture.rotary_tables[layer.rotary].dimensions()},
                      {"eos", architecture.eos}};
+  if (architecture.max_experts() != 0) {
+    report["experts"] = architecture.max_experts();
+    report["experts_per_token"] = architecture.max_experts_per_row();
+  }
   if (OrderedJson layers = windows(architecture); !layers.empty()) report["layers_with_window"] = std::move(layers);
   if (!architecture.impossible_eos.empty()) report["eos_outside_vocabulary"] = architecture.impossible_eos;
   return report;
