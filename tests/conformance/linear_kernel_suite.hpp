@@ -8,14 +8,15 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <utility>
 #include <vector>
 
 #include <catch2/catch_all.hpp>
 
 #include <tulle/core/thread_pool.hpp>
-#include <tulle/kernel/any_kernel.hpp>
 
+#include "conformance/kernel_under_test.hpp"
 #include "unit/kernel/encoded_matrix.hpp"
 
 namespace tulle::conformance {
@@ -24,36 +25,6 @@ using testing::EncodedMatrix;
 using testing::InputRows;
 using testing::MatrixEncoder;
 using testing::same_value;
-
-/// Value `column` of a prepared row as `multiply` reads it. A kernel with activations of its own adds an overload.
-template <class Weights>
-double value_read(const Weights&, const ActivationsF32& input, std::size_t index, std::size_t column) {
-  const InputTile tile = input_tile(index / tile_inputs * tile_inputs, input.inputs());
-  return double{input.values(tile)[column * tile.width + index - tile.first]};
-}
-
-template <class Weights>
-double value_read(const Weights&, const ActivationsI8& input, std::size_t index, std::size_t column) {
-  const InputTile tile = input_tile(index / tile_inputs * tile_inputs, input.inputs());
-  const std::size_t lane = index - tile.first;
-  return double{input.scales(tile)[column / group_columns * tile.width + lane]} *
-         input.codes(tile)[code_index(column, tile.width, lane)];
-}
-
-template <class Weights>
-double value_read(const Weights&, const ActivationsI14& input, std::size_t index, std::size_t column) {
-  const std::size_t tile = input.tile();
-  const int code = tile > 0 ? input.codes(index / tile * tile)[column * tile + index % tile]
-                            : 128 * (input.high(index)[column] - ActivationsI14::offset) + input.low(index)[column] -
-                                  ActivationsI14::offset;
-  return double{input.scale(index)} * code;
-}
-
-inline double value_read(const AnyKernel::Weights& weights, const AnyKernel::Input& input, std::size_t index,
-                         std::size_t column) {
-  return weights.is_float() ? value_read(weights, input.as<ActivationsF32>(), index, column)
-                            : value_read(weights, input.as<ActivationsI8>(), index, column);
-}
 
 /// A matrix Y that notices who writes beside it: rows are padded, and canaries lie before, between and behind them.
 class GuardedOutput {
@@ -79,16 +50,17 @@ class GuardedOutput {
   std::vector<float> values_;
 };
 
-/// The laws of one kernel, for rows of one type, with zeros in them where the kernel is a sparse one. `Reference` is
-/// the kernel whose bits `Kernel` must give: the scalar dense one.
-template <LinearKernel Kernel, LinearKernel Reference = Kernel>
-class LinearKernelSuite {
+/// The laws of one kernel, for rows of one type, with zeros in them where the kernel is a sparse one. `reference` is
+/// the kernel whose bits it must give: the scalar dense one.
+class LinearKernelLaws {
  public:
-  explicit LinearKernelSuite(DType dtype, PackOptions options = {}, testing::Zeros zeros = {})
-      : dtype_(dtype), options_(options), zeros_(zeros) {}
+  LinearKernelLaws(const KernelUnderTest& kernel, const KernelUnderTest& reference, DType dtype, PackOptions options,
+                   testing::Zeros zeros)
+      : kernel_(kernel), reference_(reference), dtype_(dtype), options_(options), zeros_(zeros) {}
 
   void check_all() const {
-    CAPTURE(dtype_name(dtype_), Kernel::name, options_.int4_group, options_.scale_per_input, zeros_.kept, zeros_.group);
+    CAPTURE(dtype_name(dtype_), kernel_.name(), options_.int4_group, options_.scale_per_input, zeros_.kept,
+            zeros_.group);
     check_shapes();
     check_largest_codes();
     check_broken_inputs();
@@ -100,18 +72,18 @@ class LinearKernelSuite {
 
   /// One matrix, rows of activations, and the outputs they must have.
   struct Problem {
-    Problem(const LinearKernelSuite& suite, EncodedMatrix encoded, InputRows inputs)
-        : matrix(std::move(encoded)), weights(Kernel::pack(matrix.rows, suite.options_)), x(std::move(inputs)) {
-      const auto reference = Reference::pack(matrix.rows, suite.options_);
-      typename Reference::Input input(1, matrix.rows.columns());
+    Problem(const LinearKernelLaws& laws, EncodedMatrix encoded, InputRows inputs)
+        : matrix(std::move(encoded)), weights(laws.kernel_.pack(matrix.rows, laws.options_)), x(std::move(inputs)) {
+      const auto reference = laws.reference_.pack(matrix.rows, laws.options_);
+      const auto input = reference->make_input(1, matrix.rows.columns());
       expected.resize(x.rows() * rows());
       // One row and one panel at a time: whatever is taken together elsewhere is apart here.
       for (std::size_t index = 0; index < x.rows(); ++index) {
-        Reference::start(reference, 1, input);
-        Reference::prepare(reference, x.only(index), input, {0, 1});
+        reference->start(1, *input);
+        reference->prepare(x.only(index), *input, {0, 1});
         const MatrixView<float> y(expected.data() + index * rows(), 1, rows());
         for (std::size_t row = 0; row < rows(); row += panel_rows) {
-          Reference::multiply(reference, input, y, {row, std::min(row + panel_rows, rows())});
+          reference->multiply(*input, y, {row, std::min(row + panel_rows, rows())});
         }
       }
     }
@@ -127,7 +99,7 @@ class LinearKernelSuite {
     }
 
     EncodedMatrix matrix;
-    typename Kernel::Weights weights;
+    std::unique_ptr<const WeightsUnderTest> weights;
     InputRows x;
     std::vector<float> expected;  // [rows of x][rows]
   };
@@ -159,39 +131,38 @@ class LinearKernelSuite {
   void check_shape(std::size_t rows, std::size_t columns, const std::vector<std::size_t>& counts) const {
     const Problem problem(*this, random_matrix(rows, columns), random_inputs(counts.back(), columns));
     CAPTURE(rows, columns);
-    REQUIRE(problem.weights.rows() == rows);
-    REQUIRE(problem.weights.columns() == columns);
-    REQUIRE(problem.weights.size_bytes() > 0);
+    REQUIRE(problem.weights->rows() == rows);
+    REQUIRE(problem.weights->columns() == columns);
+    REQUIRE(problem.weights->size_bytes() > 0);
     check_unpacked(problem);
-    typename Kernel::Input input(counts.back(), columns + 70);  // kept for all counts: nothing stale may show
+    const auto input =
+        problem.weights->make_input(counts.back(), columns + 70);  // kept for all counts: nothing stale may show
     for (const std::size_t inputs : counts) {
       CAPTURE(inputs);
-      Kernel::start(problem.weights, inputs, input);
-      Kernel::prepare(problem.weights, problem.x.first(inputs), input, {0, inputs});
-      check_close(problem, input, inputs);
-      for (const std::size_t part : {rows, 3 * panel_rows, panel_rows}) check_ranges(problem, input, inputs, part);
+      problem.weights->start(inputs, *input);
+      problem.weights->prepare(problem.x.first(inputs), *input, {0, inputs});
+      check_close(problem, *input, inputs);
+      for (const std::size_t part : {rows, 3 * panel_rows, panel_rows}) check_ranges(problem, *input, inputs, part);
 
-      Kernel::start(problem.weights, inputs, input);
+      problem.weights->start(inputs, *input);
       for (std::size_t first = (inputs - 1) / tile_inputs * tile_inputs;; first -= tile_inputs) {  // last tile first
-        Kernel::prepare(problem.weights, problem.x.first(inputs), input,
-                        {first, std::min(first + tile_inputs, inputs)});
+        problem.weights->prepare(problem.x.first(inputs), *input, {first, std::min(first + tile_inputs, inputs)});
         if (first == 0) break;
       }
-      check_ranges(problem, input, inputs, rows);
+      check_ranges(problem, *input, inputs, rows);
     }
   }
 
   /// The same bits when the rows are computed `part` at a time, from the last to the first, and nothing written beside.
-  void check_ranges(const Problem& problem, const typename Kernel::Input& input, std::size_t inputs,
-                    std::size_t part) const {
+  void check_ranges(const Problem& problem, const InputUnderTest& input, std::size_t inputs, std::size_t part) const {
     CAPTURE(part);
     const std::size_t rows = problem.rows();
     GuardedOutput output(inputs, rows);
-    Kernel::multiply(problem.weights, input, output.view(), {rows, rows});  // the range of a worker without a share
+    problem.weights->multiply(input, output.view(), {rows, rows});  // the range of a worker without a share
     REQUIRE(output.untouched_beside({0, 0}));
     const std::size_t step = round_up(part, panel_rows), last = (rows - 1) / step * step;
     for (std::size_t begin = last;; begin -= step) {
-      Kernel::multiply(problem.weights, input, output.view(), {begin, std::min(begin + step, rows)});
+      problem.weights->multiply(input, output.view(), {begin, std::min(begin + step, rows)});
       REQUIRE(output.untouched_beside({begin, rows}));
       if (begin == 0) break;
     }
@@ -199,11 +170,11 @@ class LinearKernelSuite {
   }
 
   void check_unpacked(const Problem& problem) const {
-    if (!Kernel::keeps_values(problem.matrix.rows.code_format(), options_)) return;
+    if (!kernel_.keeps_values(problem.matrix.rows.code_format(), options_)) return;
     std::vector<float> decoded(problem.columns()), unpacked(problem.columns());
     for (std::size_t row = 0; row < problem.rows(); ++row) {
       problem.matrix.rows.decode_row(row, decoded.data());
-      Kernel::unpack_row(problem.weights, row, unpacked.data());
+      problem.weights->unpack_row(row, unpacked.data());
       CAPTURE(row);
       REQUIRE(std::equal(decoded.begin(), decoded.end(), unpacked.begin(), same_value));
     }
@@ -212,18 +183,17 @@ class LinearKernelSuite {
   /// Close to the product in double precision of what `unpack_row` gives and what the prepared input holds. An output
   /// is a sum of at most `columns` terms, each added with one rounding of 2^-24; four more roundings make a term. A
   /// Q4_1 weight is a sum whose parts may cancel, so it counts with the size of its parts.
-  void check_close(const Problem& problem, const typename Kernel::Input& input, std::size_t inputs) const {
+  void check_close(const Problem& problem, const InputUnderTest& input, std::size_t inputs) const {
     const std::size_t rows = problem.rows(), columns = problem.columns();
-    constexpr bool is_float = std::is_same_v<typename Kernel::Input, ActivationsF32>;
-    const double roundings = is_float ? static_cast<double>(columns) : static_cast<double>(columns) / 8;
+    const double roundings = kernel_.reads_floats() ? static_cast<double>(columns) : static_cast<double>(columns) / 8;
     std::vector<float> weights(columns);
     std::vector<double> x(inputs * columns);
     for (std::size_t index = 0; index < inputs; ++index) {
-      for (std::size_t k = 0; k < columns; ++k) x[index * columns + k] = value_read(problem.weights, input, index, k);
+      for (std::size_t k = 0; k < columns; ++k) x[index * columns + k] = problem.weights->value_read(input, index, k);
     }
     double worst = 0;
     for (std::size_t row = 0; row < rows; row += row + 8 < rows ? 7 : 1) {
-      Kernel::unpack_row(problem.weights, row, weights.data());
+      problem.weights->unpack_row(row, weights.data());
       for (std::size_t index = 0; index < inputs; ++index) {
         double sum = 0, size = 0;
         for (std::size_t k = 0; k < columns; ++k) {
@@ -249,14 +219,14 @@ class LinearKernelSuite {
       }
       EncodedMatrix matrix = MatrixEncoder(dtype_, 7, static_cast<std::uint8_t>(code)).encode(rows, columns);
       const Problem problem(*this, testing::pruned(std::move(matrix), zeros_, 7), InputRows(inputs, columns, values));
-      typename Kernel::Input input(inputs, columns);
-      Kernel::start(problem.weights, inputs, input);
-      Kernel::prepare(problem.weights, problem.x.first(inputs), input, {0, inputs});
+      const auto input = problem.weights->make_input(inputs, columns);
+      problem.weights->start(inputs, *input);
+      problem.weights->prepare(problem.x.first(inputs), *input, {0, inputs});
       CAPTURE(code);
-      REQUIRE(std::fabs(std::fabs(value_read(problem.weights, input, 0, 0)) - 1) < 1e-6);
-      check_close(problem, input, inputs);
+      REQUIRE(std::fabs(std::fabs(problem.weights->value_read(*input, 0, 0)) - 1) < 1e-6);
+      check_close(problem, *input, inputs);
       GuardedOutput output(inputs, rows);
-      Kernel::multiply(problem.weights, input, output.view(), {0, rows});
+      problem.weights->multiply(*input, output.view(), {0, rows});
       REQUIRE(problem.is_expected(output.view()));
     }
   }
@@ -285,11 +255,11 @@ class LinearKernelSuite {
     EncodedMatrix matrix =
         testing::pruned(MatrixEncoder(dtype_, 3, std::uint8_t{0x35}).encode(rows, columns), zeros_, 3);
     const Problem problem(*this, std::move(matrix), std::move(x));
-    typename Kernel::Input input(inputs, columns);
-    Kernel::start(problem.weights, inputs, input);
-    Kernel::prepare(problem.weights, problem.x.first(inputs), input, {0, inputs});
+    const auto input = problem.weights->make_input(inputs, columns);
+    problem.weights->start(inputs, *input);
+    problem.weights->prepare(problem.x.first(inputs), *input, {0, inputs});
     GuardedOutput output(inputs, rows);
-    Kernel::multiply(problem.weights, input, output.view(), {0, rows});
+    problem.weights->multiply(*input, output.view(), {0, rows});
     const MatrixView<float> y = output.view();
     REQUIRE(problem.is_expected(y));
     for (std::size_t index = 0; index < inputs; ++index) {
@@ -304,19 +274,19 @@ class LinearKernelSuite {
   void check_threads() const {
     const std::size_t rows = 161, columns = legal(130), inputs = 20;
     const Problem problem(*this, random_matrix(rows, columns), random_inputs(inputs, columns));
-    typename Kernel::Input input(inputs, columns);
+    const auto input = problem.weights->make_input(inputs, columns);
     for (const std::size_t workers : {2, 3}) {
       ThreadPool pool(workers);
-      Kernel::start(problem.weights, inputs, input);
+      problem.weights->start(inputs, *input);
       pool.run([&](std::size_t worker) noexcept {
         const Share share = share_of(inputs, tile_inputs, worker, workers);
-        Kernel::prepare(problem.weights, problem.x.first(inputs), input, {share.begin, share.end});
+        problem.weights->prepare(problem.x.first(inputs), *input, {share.begin, share.end});
       });
       GuardedOutput output(inputs, rows);
       const MatrixView<float> y = output.view();
       pool.run([&](std::size_t worker) noexcept {
         const Share share = share_of(rows, panel_rows, worker, workers);
-        Kernel::multiply(problem.weights, input, y, {share.begin, share.end});
+        problem.weights->multiply(*input, y, {share.begin, share.end});
       });
       CAPTURE(workers);
       REQUIRE(output.untouched_beside({0, rows}));
@@ -324,9 +294,18 @@ class LinearKernelSuite {
     }
   }
 
+  const KernelUnderTest& kernel_;
+  const KernelUnderTest& reference_;
   DType dtype_;
   PackOptions options_;
   testing::Zeros zeros_;
+};
+
+template <LinearKernel Kernel, LinearKernel Reference = Kernel>
+class LinearKernelSuite : public LinearKernelLaws {
+ public:
+  explicit LinearKernelSuite(DType dtype, PackOptions options = {}, testing::Zeros zeros = {})
+      : LinearKernelLaws(kernel_under_test<Kernel>(), kernel_under_test<Reference>(), dtype, options, zeros) {}
 };
 
 }  // namespace tulle::conformance
