@@ -1,237 +1,218 @@
 // SPDX-License-Identifier: Apache-2.0
-/// \file The architectures of GGUF files, under Hugging Face's names (L3).
+/// \file The table of the architectures of GGUF files, with what they are for Hugging Face (L3).
 #pragma once
 
 #include <algorithm>
 #include <array>
-#include <cstddef>
 #include <cstdint>
-#include <string>
 #include <string_view>
-#include <utility>
-#include <vector>
 
-#include <tulle/core/error.hpp>
 #include <tulle/core/json.hpp>
-#include <tulle/format/gguf_file.hpp>
-#include <tulle/format/gguf_values.hpp>
-#include <tulle/format/quoted_name.hpp>
-#include <tulle/tensor/encoded_tensor.hpp>
-#include <tulle/tensor/float_elements.hpp>
-#include <tulle/tensor/row_order.hpp>
+#include <tulle/format/gguf_names.hpp>
 
-namespace tulle {
+namespace tulle::detail {
 
-namespace detail {
+/// Keys of a config for what every GGUF file says. Null: the family has no such key.
+struct GgufConfigKeys {
+  const char *hidden = "hidden_size", *layers = "num_hidden_layers", *heads = "num_attention_heads";
+  const char *kv_heads = "num_key_value_heads", *inner = "intermediate_size", *context = "max_position_embeddings";
+  const char *activation = "hidden_act", *bias = "attention_bias", *theta = "rope_theta", *head_dim = "head_dim";
+};
+
+inline constexpr GgufConfigKeys usual_keys{}, gemma_keys{.activation = "hidden_activation"},
+    starcoder2_keys{.bias = "use_bias"},
+    falcon_keys{.kv_heads = "num_kv_heads",
+                .inner = "ffn_hidden_size",
+                .activation = "activation",
+                .bias = "bias",
+                .head_dim = nullptr},
+    gpt2_keys{"n_embd", "n_layer", "n_head", nullptr, "n_inner", "n_positions", "activation_function",
+              nullptr,  nullptr,   nullptr},
+    bloom_keys{"hidden_size", "n_layer", "n_head", nullptr, nullptr, "seq_length", nullptr, nullptr, nullptr, nullptr},
+    mpt_keys{"d_model", "n_layers", "n_heads", nullptr, nullptr, "max_seq_len", nullptr, nullptr, nullptr, nullptr};
+
+/// In which order rows of queries and keys lie in a file, where Hugging Face has halves of rotary heads.
+enum class GgufRows : std::uint8_t {
+  as_they_are,
+  adjacent_pairs,    ///< dimensions j and j + head / 2 of a head follow each other
+  stacked_by_group,  ///< all queries, all keys, all values, where Hugging Face has blocks of a key-value head each
+};
+
+/// What `attention.sliding_window` does.
+enum class GgufWindow : std::uint8_t { unread, every_layer, some_layers, refused };
 
 struct GgufArchitecture {
-  std::string_view name;                ///< `general.architecture`, which the keys of its metadata begin with
+  const char* name;                     ///< `general.architecture`, which the keys of its metadata begin with
   const char *model_type, *class_name;  ///< of config.json
-  bool adjacent_pairs;                  ///< rows of queries and keys lie as adjacent rotary pairs, else as halves
+  const GgufNames* names = &llama_names;
+  const GgufConfigKeys* keys = &usual_keys;
+  const char* epsilon = "rms_norm_eps";  ///< key of the config; of layer norms where it is another
+  const char* activation = "silu";       ///< of the config; files do not hold it
+  GgufRows rows = GgufRows::as_they_are;
+  GgufWindow window = GgufWindow::unread;
+  std::uint8_t window_period = 0;     ///< of some layers the last of so many sees everything, unless the file differs
+  std::uint8_t widest = 0;            ///< layers of Gemma's largest model, which scales queries in its own way
+  bool adds_one = false;              ///< norms hold 1 + Hugging Face's weight
+  bool is_written = false;            ///< by `gguf_form`
+  const char* rotary_part = nullptr;  ///< key of the config for the part of a head that rotates; null: all of it does
+  const char* experts = nullptr;      ///< key of the config for their number; null: no mixture of experts
+  const char* tensor = nullptr;       ///< which tells it from the next one with its name
 };
-/// Source: llama.cpp's convert_hf_to_gguf.py; rows are permuted for the classes that derive from `LlamaModel`.
-inline constexpr std::array gguf_architectures{GgufArchitecture{"llama", "llama", "LlamaForCausalLM", true},
-                                               GgufArchitecture{"granite", "granite", "GraniteForCausalLM", true},
-                                               GgufArchitecture{"qwen2", "qwen2", "Qwen2ForCausalLM", false},
-                                               GgufArchitecture{"qwen3", "qwen3", "Qwen3ForCausalLM", false},
-                                               GgufArchitecture{"smollm3", "smollm3", "SmolLM3ForCausalLM", true}};
 
-/// The architecture of a model_type, or null.
-inline const GgufArchitecture* gguf_architecture_of(const Json& model_type) {
-  const auto found = std::find_if(gguf_architectures.begin(), gguf_architectures.end(),
-                                  [&](const GgufArchitecture& each) { return model_type == each.model_type; });
+/// Of several with one name the first whose `tensor` is in the file. Sources: llama.cpp's convert_hf_to_gguf.py, where
+/// rows are permuted for the classes that derive from `LlamaModel`, and src/models for what files leave out.
+inline constexpr std::array gguf_architectures{
+    GgufArchitecture{.name = "llama",
+                     .model_type = "mixtral",
+                     .class_name = "MixtralForCausalLM",
+                     .names = &mixtral_names,
+                     .rows = GgufRows::adjacent_pairs,
+                     .experts = "num_local_experts",
+                     .tensor = "blk.0.ffn_gate_inp.weight"},
+    GgufArchitecture{.name = "llama",
+                     .model_type = "llama",
+                     .class_name = "LlamaForCausalLM",
+                     .rows = GgufRows::adjacent_pairs,
+                     .is_written = true},
+    GgufArchitecture{.name = "granite",
+                     .model_type = "granite",
+                     .class_name = "GraniteForCausalLM",
+                     .rows = GgufRows::adjacent_pairs,
+                     .is_written = true},
+    GgufArchitecture{.name = "qwen2", .model_type = "qwen2", .class_name = "Qwen2ForCausalLM", .is_written = true},
+    GgufArchitecture{.name = "qwen3", .model_type = "qwen3", .class_name = "Qwen3ForCausalLM", .is_written = true},
+    GgufArchitecture{.name = "smollm3",
+                     .model_type = "smollm3",
+                     .class_name = "SmolLM3ForCausalLM",
+                     .rows = GgufRows::adjacent_pairs,
+                     .is_written = true},
+    GgufArchitecture{.name = "gemma",
+                     .model_type = "gemma",
+                     .class_name = "GemmaForCausalLM",
+                     .keys = &gemma_keys,
+                     .activation = "gelu_pytorch_tanh",
+                     .adds_one = true},
+    GgufArchitecture{.name = "gemma2",
+                     .model_type = "gemma2",
+                     .class_name = "Gemma2ForCausalLM",
+                     .names = &gemma2_names,
+                     .keys = &gemma_keys,
+                     .activation = "gelu_pytorch_tanh",
+                     .window = GgufWindow::some_layers,
+                     .window_period = 2,
+                     .widest = 46,
+                     .adds_one = true},
+    GgufArchitecture{.name = "gemma3",
+                     .model_type = "gemma3_text",
+                     .class_name = "Gemma3ForCausalLM",
+                     .names = &gemma2_names,
+                     .keys = &gemma_keys,
+                     .activation = "gelu_pytorch_tanh",
+                     .window = GgufWindow::some_layers,
+                     .window_period = 6,
+                     .widest = 62,
+                     .adds_one = true},
+    GgufArchitecture{.name = "phi2",
+                     .model_type = "phi",
+                     .class_name = "PhiForCausalLM",
+                     .names = &phi2_names,
+                     .epsilon = "layer_norm_eps",
+                     .activation = "gelu_new",
+                     .rotary_part = "partial_rotary_factor"},
+    GgufArchitecture{.name = "phi3",
+                     .model_type = "phi3",
+                     .class_name = "Phi3ForCausalLM",
+                     .names = &phi3_names,
+                     .window = GgufWindow::every_layer,
+                     .rotary_part = "partial_rotary_factor"},
+    GgufArchitecture{.name = "starcoder2",
+                     .model_type = "starcoder2",
+                     .class_name = "Starcoder2ForCausalLM",
+                     .names = &starcoder2_names,
+                     .keys = &starcoder2_keys,
+                     .epsilon = "norm_epsilon",
+                     .activation = "gelu_pytorch_tanh",
+                     .is_written = true},
+    GgufArchitecture{.name = "olmo2",
+                     .model_type = "olmo2",
+                     .class_name = "Olmo2ForCausalLM",
+                     .names = &gemma2_names,
+                     .window = GgufWindow::refused,  // OLMo 3
+                     .is_written = true},
+    GgufArchitecture{.name = "gpt2",
+                     .model_type = "gpt2",
+                     .class_name = "GPT2LMHeadModel",
+                     .names = &gpt2_names,
+                     .keys = &gpt2_keys,
+                     .epsilon = "layer_norm_epsilon",
+                     .activation = "gelu_new"},
+    GgufArchitecture{.name = "gptneox",
+                     .model_type = "gpt_neox",
+                     .class_name = "GPTNeoXForCausalLM",
+                     .names = &gpt_neox_names,
+                     .epsilon = "layer_norm_eps",
+                     .activation = "gelu",
+                     .rows = GgufRows::stacked_by_group,
+                     .rotary_part = "rotary_pct"},
+    GgufArchitecture{.name = "bloom",
+                     .model_type = "bloom",
+                     .class_name = "BloomForCausalLM",
+                     .names = &bloom_names,
+                     .keys = &bloom_keys,
+                     .epsilon = "layer_norm_epsilon",
+                     .rows = GgufRows::stacked_by_group},
+    GgufArchitecture{.name = "mpt",
+                     .model_type = "mpt",
+                     .class_name = "MptForCausalLM",
+                     .names = &mpt_names,
+                     .keys = &mpt_keys,
+                     .epsilon = "layer_norm_epsilon"},
+    GgufArchitecture{.name = "falcon",
+                     .model_type = "falcon",
+                     .class_name = "FalconForCausalLM",
+                     .names = &falcon_two_norms_names,
+                     .keys = &falcon_keys,
+                     .epsilon = "layer_norm_epsilon",
+                     .activation = "gelu",
+                     .rows = GgufRows::stacked_by_group,
+                     .tensor = "blk.0.attn_norm_2.weight"},
+    GgufArchitecture{.name = "falcon",
+                     .model_type = "falcon",
+                     .class_name = "FalconForCausalLM",
+                     .names = &falcon_names,
+                     .keys = &falcon_keys,
+                     .epsilon = "layer_norm_epsilon",
+                     .activation = "gelu",
+                     .rows = GgufRows::stacked_by_group},
+    GgufArchitecture{.name = "qwen2moe",
+                     .model_type = "qwen2_moe",
+                     .class_name = "Qwen2MoeForCausalLM",
+                     .names = &qwen_moe_names,
+                     .experts = "num_experts"},
+    GgufArchitecture{.name = "qwen3moe",
+                     .model_type = "qwen3_moe",
+                     .class_name = "Qwen3MoeForCausalLM",
+                     .names = &qwen_moe_names,
+                     .experts = "num_experts"},
+    GgufArchitecture{.name = "olmoe",
+                     .model_type = "olmoe",
+                     .class_name = "OlmoeForCausalLM",
+                     .names = &qwen_moe_names,
+                     .experts = "num_experts"},
+    GgufArchitecture{.name = "gpt-oss",
+                     .model_type = "gpt_oss",
+                     .class_name = "GptOssForCausalLM",
+                     .names = &gpt_oss_names,
+                     .window = GgufWindow::some_layers,
+                     .window_period = 2,
+                     .experts = "num_local_experts"}};
+
+/// The architecture in which models of a model_type are written, or null.
+inline const GgufArchitecture* written_gguf_architecture(const Json& model_type) {
+  const auto found =
+      std::find_if(gguf_architectures.begin(), gguf_architectures.end(),
+                   [&](const GgufArchitecture& each) { return each.is_written && model_type == each.model_type; });
   return found == gguf_architectures.end() ? nullptr : &*found;
 }
 
-/// The tensors of a layer in both spellings.
-struct GgufLayerTensor {
-  std::string_view gguf, huggingface;
-  const char* rotary_heads;  ///< the config's key of the number of heads that rotate, or ""
-};
-
-inline constexpr std::array<GgufLayerTensor, 11> gguf_layer_tensors{
-    {{"attn_norm", "input_layernorm", ""},
-     {"attn_q", "self_attn.q_proj", "num_attention_heads"},
-     {"attn_k", "self_attn.k_proj", "num_key_value_heads"},
-     {"attn_v", "self_attn.v_proj", ""},
-     {"attn_q_norm", "self_attn.q_norm", ""},
-     {"attn_k_norm", "self_attn.k_norm", ""},
-     {"attn_output", "self_attn.o_proj", ""},
-     {"ffn_norm", "post_attention_layernorm", ""},
-     {"ffn_gate", "mlp.gate_proj", ""},
-     {"ffn_up", "mlp.up_proj", ""},
-     {"ffn_down", "mlp.down_proj", ""}}};
-
-/// Granite's factors in both spellings.
-inline constexpr std::array<std::pair<const char*, const char*>, 4> gguf_factors{
-    {{"embedding_scale", "embedding_multiplier"},
-     {"residual_scale", "residual_multiplier"},
-     {"attention.scale", "attention_multiplier"},
-     {"logit_scale", "logits_scaling"}}};
-
-/// The order in which `rows` rows of rotary heads lie, if the config's heads have so many.
-inline RowOrder gguf_rotary_order(const Json& heads, const Json& head_dim, std::size_t rows) {
-  if (!heads.is_number_integer() || !head_dim.is_number_integer()) return {};
-  const auto count = heads.get<std::uint64_t>(), dimension = head_dim.get<std::uint64_t>();
-  if (dimension == 0 || dimension > rows || dimension % 2 != 0 || rows % dimension != 0) return {};
-  if (rows / dimension != count) return {};  // its reader refuses the shape
-  return RowOrder::halves_of_pairs(rows / static_cast<std::size_t>(dimension), static_cast<std::size_t>(dimension));
-}
-
-}  // namespace detail
-
-/// A tensor of a GGUF file under its Hugging Face name, with the order of its rows; what has no such name keeps its own.
-/// `config`: that of the file (`gguf_config`). Weights and biases. Source: llama.cpp's convert_hf_to_gguf.py
-/// (`LlamaModel.permute`) and gguf-py's tensor_mapping.py.
-inline EncodedTensor huggingface_tensor(EncodedTensor tensor, const Json& config) {
-  constexpr std::array<std::pair<std::string_view, std::string_view>, 3> outside{
-      {{"token_embd", "model.embed_tokens"}, {"output_norm", "model.norm"}, {"output", "lm_head"}}};
-  const std::size_t end = tensor.name.rfind('.');
-  if (end == std::string::npos) return tensor;
-  const std::string stem = tensor.name.substr(0, end), kind = tensor.name.substr(end);  // ".weight", ".bias"
-  for (const auto& [from, to] : outside) {
-    if (stem == from) {
-      tensor.name = std::string(to) + kind;
-      return tensor;
-    }
-  }
-  const std::size_t dot = stem.starts_with("blk.") ? stem.find('.', 4) : std::string::npos;
-  if (dot == std::string::npos) return tensor;
-  for (const detail::GgufLayerTensor& known : detail::gguf_layer_tensors) {
-    if (std::string_view(stem).substr(dot + 1) != known.gguf) continue;
-    tensor.name = "model.layers." + stem.substr(4, dot - 4) + "." + std::string(known.huggingface) + kind;
-    const auto value = [&](const char* key) { return config.contains(key) ? config.at(key) : Json(); };
-    const detail::GgufArchitecture* architecture = detail::gguf_architecture_of(value("model_type"));
-    const bool pairs = architecture != nullptr && architecture->adjacent_pairs;
-    if (pairs && *known.rotary_heads != 0 && !tensor.shape.empty()) {
-      tensor.order = detail::gguf_rotary_order(value(known.rotary_heads), value("head_dim"), tensor.shape.front());
-    }
-    return tensor;
-  }
-  return tensor;
-}
-
-namespace detail {
-
-inline const EncodedTensor* find_gguf_tensor(const GgufFile& file, std::string_view name) {
-  const auto found = std::find_if(file.tensors.begin(), file.tensors.end(),
-                                  [name](const EncodedTensor& tensor) { return tensor.name == name; });
-  return found == file.tensors.end() ? nullptr : &*found;
-}
-
-/// "rope_scaling" of the config, or null. llama.cpp divides every position by `rope.scaling.factor` unless the type is
-/// "none", and every frequency by its entry of rope_freqs.weight (so it keeps llama3 scaling): where there are such
-/// entries the result is {"rope_type": "factors", "factors": [one divisor per frequency]}.
-inline Json gguf_rope_scaling(const GgufFile& file, const std::string& prefix, const Json& head_dim) {
-  const std::string type = gguf_text(file, prefix + "rope.scaling.type", "linear");
-  Json factor = gguf_number(file, prefix + "rope.scaling.factor", false);
-  if (factor.is_null()) factor = gguf_number(file, prefix + "rope.scale_linear", false);
-  if (factor.is_null() || factor == 0 || type == "none") factor = 1.0;
-
-  const EncodedTensor* divisors = find_gguf_tensor(file, "rope_freqs.weight");
-  if (divisors == nullptr) {
-    if (type == "none" || (type == "linear" && factor == 1.0)) return nullptr;
-    Json scaling;
-    scaling["rope_type"] = type;
-    scaling["factor"] = factor;
-    const Json original = gguf_number(file, prefix + "rope.scaling.original_context_length", true);
-    if (!original.is_null()) scaling["original_max_position_embeddings"] = original;
-    return scaling;
-  }
-  if (type != "none" && type != "linear") {
-    fail(ErrorCode::unsupported, file.where, ": rope scaling ", quoted_name(type), " together with rope_freqs.weight");
-  }
-  const std::size_t count = divisors->elements();
-  if (count == 0 || divisors->dtype != DType::f32 || !head_dim.is_number() ||
-      Json(count) != Json(head_dim.get<std::uint64_t>() / 2)) {
-    fail(ErrorCode::malformed, file.where, ": rope_freqs.weight must be F32 with one number per rotary frequency");
-  }
-  std::vector<float> values(count);
-  decode_floats(DType::f32, divisors->bytes.data(), count, values.data());
-  Json factors = Json::array();
-  for (const float value : values) factors.push_back(static_cast<double>(value) * factor.get<double>());
-  Json scaling;
-  scaling["rope_type"] = "factors";
-  scaling["factors"] = std::move(factors);
-  return scaling;
-}
-
-/// End tokens: eos, and the ends of a turn and of a message where the file has them (llama.cpp stops at all of these).
-inline Json gguf_end_tokens(const GgufFile& file) {
-  Json tokens = Json::array();
-  for (const char* name : {"eos", "eot", "eom"}) {
-    const Json id = gguf_token(file, name);
-    if (!id.is_null() && std::find(tokens.begin(), tokens.end(), id) == tokens.end()) tokens.push_back(id);
-  }
-  if (tokens.empty()) return nullptr;
-  return tokens.size() == 1 ? tokens[0] : tokens;
-}
-
-}  // namespace detail
-
-/// config.json as Hugging Face would write it for this file. What the file lacks and needs a default there is absent.
-/// Errors: unsupported for other architectures and mixtures of experts; malformed for missing keys.
-inline Json gguf_config(const GgufFile& file) {
-  using detail::gguf_number;
-  using detail::required_gguf_number;
-  const auto architecture = detail::gguf_text(file, "general.architecture", "");
-  const auto found = std::find_if(detail::gguf_architectures.begin(), detail::gguf_architectures.end(),
-                                  [&](const detail::GgufArchitecture& each) { return each.name == architecture; });
-  if (found == detail::gguf_architectures.end()) {
-    std::string known;
-    for (const detail::GgufArchitecture& each : detail::gguf_architectures) {
-      known += (known.empty() ? "" : ", ") + std::string(each.name);
-    }
-    fail(ErrorCode::unsupported, file.where, ": GGUF architecture ", detail::quoted_name(architecture),
-         " is not known; known are ", known);
-  }
-  const std::string prefix = architecture + ".";
-  const Json experts = gguf_number(file, prefix + "expert_count", true);
-  if (!experts.is_null() && experts != 0) fail(ErrorCode::unsupported, file.where, " is a mixture of experts");
-
-  const Json hidden = required_gguf_number(file, prefix + "embedding_length", true);
-  const Json heads = required_gguf_number(file, prefix + "attention.head_count", true);
-  Json head_dim = gguf_number(file, prefix + "attention.key_length", true);
-  if (head_dim.is_null() && heads > 0 && hidden > 0)
-    head_dim = hidden.get<std::uint64_t>() / heads.get<std::uint64_t>();
-  for (const std::string& key : {prefix + "attention.value_length", prefix + "rope.dimension_count"}) {
-    const Json value = gguf_number(file, key, true);
-    if (!value.is_null() && value != head_dim) {
-      fail(ErrorCode::unsupported, file.where, ": ", key, " differs from the head dimension");
-    }
-  }
-  const Json kv_heads = gguf_number(file, prefix + "attention.head_count_kv", true);
-  const Json theta = gguf_number(file, prefix + "rope.freq_base", false);
-  const EncodedTensor* embedding = detail::find_gguf_tensor(file, "token_embd.weight");
-  const bool has_rows = embedding != nullptr && !embedding->shape.empty();
-
-  // One by one: a list of them all is 3 kB more of a WebAssembly module.
-  Json config;
-  config["model_type"] = found->model_type;
-  config["architectures"] = Json::array({found->class_name});
-  config["hidden_act"] = "silu";
-  config["hidden_size"] = hidden;
-  config["num_hidden_layers"] = required_gguf_number(file, prefix + "block_count", true);
-  config["num_attention_heads"] = heads;
-  config["num_key_value_heads"] = kv_heads.is_null() ? heads : kv_heads;
-  config["head_dim"] = head_dim;
-  config["intermediate_size"] = required_gguf_number(file, prefix + "feed_forward_length", true);
-  config["max_position_embeddings"] = required_gguf_number(file, prefix + "context_length", true);
-  config["rms_norm_eps"] = required_gguf_number(file, prefix + "attention.layer_norm_rms_epsilon", false);
-  config["rope_theta"] = theta.is_null() ? Json(10000.0) : theta;
-  config["rope_scaling"] = detail::gguf_rope_scaling(file, prefix, head_dim);
-  config["attention_bias"] = detail::find_gguf_tensor(file, "blk.0.attn_q.bias") != nullptr;
-  config["mlp_bias"] = detail::find_gguf_tensor(file, "blk.0.ffn_gate.bias") != nullptr;
-  config["tie_word_embeddings"] = detail::find_gguf_tensor(file, "output.weight") == nullptr;
-  config["vocab_size"] = has_rows ? Json(embedding->shape.front()) : gguf_number(file, prefix + "vocab_size", true);
-  config["bos_token_id"] = detail::gguf_token(file, "bos");
-  config["eos_token_id"] = detail::gguf_end_tokens(file);
-  if (config["vocab_size"].is_null()) config.erase("vocab_size");
-  for (const auto& [key, name] : detail::gguf_factors) {
-    const Json factor = gguf_number(file, prefix + key, false);
-    if (!factor.is_null()) config[name] = factor;
-  }
-  return config;
-}
-
-}  // namespace tulle
+}  // namespace tulle::detail

@@ -2,6 +2,7 @@
 /// \file GGUF models, in one file or in parts, put into Hugging Face's names and order of rows (L3).
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <iterator>
 #include <memory>
@@ -15,8 +16,11 @@
 #include <tulle/format/byte_reader.hpp>
 #include <tulle/format/checkpoint_opener.hpp>
 #include <tulle/format/gguf.hpp>
-#include <tulle/format/gguf_architectures.hpp>
+#include <tulle/format/gguf_config.hpp>
+#include <tulle/format/gguf_model.hpp>
 #include <tulle/format/gguf_parts.hpp>
+#include <tulle/format/gguf_rotary.hpp>
+#include <tulle/format/gguf_tensor_names.hpp>
 
 namespace tulle {
 
@@ -34,15 +38,21 @@ inline void open_gguf(std::shared_ptr<const InputFile> opened, const ModelFiles*
     std::move(part.tensors.begin(), part.tensors.end(), std::back_inserter(tensors));
     sources.resize(tensors.size(), &parts.tensors.keep(std::move(part.file)));
   }
-  const std::string_view part_of_config = "rope_freqs.weight";
+  const auto is_in_config = [](const EncodedTensor& tensor) {
+    const auto& names = detail::gguf_config_tensors;
+    return std::find(names.begin(), names.end(), tensor.name) != names.end();
+  };
   for (std::size_t i = 0; i < tensors.size(); ++i) {
-    if (!sources[i]->in_memory() && tensors[i].name != part_of_config) continue;
+    if (!sources[i]->in_memory() && !is_in_config(tensors[i])) continue;
     tensors[i].bytes = sources[i]->view(tensors[i].file_offset, tensors[i].size_bytes());
   }
-  parts.config = gguf_config(*parts.gguf);
+  const GgufModel model = gguf_model(*parts.gguf);
+  parts.config = gguf_config(*parts.gguf, model);
   for (std::size_t i = 0; i < tensors.size(); ++i) {
-    if (tensors[i].name == part_of_config) continue;  // is "rope_scaling" in the config
-    parts.tensors.add(huggingface_tensor(tensors[i], parts.config), *sources[i], where);
+    if (is_in_config(tensors[i])) continue;
+    for (EncodedTensor& each : huggingface_tensors(tensors[i], model, where)) {
+      parts.tensors.add(std::move(each), *sources[i], where);
+    }
   }
 }
 

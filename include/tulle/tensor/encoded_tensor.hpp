@@ -28,6 +28,7 @@ struct EncodedTensor {
   std::uint64_t file_offset = 0;  ///< where the bytes begin in their file
   bool transposed = false;        ///< the bytes hold [columns, rows], `shape` says [rows, columns]
   RowOrder order{};               ///< in which Hugging Face's rows (or elements of a bias) lie in the bytes
+  float offset = 0;               ///< added to the elements by `read_floats`: -1 where a norm's bytes hold 1 + weight
 
   std::size_t elements() const noexcept {
     std::size_t product = 1;
@@ -83,7 +84,7 @@ class TensorBytes {
   std::span<const std::byte> bytes_;
 };
 
-/// The elements of a small tensor (a norm, a bias, scales) as floats, in Hugging Face's order.
+/// The elements of a small tensor (a norm, a bias, scales) as floats, in Hugging Face's order, with its offset.
 /// Errors: unsupported for a type that is not F32, F16 or BF16; those of reading.
 inline std::vector<float> read_floats(const TensorSource& source, const EncodedTensor& tensor) {
   if (!is_float_dtype(tensor.dtype)) {
@@ -92,6 +93,7 @@ inline std::vector<float> read_floats(const TensorSource& source, const EncodedT
   }
   std::vector<float> values(tensor.elements());
   decode_floats(tensor.dtype, TensorBytes(source, tensor).span().data(), values.size(), values.data());
+  for (float& value : values) value += tensor.offset;
   if (tensor.order.as_it_lies()) return values;
   std::vector<float> ordered(tensor.taken_elements());
   for (std::size_t i = 0; i < ordered.size(); ++i) ordered[i] = values[tensor.order[i]];

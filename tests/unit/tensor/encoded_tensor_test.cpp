@@ -55,6 +55,8 @@ TEST_CASE("small tensors are read as floats, in the order that they name", "[ten
   source.tensor().order = RowOrder::halves_of_pairs(1, 6);
   CHECK(read_floats(source, source.tensor()) == std::vector<float>{0, 2, 4, 1, 3, 5});
   CHECK(source.released == 2);
+  source.tensor().offset = -1;
+  CHECK(read_floats(source, source.tensor()) == std::vector<float>{-1, 1, 3, 0, 2, 4});
   source.tensor() = {"a", DType::i8, {6}, {}};
   try {
     (void)read_floats(source, source.tensor());

@@ -38,3 +38,13 @@ TEST_CASE("rows of blocks", "[tensor][row_order]") {
   CHECK(listed(RowOrder::of_blocks(2, 9, 3, 3)) == std::vector<std::size_t>{3, 4, 5, 12, 13, 14});
   CHECK(RowOrder::of_blocks(2, 9, 6, 3).end() == 18);
 }
+
+TEST_CASE("blocks of rows that lie stacked: queries, keys and values of each", "[tensor][row_order]") {
+  const RowOrder order = RowOrder::blocks_of_stacked(2, 3, 1);
+  CHECK(listed(order) == std::vector<std::size_t>{0, 1, 2, 6, 8, 3, 4, 5, 7, 9});
+  CHECK(order.end() == 10);
+  const RowOrder equal = RowOrder::blocks_of_stacked(2, 2, 2);
+  CHECK(listed(equal) == std::vector<std::size_t>{0, 1, 4, 5, 8, 9, 2, 3, 6, 7, 10, 11});
+  CHECK(equal.end() == 12);
+  CHECK(listed(RowOrder::blocks_of_stacked(1, 2, 1)) == std::vector<std::size_t>{0, 1, 2, 3});
+}

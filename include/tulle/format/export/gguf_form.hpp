@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -20,6 +21,8 @@
 #include <tulle/format/export/model_parts.hpp>
 #include <tulle/format/export/vocabulary_of_json.hpp>
 #include <tulle/format/gguf_architectures.hpp>
+#include <tulle/format/gguf_config.hpp>
+#include <tulle/format/gguf_names.hpp>
 #include <tulle/format/gguf_writer.hpp>
 #include <tulle/text/sentencepiece_vocabulary.hpp>
 
@@ -45,25 +48,30 @@ inline RowOrder pairs_of_halves(std::size_t heads, std::size_t dimension) {
   return {0, {{{heads, dimension}, {dimension / 2, 1}, {2, dimension / 2}}}};
 }
 
-/// The inverse of `huggingface_tensor`. `layer`: "model.layers.0.self_attn.q_proj". Errors: unsupported for a layer that
+/// The inverse of `huggingface_tensors`. `layer`: "model.layers.0.self_attn.q_proj". Errors: unsupported for a layer that
 /// GGUF files lack.
 inline GgufPlace gguf_place(const GgufArchitecture& architecture, const std::string& layer, std::size_t rows,
                             const Json& config) {
-  if (layer == "model.embed_tokens") return {"token_embd", {}};
-  if (layer == "model.norm") return {"output_norm", {}};
-  if (layer == "lm_head") return {"output", {}};
-  constexpr std::string_view prefix = "model.layers.";
+  const GgufNames& names = *architecture.names;
+  for (const GgufName& each : names.outside) {
+    if (layer == each.huggingface) return {each.gguf, {}};
+  }
+  const std::string_view prefix = names.layer;
   const std::size_t dot = layer.starts_with(prefix) ? layer.find('.', prefix.size()) : std::string::npos;
-  for (const GgufLayerTensor& known : gguf_layer_tensors) {
-    if (dot == std::string::npos || std::string_view(layer).substr(dot + 1) != known.huggingface) continue;
-    GgufPlace place{"blk." + layer.substr(prefix.size(), dot - prefix.size()) + "." + std::string(known.gguf), {}};
-    if (!architecture.adjacent_pairs || *known.rotary_heads == 0) return place;
-    const auto heads = json_value(config, known.rotary_heads, std::size_t{0}, "config.json");
-    if (heads == 0 || rows % heads != 0 || rows / heads % 2 != 0) {
-      fail(ErrorCode::malformed, "\"", layer, "\" has ", rows, " rows, which are no ", heads, " heads");
+  for (const auto& table : names.tables) {
+    for (const GgufName& known : table) {
+      if (dot == std::string::npos || std::string_view(layer).substr(dot + 1) != known.huggingface) continue;
+      GgufPlace place{"blk." + layer.substr(prefix.size(), dot - prefix.size()) + "." + known.gguf, {}};
+      const std::string_view stem = known.gguf;
+      const char* key = stem == "attn_q" ? "num_attention_heads" : stem == "attn_k" ? "num_key_value_heads" : nullptr;
+      if (architecture.rows != GgufRows::adjacent_pairs || key == nullptr) return place;
+      const auto heads = json_value(config, key, std::size_t{0}, "config.json");
+      if (heads == 0 || rows % heads != 0 || rows / heads % 2 != 0) {
+        fail(ErrorCode::malformed, "\"", layer, "\" has ", rows, " rows, which are no ", heads, " heads");
+      }
+      place.order = pairs_of_halves(heads, rows / heads);
+      return place;
     }
-    place.order = pairs_of_halves(heads, rows / heads);
-    return place;
   }
   fail(ErrorCode::unsupported, "\"", layer, "\" has no place in a GGUF file of the architecture ", architecture.name);
 }
@@ -129,17 +137,21 @@ inline void add_metadata(const GgufArchitecture& architecture, const Json& confi
   metadata.u32(prefix + "attention.head_count_kv", size("num_key_value_heads", heads));
   metadata.u32(prefix + "attention.key_length", head_dim);
   metadata.u32(prefix + "attention.value_length", head_dim);
-  metadata.f32(prefix + "attention.layer_norm_rms_epsilon", json_value(config, "rms_norm_eps", 1e-6f, where));
+  const bool is_rms = std::string_view(architecture.epsilon) == "rms_norm_eps";
+  metadata.f32(prefix + (is_rms ? "attention.layer_norm_rms_epsilon" : "attention.layer_norm_epsilon"),
+               json_value(config, architecture.epsilon, is_rms ? 1e-6f : 1e-5f, where));
   metadata.u32(prefix + "rope.dimension_count", head_dim);
   metadata.u32(prefix + "vocab_size", size("vocab_size"));
   const double theta =
       json_value(rope_parameters_of(config), "rope_theta", json_value(config, "rope_theta", 10000.0, where), where);
   metadata.f32(prefix + "rope.freq_base", static_cast<float>(theta));
   add_rotary(config, prefix, head_dim, theta, form);
-  for (const auto& [key, name] : gguf_factors) {
-    if (config.contains(name)) metadata.f32(prefix + key, json_value(config, name, 1.0f, where));
+  for (const GgufNumber& each : std::span(gguf_numbers).first<granite_numbers>()) {
+    const char* name = each.huggingface;
+    if (config.contains(name)) metadata.f32(prefix + each.gguf, json_value(config, name, 1.0f, where));
   }
-  if (json_value(config, "use_sliding_window", false, where)) {
+  if (json_value(config, "use_sliding_window", false, where) ||
+      (!is_rms && json_value(config, "sliding_window", std::size_t{0}, where) != 0)) {
     form.notes.add("llama.cpp knows no windows of this family: every layer attends to all positions there");
   }
 }
@@ -228,11 +240,11 @@ inline void add_tokenizer(const ModelDescription& model, std::size_t size, GgufF
 /// `type`: of the layers' matrices: Q8_0, Q4_0 or F16. With Q4_0 embedding and head are Q8_0, unless they
 /// are Q4_0 in the model. A matrix whose rows are no
 /// whole number of blocks is F16; norms and biases are F32. Lifetime: that of the source.
-/// Errors: unsupported for a family that is not in `gguf_architectures`, for other layers without rotation than
+/// Errors: unsupported for a family that `gguf_architectures` does not mark as written, for other layers without rotation than
 /// llama.cpp's, and for a tokenizer that it has no name for; those of the source.
 inline GgufForm gguf_form(const TensorSource& source, const ModelDescription& model, DType type) {
   const auto family = json_value(model.config, "model_type", std::string(), "config.json");
-  const detail::GgufArchitecture* architecture = detail::gguf_architecture_of(family);
+  const detail::GgufArchitecture* architecture = detail::written_gguf_architecture(family);
   if (architecture == nullptr) {
     fail(ErrorCode::unsupported, "no GGUF file is written of models of the family \"", family,
          "\"; export in another format");

@@ -90,12 +90,21 @@ inline void complete_gguf_config(ModelDescription& model) {
       config["rope_scaling"] = known;
     }
   }
-  Json parameters = config["rope_scaling"].is_null() ? Json{{"rope_type", "default"}} : config["rope_scaling"];
-  parameters["rope_theta"] = config["rope_theta"];
-  config["rope_parameters"] = std::move(parameters);
-  char decimal[32];  // of six digits, as configs have it: 1e-05 and not the float 9.99999975e-06
-  std::snprintf(decimal, sizeof decimal, "%.6g", config.at("rms_norm_eps").get<double>());
-  config["rms_norm_eps"] = std::stod(decimal);
+  if (config.contains("rope_theta")) {
+    Json parameters = scaling.is_null() ? Json{{"rope_type", "default"}} : config["rope_scaling"];
+    parameters["rope_theta"] = config["rope_theta"];
+    if (config.contains("rope_local_base_freq")) {  // one set for each kind of layer
+      Json windowed{{"rope_type", "default"}, {"rope_theta", config["rope_local_base_freq"]}};
+      parameters = Json{{"full_attention", std::move(parameters)}, {"sliding_attention", std::move(windowed)}};
+    }
+    config["rope_parameters"] = std::move(parameters);
+  }
+  for (const char* key : {"rms_norm_eps", "layer_norm_eps", "layer_norm_epsilon", "norm_epsilon"}) {
+    if (!config.contains(key)) continue;
+    char decimal[32];  // of six digits, as configs have it: 1e-05 and not the float 9.99999975e-06
+    std::snprintf(decimal, sizeof decimal, "%.6g", config.at(key).get<double>());
+    config[key] = std::stod(decimal);
+  }
   config["dtype"] = config["torch_dtype"] = "float16";
   const Json eos = config.value("eos_token_id", Json());
   model.generation_config = {{"bos_token_id", config.value("bos_token_id", Json())}, {"eos_token_id", eos}};
