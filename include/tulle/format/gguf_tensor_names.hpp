@@ -13,6 +13,7 @@
 #include <tulle/format/gguf_architectures.hpp>
 #include <tulle/format/gguf_model.hpp>
 #include <tulle/format/quoted_name.hpp>
+#include <tulle/format/split_experts.hpp>
 #include <tulle/tensor/encoded_tensor.hpp>
 #include <tulle/tensor/row_order.hpp>
 
@@ -47,7 +48,7 @@ inline HubName hub_name(const GgufNames& names, const std::string& tensor) {
 }
 
 /// `count` of the tensor's outermost extent from `first` on, which are there, under another name.
-inline EncodedTensor part_of_tensor(const EncodedTensor& whole, std::string name, std::size_t first,
+inline EncodedTensor rows_of_tensor(const EncodedTensor& whole, std::string name, std::size_t first,
                                     std::size_t count) {
   EncodedTensor part = whole;
   part.name = std::move(name);
@@ -56,13 +57,6 @@ inline EncodedTensor part_of_tensor(const EncodedTensor& whole, std::string name
   part.file_offset += first * each;
   if (!whole.bytes.empty()) part.bytes = whole.bytes.subspan(first * each, count * each);
   return part;
-}
-
-/// Part `index` of the tensor's outermost extent, without that extent.
-inline EncodedTensor element_of_tensor(const EncodedTensor& whole, std::string name, std::size_t index) {
-  EncodedTensor element = part_of_tensor(whole, std::move(name), index, 1);
-  element.shape.erase(element.shape.begin());
-  return element;
 }
 
 class GgufTensors {
@@ -127,7 +121,7 @@ class GgufTensors {
       const std::uint64_t heads = first == 0 ? model_.heads : model_.kv_heads;
       const auto rows = static_cast<std::size_t>(heads * model_.head_dim);
       std::string name = tensor.name;
-      add(part_of_tensor(tensor, name.replace(at, fused.size(), part), first, rows));
+      add(rows_of_tensor(tensor, name.replace(at, fused.size(), part), first, rows));
       first += rows;
     }
   }
@@ -140,7 +134,7 @@ class GgufTensors {
     for (std::size_t expert = 0; expert < tensor.shape.front(); ++expert) {
       std::string own = name;
       own.replace(own.find("{}"), 2, std::to_string(expert));
-      tensors_.push_back(element_of_tensor(tensor, std::move(own), expert));
+      tensors_.push_back(part_of_tensor(tensor, expert, std::move(own)));
     }
   }
 

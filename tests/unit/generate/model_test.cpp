@@ -79,7 +79,8 @@ TEST_CASE("logits and greedy tokens of every family are those of transformers", 
         const GoldenModel golden(name);
         CHECK(tiny_model(name)->architecture().family == family.name);
         check_against_transformers(golden, "dense_f32", 1e-4);
-        if (!name.ends_with("-mxfp4")) check_against_transformers(golden, "auto", 1e-4);  // whose codes run in integers
+        if (name.find("-mxfp4") == std::string::npos)
+          check_against_transformers(golden, "auto", 1e-4);  // whose codes run in integers
       }
     }
     CHECK(!family.directories.empty());

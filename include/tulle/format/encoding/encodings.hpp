@@ -36,7 +36,7 @@ inline constexpr std::array encodings{
     Encoding{DType::bf16, open_rows<bf16_rows>}, Encoding{DType::i8, open_i8_rows},
     Encoding{DType::q8_0, open_rows<q8_0_rows>}, Encoding{DType::q4_0, open_rows<q4_0_rows>},
     Encoding{DType::q4_1, open_rows<q4_1_rows>}, Encoding{DType::q5_k, open_rows<q5_k_rows>},
-    Encoding{DType::q6_k, open_rows<q6_k_rows>}};
+    Encoding{DType::q6_k, open_rows<q6_k_rows>}, Encoding{DType::mxfp4, open_rows<mxfp4_rows>}};
 
 /// nullptr where weights of that type are not read.
 constexpr const Encoding* find_encoding(DType dtype) noexcept {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// \file Rows of MXFP4 as GPT-OSS's files on the hub have them: floats of 4 bits, a power of two for 32 of them (L3).
+/// \file Rows of MXFP4 in GPT-OSS's files, on the hub and in GGUF: floats of 4 bits, a power of two for 32 of them (L3).
 #pragma once
 
 #include <array>
@@ -11,6 +11,7 @@
 #include <utility>
 
 #include <tulle/format/encoding/coded_rows.hpp>
+#include <tulle/format/encoding/file_rows.hpp>
 
 namespace tulle {
 
@@ -29,7 +30,37 @@ inline void unpack_mxfp4(const CodeStorage& storage, std::size_t row, std::size_
   }
 }
 
+/// Of twice the values.
+inline float mxfp4_scale(std::byte power) noexcept {
+  return std::ldexp(1.0f, std::to_integer<int>(power) - 128);
+}
+
+/// GGUF's block: the power, then 16 bytes. Byte b has column b in its low half, b + 16 in its high half.
+inline void codes_of_mxfp4(const std::byte* block, std::size_t columns, std::int8_t* codes, float* scales,
+                           float*) noexcept {
+  for (std::size_t begin = 0; begin < columns; begin += 32, block += 17) {
+    scales[begin / 32] = mxfp4_scale(block[0]);
+    for (std::size_t i = 0; i < 16; ++i) {
+      const auto pair = std::to_integer<std::size_t>(block[1 + i]);
+      codes[begin + i] = doubled_fp4[pair & 15];
+      codes[begin + 16 + i] = doubled_fp4[pair >> 4];
+    }
+  }
+}
+
+inline void decode_mxfp4(const std::byte* block, std::size_t columns, float* out) noexcept {
+  for (std::size_t begin = 0; begin < columns; begin += 32, block += 17) {
+    std::int8_t codes[32];
+    float scale = 0;
+    codes_of_mxfp4(block, 32, codes, &scale, nullptr);
+    for (std::size_t i = 0; i < 32; ++i) out[begin + i] = scale * static_cast<float>(codes[i]);
+  }
+}
+
 }  // namespace detail
+
+inline constexpr RowEncoding mxfp4_rows{
+    DType::mxfp4, {.bits = 8, .group = 32}, detail::decode_mxfp4, detail::codes_of_mxfp4};
 
 /// `blocks`: "P_blocks" U8 [rows, groups, 16], beside "P_scales" U8 [rows, groups]; value = FP4 * 2^(scale - 127). Becomes
 /// int8 codes with a scale for 32 columns, which keep every value.
@@ -48,7 +79,7 @@ inline std::shared_ptr<const WeightSource> open_mxfp4_rows(const TensorSource& s
   CodeScales scales{.group = 32};
   const TensorBytes bytes(source, powers);
   for (const std::byte power : bytes.span()) {
-    scales.scales.push_back(std::ldexp(1.0f, std::to_integer<int>(power) - 128));  // of twice the values
+    scales.scales.push_back(detail::mxfp4_scale(power));
   }
   return std::make_shared<const CodedRows>(
       CodeStorage{std::make_unique<const MatrixBytes>(source, blocks), nullptr, {}, detail::unpack_mxfp4}, rows,

@@ -178,7 +178,7 @@ inline OutputTensor plain_tensor(const TensorSource& source, const std::string& 
   if (dtype_info(tensor->dtype).block_elements != 1) {
     fail(ErrorCode::unsupported, "tensor \"", name, "\" is ", dtype_name(tensor->dtype), ", which only matrices are");
   }
-  if (!tensor->order.as_it_lies()) {
+  if (!tensor->order.as_it_lies() || tensor->offset != 0) {
     return {name, DType::f32, {tensor->taken_elements()}, [&source, tensor](const TensorSink& sink) {
               const std::vector<float> values = read_floats(source, *tensor);
               sink(std::as_bytes(std::span(values)));

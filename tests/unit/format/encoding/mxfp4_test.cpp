@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <vector>
 
+#include "unit/format/encoding/block_rows.hpp"
 #include "unit/format/export/made_model.hpp"
 #include "unit/format/file_builder.hpp"
 
@@ -58,4 +59,12 @@ TEST_CASE("MXFP4 tensors that do not fit together are errors", "[format][encodin
   source = blocks();
   source.put("a_blocks", DType::i8, {2, 1, 16}, std::vector<std::byte>(32));
   CHECK(code_of(source) == ErrorCode::malformed);
+}
+
+// Columns j and j + 16 share a byte: `repack_mxfp4_blocks` of llama.cpp's converter.
+TEST_CASE("a block of MXFP4 in a GGUF file has columns 16 apart in a byte", "[format][encoding]") {
+  CHECK(testing::decoded_row(mxfp4_rows, "80f0e1d2c3b4a5968778695a4b3c2d1e0f", 32) ==
+        std::vector<float>{0,   1,  2,  3,  4,  6,  8,  12,    -0.0f, -1, -2, -3, -4, -6, -8, -12,
+                           -12, -8, -6, -4, -3, -2, -1, -0.0f, 12,    8,  6,  4,  3,  2,  1,  0});
+  CHECK(find_encoding(DType::mxfp4) != nullptr);
 }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include <tulle/format/checkpoint.hpp>
+#include <tulle/model/families.hpp>
 
 #include "unit/format/export/made_model.hpp"
 #include "unit/format/file_builder.hpp"
@@ -91,6 +92,45 @@ TEST_CASE("models whose files differ from their description are written and read
         REQUIRE(copy->find(tensor) != nullptr);
         CHECK(copy->find(tensor)->taken_elements() == model->find(tensor)->taken_elements());
       }
+    }
+  }
+}
+
+TEST_CASE("a GGUF file of any family becomes a directory of the same model", "[format][export]") {
+  for (const char* name :
+       {"gemma", "gemma3", "falcon", "falcon-40b", "bloom", "gptneox", "gpt2", "mpt", "phi2", "phi4-mini", "olmo2",
+        "starcoder2", "mixtral", "qwen2moe", "gpt-oss", "gpt-oss-mxfp4", "llama-yarn"}) {
+    CAPTURE(name);
+    const auto model = Checkpoint::open(std::string(TULLE_GOLDEN "/models/gguf/") + name + ".gguf");
+    const test::TemporaryFolder folder;
+    (void)export_model(*model, describe_checkpoint(*model), folder.path("copy"));
+    const auto copy = Checkpoint::open(folder.path("copy"));
+    CHECK(copy->names().size() >= model->names().size());  // codes have scales beside them
+    for (const MatrixPart& part : model_parts(*model, model->config()).matrices) {
+      CAPTURE(part.name);
+      REQUIRE(copy->matrix(part.name) != nullptr);
+      CHECK(values_of(*copy->matrix(part.name)) == values_of(*model->matrix(part.name)));
+    }
+    for (const std::string& tensor : model_parts(*model, model->config()).tensors) {
+      CAPTURE(tensor);
+      REQUIRE(copy->find(tensor) != nullptr);
+      CHECK(read_floats(*copy, *copy->find(tensor)) == read_floats(*model, *model->find(tensor)));
+    }
+    Architecture found = describe_model(copy->config(), "copy"), wanted = describe_model(model->config(), "model");
+    CHECK(found.family == wanted.family);
+    CHECK(found.norm_epsilon == Catch::Approx(wanted.norm_epsilon));
+    REQUIRE(found.rotary_tables.size() == wanted.rotary_tables.size());
+    for (const std::size_t length : {std::size_t{16}, std::size_t{4096}}) {
+      found.set_sequence_length(length);
+      wanted.set_sequence_length(length);
+      for (std::size_t i = 0; i < found.rotary_tables.size(); ++i) {
+        CHECK(found.rotary_tables[i].inverse_frequencies == wanted.rotary_tables[i].inverse_frequencies);
+        CHECK(found.rotary_tables[i].factor == wanted.rotary_tables[i].factor);
+      }
+    }
+    for (std::size_t i = 0; i < found.layers.size(); ++i) {
+      CHECK(found.layers[i].window.positions == wanted.layers[i].window.positions);
+      CHECK(found.layers[i].qkv_bias == wanted.layers[i].qkv_bias);
     }
   }
 }
