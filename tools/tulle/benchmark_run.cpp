@@ -2,6 +2,7 @@
 #include "benchmark_run.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <bench/measure.hpp>
 #include <chrono>
 #include <random>
@@ -77,6 +78,17 @@ std::size_t Contestant::step_bytes() const noexcept {
   std::size_t bytes = 0;
   model_->weights().for_each_linear(
       [&](const tulle::Linear<tulle::AnyKernel>& linear) { bytes += linear.size_bytes(); });
+  for (std::size_t layer = 0; layer < architecture.layers.size(); ++layer) {
+    const tulle::ExpertSpec& experts = architecture.layers[layer].experts;
+    if (experts.count == 0) continue;
+    std::size_t all = 0;
+    for (const auto& expert : model_->weights().layers[layer].experts) {
+      all += expert.up.size_bytes() + expert.down.size_bytes();
+    }
+    const double missed = 1 - static_cast<double>(experts.per_row) / static_cast<double>(experts.count);
+    const auto rows_of_step = static_cast<double>(plan_.batch * plan_.input_ids);
+    bytes -= static_cast<std::size_t>(static_cast<double>(all) * std::pow(missed, rows_of_step));
+  }
   const std::size_t rows = 2 * architecture.layers.size() * architecture.kv_heads * (plan_.kv_tokens + plan_.input_ids);
   return bytes + plan_.batch * rows * kv_row_bytes_;
 }
