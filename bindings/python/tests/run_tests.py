@@ -18,7 +18,7 @@ def main():
     build = Path(sys.argv[1]).resolve()
     folder = build / "python-tests"
     python = folder / "bin" / "python"
-    pip = [python, "-m", "pip", "--quiet", "--disable-pip-version-check", "install"]
+    pip = [python, "-m", "pip", "--quiet", "--disable-pip-version-check", "install", "--no-compile"]
     if not Path(sysconfig.get_path("include"), "Python.h").exists() or importlib.util.find_spec("ensurepip") is None:
         print("skipped: this machine has no Python.h or no venv (Debian: python3-dev python3-venv)")
         return 77

@@ -169,7 +169,7 @@ TEST_CASE("several threads pack what one packs", "[kernel][any_kernel]") {
       {DType::f32, {}},          {DType::bf16, {}},      {DType::q4_1, {}},    {DType::q6_k, {}},   {DType::i8, {2, 4}},
       {DType::q8_0, {8, 16, 4}}, {DType::q8_0, {4, 16}}, {DType::i8, {9, 20}}, {DType::i8, {2, 20}}};
   for (const auto& [dtype, zeros] : cases) {
-    constexpr std::size_t rows = 200, columns = 1280;
+    constexpr std::size_t rows = 104, columns = 512;
     const auto dense = [dtype = dtype] { return testing::random_matrix(dtype, rows, columns, 11); };
     const auto matrix = zeros.group == 0 ? dense() : testing::pruned(dense(), zeros, 5);
     for (const std::string_view name : kernel_choices) {
