@@ -2,8 +2,10 @@
 /// \file The tensors of GGUF files under Hugging Face's names: renamed, reordered, split (L3).
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -68,7 +70,7 @@ class GgufTensors {
     HubName hub = hub_name(*architecture.names, tensor.name);
     if (hub.entry == nullptr) return split_fused(std::move(tensor));
     const std::string_view stem = hub.entry->gguf;
-    if (hub.name.find("{}") != std::string::npos) return split_experts(tensor, hub.name);
+    if (hub.name.find("{}") != std::string::npos) return split_experts(tensor, {&hub.name, 1});
     tensor.name = std::move(hub.name);
     tensor.order = order(stem, tensor.shape);
     if (architecture.adds_one && tensor.name.ends_with("norm.weight")) tensor.offset = -1;
@@ -105,36 +107,49 @@ class GgufTensors {
     fail(ErrorCode::malformed, where_, ": the shape of tensor ", quoted_name(tensor.name), " does not fit ", what);
   }
 
-  /// Queries, keys and values in one, which some converters write for a family that has them apart, as attn_q, attn_k
-  /// and attn_v; every other tensor as it is.
+  /// What some converters fuse for a family that has it apart: queries, keys and values, as attn_q, attn_k and attn_v;
+  /// gate and up of all experts, as ffn_gate_exps and ffn_up_exps. Every other tensor stays as it is.
   void split_fused(EncodedTensor tensor) {
-    constexpr std::string_view fused = ".attn_qkv.";
-    const std::size_t at = tensor.name.find(fused);
-    if (!tensor.name.starts_with("blk.") || at == std::string::npos ||
-        hub_name(*model_.architecture->names, "blk.0.attn_q.weight").entry == nullptr) {
-      tensors_.push_back(std::move(tensor));
-      return;
-    }
-    if (tensor.shape.empty() || tensor.shape.front() != fused_rows()) refuse(tensor, "its heads");
-    std::size_t first = 0;
-    for (const char* part : {".attn_q.", ".attn_k.", ".attn_v."}) {
-      const std::uint64_t heads = first == 0 ? model_.heads : model_.kv_heads;
-      const auto rows = static_cast<std::size_t>(heads * model_.head_dim);
+    const auto part_name = [&tensor](std::string_view whole, std::string_view part) {
       std::string name = tensor.name;
-      add(rows_of_tensor(tensor, name.replace(at, fused.size(), part), first, rows));
-      first += rows;
+      const std::size_t at = name.find(whole);
+      return at == std::string::npos ? std::string() : name.replace(at, whole.size(), part);
+    };
+    const auto hub = [&](std::string_view whole, std::string_view part) {
+      return hub_name(*model_.architecture->names, part_name(whole, part));
+    };
+    constexpr std::string_view heads = ".attn_qkv.", experts = ".ffn_gate_up_exps.";
+    if (hub(heads, ".attn_q.").entry != nullptr) {
+      if (tensor.shape.empty() || tensor.shape.front() != fused_rows()) refuse(tensor, "its heads");
+      std::size_t first = 0;
+      for (const char* part : {".attn_q.", ".attn_k.", ".attn_v."}) {
+        const auto rows = static_cast<std::size_t>((first == 0 ? model_.heads : model_.kv_heads) * model_.head_dim);
+        add(rows_of_tensor(tensor, part_name(heads, part), first, rows));
+        first += rows;
+      }
+    } else if (hub(experts, ".ffn_gate_exps.").entry != nullptr) {
+      const std::array names{hub(experts, ".ffn_gate_exps.").name, hub(experts, ".ffn_up_exps.").name};
+      split_experts(tensor, names);
+    } else {
+      tensors_.push_back(std::move(tensor));
     }
   }
 
-  /// A matrix (or bias) for each expert. `name` has {} for its number.
-  void split_experts(const EncodedTensor& tensor, const std::string& name) {
-    const std::size_t rank = name.ends_with(".bias") ? 2 : 3;
-    if (tensor.shape.size() != rank || tensor.shape.front() != model_.experts || tensor.elements() == 0)
+  /// A matrix (or bias) for each expert, cut into equal parts for `names`, which have {} for its number.
+  void split_experts(const EncodedTensor& tensor, std::span<const std::string> names) {
+    const std::size_t rank = tensor.name.ends_with(".bias") ? 2 : 3;
+    if (tensor.shape.size() != rank || tensor.shape[0] != model_.experts || tensor.elements() == 0 ||
+        tensor.shape[1] % names.size() != 0) {
       refuse(tensor, "the number of experts");
-    for (std::size_t expert = 0; expert < tensor.shape.front(); ++expert) {
-      std::string own = name;
-      own.replace(own.find("{}"), 2, std::to_string(expert));
-      tensors_.push_back(part_of_tensor(tensor, expert, std::move(own)));
+    }
+    const std::size_t rows = tensor.shape[1] / names.size();
+    for (std::size_t expert = 0; expert < tensor.shape[0]; ++expert) {
+      const EncodedTensor whole = part_of_tensor(tensor, expert, tensor.name);
+      for (std::size_t i = 0; i < names.size(); ++i) {
+        std::string own = names[i];
+        own.replace(own.find("{}"), 2, std::to_string(expert));
+        tensors_.push_back(rows_of_tensor(whole, std::move(own), i * rows, rows));
+      }
     }
   }
 

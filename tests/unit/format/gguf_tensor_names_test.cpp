@@ -175,6 +175,20 @@ TEST_CASE("the tensor of all experts becomes one for each", "[format][gguf_tenso
   CHECK(code_of("gpt_oss", "blk.0.ffn_up_exps.bias", {3, 4, 2}) == ErrorCode::malformed);
 }
 
+TEST_CASE("gate and up of experts may be fused, the gate first", "[format][gguf_tensor_names]") {
+  const auto parts = tensors_of("qwen3_moe", "blk.4.ffn_gate_up_exps.weight", {3, 8, 2});
+  REQUIRE(parts.size() == 6);
+  CHECK(parts[2].name == "model.layers.4.mlp.experts.1.gate_proj.weight");
+  CHECK(parts[3].name == "model.layers.4.mlp.experts.1.up_proj.weight");
+  CHECK(parts[3].shape == std::vector<std::size_t>{4, 2});
+  CHECK(parts[2].file_offset == 8 * 2 * 4);
+  CHECK(parts[3].file_offset == 12 * 2 * 4);
+  CHECK(tensors_of("gpt_oss", "blk.0.ffn_gate_up_exps.bias", {3, 8}).at(5).shape == std::vector<std::size_t>{4});
+  CHECK(code_of("qwen3_moe", "blk.4.ffn_gate_up_exps.weight", {3, 7, 2}) == ErrorCode::malformed);
+  CHECK(code_of("qwen3_moe", "blk.4.ffn_gate_up_exps.weight", {2, 8, 2}) == ErrorCode::malformed);
+  CHECK(name_of("llama", "blk.4.ffn_gate_up_exps.weight") == "blk.4.ffn_gate_up_exps.weight");
+}
+
 TEST_CASE("routers, shared experts and sinks", "[format][gguf_tensor_names]") {
   CHECK(name_of("mixtral", "blk.0.ffn_gate_inp.weight") == "model.layers.0.block_sparse_moe.gate.weight");
   CHECK(name_of("olmoe", "blk.0.ffn_gate_inp.weight") == "model.layers.0.mlp.gate.weight");
