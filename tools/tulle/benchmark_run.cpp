@@ -2,9 +2,9 @@
 #include "benchmark_run.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <bench/measure.hpp>
 #include <chrono>
+#include <cmath>
 #include <random>
 #include <utility>
 

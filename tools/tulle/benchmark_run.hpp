@@ -38,8 +38,8 @@ class Contestant {
   const tulle::Model<tulle::AnyKernel>& model() const noexcept { return *model_; }
   std::size_t sequence_length() const noexcept { return engine_->capacity(); }
 
-  /// What a step reads: every packed matrix once, and the keys and values of every sequence. Of the experts of a mixture
-  /// as many as rows that choose at random would have in all.
+  /// What a step reads: every packed matrix once, and the keys and values of every sequence. Of the experts of a
+  /// mixture as many as rows that choose at random would have in all.
   std::size_t step_bytes() const noexcept;
 
   void warm_up();
