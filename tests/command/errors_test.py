@@ -98,7 +98,7 @@ class FileTest(CommandTest):
 
     def test_configs_that_cannot_be_run(self):
         for changes, words in [
-            ({"model_type": "mamba"}, ["model_type", "mamba", "codegen, gemma"]),
+            ({"model_type": "mamba"}, ["model_type", "mamba", "codegen, falcon"]),
             ({"hidden_size": 0}, "hidden size"),
             ({"hidden_size": "wide"}, ["hidden_size", "type"]),
             ({"num_hidden_layers": 3}, ["model.layers.2", "no tensor"]),
