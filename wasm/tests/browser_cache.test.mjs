@@ -69,13 +69,12 @@ describe('the cache in Chromium', { skip: noBrowser }, () => {
     const page = await site.page();
     site.plain.faults.cutAfter = 40_000;
     await loadsWell(page);
-    assert.deepEqual(
-      site.plain
-        .modelRequests()
-        .slice(1)
-        .map(({ status, ifRange }) => [status, !!ifRange]),
-      Array(site.plain.modelRequests().length - 1).fill([206, true]),
-    );
+    // A browser may drop what arrived right before the cut. Once bytes were kept, only what lacks is asked for.
+    const requests = site.plain.modelRequests().map(({ status, ifRange }) => [status, !!ifRange]);
+    const resumed = requests.findIndex(([status]) => status === 206);
+    assert.notEqual(resumed, -1);
+    assert.deepEqual(requests.slice(0, resumed), Array(resumed).fill([200, false]));
+    assert.deepEqual(requests.slice(resumed), Array(requests.length - resumed).fill([206, true]));
 
     await page.evaluate(() => tulle.clearCache());
     site.plain.reset();
