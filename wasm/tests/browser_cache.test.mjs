@@ -24,6 +24,16 @@ describe('the cache in Chromium', { skip: noBrowser }, () => {
     return runtime;
   }
 
+  /** The same again where the network failed too often in a row: on a busy machine a cut may lose all that came. */
+  async function loadsAtLast(page, loads = 8) {
+    try {
+      return await loadsWell(page);
+    } catch (error) {
+      if (loads === 1 || !error.message.includes('loading again goes on')) throw error;
+      return loadsAtLast(page, loads - 1);
+    }
+  }
+
   /** Loads and aborts once there are so many bytes. */
   async function abortsAfter(page, bytes) {
     site.plain.faults.chunkDelayMs = 500; // the abort arrives before the next chunk, also where the machine is slow
@@ -68,7 +78,7 @@ describe('the cache in Chromium', { skip: noBrowser }, () => {
   test('a connection that is cut, and a load that was aborted, go on where they were', async () => {
     const page = await site.page();
     site.plain.faults.cutAfter = 40_000;
-    await loadsWell(page);
+    await loadsAtLast(page);
     // A browser may drop what arrived right before the cut. Once bytes were kept, only what lacks is asked for.
     const requests = site.plain.modelRequests().map(({ status, ifRange }) => [status, !!ifRange]);
     const resumed = requests.findIndex(([status]) => status === 206);

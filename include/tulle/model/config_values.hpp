@@ -42,6 +42,7 @@ inline MlpKind plain_mlp(const std::string& activation, std::string_view where) 
 
 /// `part` of a head, for what rotates. Errors: malformed for what is no even number of dimensions.
 inline std::size_t rotary_dimensions(double part, std::size_t head_dim, std::string_view where) {
+  if (head_dim == 0) return 0;  // which `Architecture::validate` refuses
   const bool is_part = part > 0 && part <= 1;
   const auto dimensions = static_cast<std::size_t>(is_part ? part * static_cast<double>(head_dim) : 0);
   if (dimensions == 0 || dimensions % 2 != 0) {

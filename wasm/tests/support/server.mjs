@@ -77,7 +77,7 @@ export async function serve(folders, { isolated = false } = {}) {
       response.write(part);
       if (isModel && faults.chunkDelayMs) await new Promise((resolve) => setTimeout(resolve, faults.chunkDelayMs));
     }
-    if (cut < size) setTimeout(() => response.destroy(), 100);
+    if (cut < size) setTimeout(() => response.destroy(), 500); // a busy browser drops what it has not yet read
     else response.end();
   });
   await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
