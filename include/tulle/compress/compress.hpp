@@ -107,6 +107,10 @@ inline CompressedModel compress(const TensorSource& dense, const Architecture& m
     }
   }
   const TokenBatch batch(sequences, model.vocabulary);
+  if (const std::size_t rows = model.learned_positions; rows != 0 && batch.max_length() > rows - model.first_position) {
+    fail(ErrorCode::invalid_argument, "a sequence has ", batch.max_length(), " tokens, but the model has learned ",
+         rows - model.first_position, " positions; cut the sequences (--max-seq-length)");
+  }
   ThreadPool pool(options.threads);
   std::optional<WorkDirectory> work;
   if (!options.work_directory.empty()) work.emplace(options.work_directory, options.settings);

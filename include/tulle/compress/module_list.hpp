@@ -122,6 +122,7 @@ class ModuleListBuilder {
     const std::string name = prefix.substr(0, prefix.size() - 1);
     const std::size_t whole = add({Module::Kind::container, name, std::string(classes_.layer), 0, 0, layer, {}}, top);
     const auto container = [&](const std::string& first, std::string_view class_name) {
+      if (first.find('.') == std::string::npos) return whole;  // OPT's MLP has no module of its own
       const std::string inner = first.substr(0, first.find('.'));
       return add({Module::Kind::container, prefix + inner, std::string(class_name), 0, 0, layer, {}}, whole);
     };

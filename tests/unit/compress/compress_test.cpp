@@ -97,6 +97,18 @@ TEST_CASE("Every family and kind of plan is compressed as the plan says") {
   }
 }
 
+TEST_CASE("Sequences longer than a model's learned positions are refused") {
+  Tiny tiny("opt-tiny");
+  tiny.model.learned_positions = tiny.model.first_position + 15;
+  try {
+    (void)tiny.compress(tiny.plan({}, "", 8));
+    FAIL("accepted");
+  } catch (const Error& error) {
+    CHECK(error.code() == ErrorCode::invalid_argument);
+    CHECK_THAT(error.what(), ContainsSubstring("15 positions"));
+  }
+}
+
 TEST_CASE("8:16-gap4 with 4 bits keeps the pattern, its distances and scales that are exact in 16 bits") {
   const Tiny tiny("qwen2-tiny");
   const CompressedModel model = tiny.compress(tiny.plan({}, "8:16-gap4", 4));

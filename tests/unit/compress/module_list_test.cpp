@@ -68,7 +68,7 @@ TEST_CASE("modules have the shapes of their weights", "[compress][module_list]")
 }
 
 TEST_CASE("every module comes after its container", "[compress][module_list]") {
-  for (const char* family : {"llama", "qwen2", "codegen"}) {
+  for (const char* family : {"llama", "qwen2", "codegen", "opt", "qwen2_moe", "mixtral"}) {
     const ModuleList list = tiny_modules(3, false, family);
     for (std::size_t i = 0; i < list.modules.size(); ++i) {
       const Module& module = list.modules[i];

@@ -6,7 +6,7 @@
 
 using namespace tulle;
 
-TEST_CASE("of architectures with one name all but the last are told by a tensor", "[format][gguf_architectures]") {
+TEST_CASE("architectures of one name are told apart by a tensor", "[format][gguf_architectures]") {
   const auto& all = detail::gguf_architectures;
   for (std::size_t i = 0; i < all.size(); ++i) {
     CAPTURE(all[i].model_type);
