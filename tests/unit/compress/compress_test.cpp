@@ -166,8 +166,8 @@ TEST_CASE("Classic statistics, SparseGPT with joint codes, Wanda and magnitude")
   for (const PruningMethod method : {PruningMethod::sparsegpt, PruningMethod::wanda, PruningMethod::magnitude}) {
     StagePlan plan = tiny.plan(0.5, "", 16);
     for (auto& [name, layer] : plan.layers) {
-      layer.pruning->method = method;
-      if (method == PruningMethod::wanda) layer.pruning->structure.kind = SparsityStructure::Kind::row;
+      layer.pruning.value().method = method;
+      if (method == PruningMethod::wanda) layer.pruning.value().structure.kind = SparsityStructure::Kind::row;
       layer.target = {.alpha = 0, .gamma = 0, .row_weights = false, .sequential = false, .damping = {0, 0, 0.01}};
       if (method == PruningMethod::sparsegpt) {
         layer.quantization = QuantizationPlan{.bits = 8, .searches_scale = false, .jointly = true};
@@ -243,7 +243,7 @@ TEST_CASE("What cannot be compressed is refused with a reason") {
   }
   SECTION("a structure that does not fit") {
     StagePlan odd = plan;
-    odd.layers.begin()->second.pruning->structure = {SparsityStructure::Kind::balanced, 3, 7};
+    odd.layers.begin()->second.pruning.value().structure = {SparsityStructure::Kind::balanced, 3, 7};
     CHECK_THROWS_WITH(tiny.compress(odd), ContainsSubstring("no whole number of groups"));
   }
 }
