@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <tulle/generate/engine.hpp>
+#include <tulle/generate/engine_inline.hpp>
 
 namespace tulle {
 

@@ -8,7 +8,9 @@
 #include <vector>
 
 #include <tulle/format/checkpoint.hpp>
+#include <tulle/format/compressed_tensors.hpp>
 #include <tulle/kernel/linear_kernel.hpp>
+#include <tulle/model/config_tokens.hpp>
 #include <tulle/model/families.hpp>
 #include <tulle/model/weight_loader.hpp>
 #include <tulle/model/weights.hpp>

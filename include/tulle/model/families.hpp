@@ -2,39 +2,12 @@
 /// \file Which families there are, and the description of a model from its config (L3).
 #pragma once
 
-#include <array>
-#include <string>
+#include <span>
 #include <string_view>
 
+#include <tulle/core/compiled.hpp>
 #include <tulle/core/json.hpp>
 #include <tulle/model/architecture.hpp>
-#include <tulle/model/bloom.hpp>
-#include <tulle/model/codegen.hpp>
-#include <tulle/model/falcon.hpp>
-#include <tulle/model/gemma.hpp>
-#include <tulle/model/gemma2.hpp>
-#include <tulle/model/gemma3.hpp>
-#include <tulle/model/gpt2.hpp>
-#include <tulle/model/gpt_neo.hpp>
-#include <tulle/model/gpt_neox.hpp>
-#include <tulle/model/gpt_oss.hpp>
-#include <tulle/model/gptj.hpp>
-#include <tulle/model/granite.hpp>
-#include <tulle/model/llama.hpp>
-#include <tulle/model/mistral.hpp>
-#include <tulle/model/mixtral.hpp>
-#include <tulle/model/mpt.hpp>
-#include <tulle/model/olmo2.hpp>
-#include <tulle/model/olmoe.hpp>
-#include <tulle/model/opt.hpp>
-#include <tulle/model/phi.hpp>
-#include <tulle/model/phi3.hpp>
-#include <tulle/model/qwen2.hpp>
-#include <tulle/model/qwen2_moe.hpp>
-#include <tulle/model/qwen3.hpp>
-#include <tulle/model/qwen3_moe.hpp>
-#include <tulle/model/smollm3.hpp>
-#include <tulle/model/starcoder2.hpp>
 
 namespace tulle {
 
@@ -43,50 +16,15 @@ struct Family {
   Architecture (*describe)(const Json& config, std::string_view where);
 };
 
-/// Adding a family is adding a line here and the function it names.
-inline constexpr std::array families{Family{"bloom", bloom_architecture},
-                                     Family{"codegen", codegen_architecture},
-                                     Family{"falcon", falcon_architecture},
-                                     Family{"gemma", gemma_architecture},
-                                     Family{"gemma2", gemma2_architecture},
-                                     Family{"gemma3_text", gemma3_architecture},
-                                     Family{"gpt2", gpt2_architecture},
-                                     Family{"gpt_neo", gpt_neo_architecture},
-                                     Family{"gpt_neox", gpt_neox_architecture},
-                                     Family{"gpt_oss", gpt_oss_architecture},
-                                     Family{"gptj", gptj_architecture},
-                                     Family{"granite", granite_architecture},
-                                     Family{"llama", llama_architecture},
-                                     Family{"mistral", mistral_architecture},
-                                     Family{"mixtral", mixtral_architecture},
-                                     Family{"mpt", mpt_architecture},
-                                     Family{"olmo2", olmo2_architecture},
-                                     Family{"olmoe", olmoe_architecture},
-                                     Family{"opt", opt_architecture},
-                                     Family{"phi", phi_architecture},
-                                     Family{"phi3", phi3_architecture},
-                                     Family{"qwen2", qwen2_architecture},
-                                     Family{"qwen2_moe", qwen2_moe_architecture},
-                                     Family{"qwen3", qwen3_architecture},
-                                     Family{"qwen3_moe", qwen3_moe_architecture},
-                                     Family{"smollm3", smollm3_architecture},
-                                     Family{"starcoder2", starcoder2_architecture}};
+/// All that are supported, by name.
+std::span<const Family> families();
 
 /// The description of the model that a Hugging Face config names, checked.
 /// Errors: unsupported for an unknown model_type, malformed for a config that makes no sense.
-inline Architecture describe_model(const Json& config, std::string_view where) {
-  if (!config.is_object()) fail(ErrorCode::malformed, where, ": a config must be a JSON object");
-  const auto model_type = json_value(config, "model_type", std::string(), where);
-  std::string known;
-  for (const Family& family : families) {
-    if (family.model_type == model_type) {
-      Architecture model = family.describe(config, where);
-      model.validate(where);
-      return model;
-    }
-    known += (known.empty() ? "" : ", ") + std::string(family.model_type);
-  }
-  fail(ErrorCode::unsupported, where, ": model_type \"", model_type, "\" is not supported; supported are ", known);
-}
+Architecture describe_model(const Json& config, std::string_view where);
 
 }  // namespace tulle
+
+#ifndef TULLE_COMPILED
+#include <tulle/model/families_inline.hpp>
+#endif

@@ -81,7 +81,7 @@ TEST_CASE("every module comes after its container", "[compress][module_list]") {
 }
 
 TEST_CASE("every family has its classes", "[compress][module_list]") {
-  for (const Family& family : families) {
+  for (const Family& family : families()) {
     const ModuleList list = tiny_modules(1, false, std::string(family.model_type).c_str());
     CHECK(list.modules.front().class_name != "Model");
   }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tulle/format/checkpoint.hpp>
+#include <tulle/format/gguf.hpp>
 
 #include <catch2/catch_all.hpp>
 #include <filesystem>

@@ -86,7 +86,7 @@ TEST_CASE("logits and greedy tokens of every family are those of transformers", 
     CHECK(!family.directories.empty());
     ++listed;
   }
-  CHECK(listed == families.size());
+  CHECK(listed == families().size());
 }
 
 // A bound of the mean, as close as Llama's is: activations are rounded to 8 bits.

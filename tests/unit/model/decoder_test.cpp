@@ -270,7 +270,7 @@ TEST_CASE("a stack of float and integer parts is computed as each part by itself
 }
 
 TEST_CASE("every family's bits depend on neither chunks, neighbours nor threads", "[model][decoder]") {
-  for (const Family& family : families) {
+  for (const Family& family : families()) {
     Json config = family.model_type == "codegen" || family.model_type == "gptj" ? testing::codegen_config()
                                                                                 : testing::mixture_config();
     config["model_type"] = family.model_type;

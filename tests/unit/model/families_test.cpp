@@ -12,7 +12,7 @@ using namespace tulle;
 TEST_CASE("every family is found by its model_type", "[model][families]") {
   CHECK(describe_model(testing::llama_config(), "x").family == "llama");
   CHECK(describe_model(testing::codegen_config(), "x").family == "codegen");
-  for (const Family& family : families) {
+  for (const Family& family : families()) {
     if (family.model_type == "codegen") continue;
     Json config = testing::llama_config();
     config["model_type"] = family.model_type;

@@ -1,25 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-/// \file The table of the encodings that weights are read from (L3).
+/// \file The encodings that weights are read from (L3).
 #pragma once
 
-#include <array>
 #include <memory>
+#include <span>
 #include <string>
-#include <utility>
 
-#include <tulle/core/error.hpp>
-#include <tulle/format/encoding/bitmask.hpp>
-#include <tulle/format/encoding/i8.hpp>
-#include <tulle/format/encoding/mxfp4.hpp>
-#include <tulle/format/encoding/pack_quantized.hpp>
-#include <tulle/format/encoding/plain.hpp>
-#include <tulle/format/encoding/q4_0.hpp>
-#include <tulle/format/encoding/q4_1.hpp>
-#include <tulle/format/encoding/q5_k.hpp>
-#include <tulle/format/encoding/q6_k.hpp>
-#include <tulle/format/encoding/q8_0.hpp>
 #include <tulle/tensor/encoded_tensor.hpp>
-#include <tulle/tensor/transposed_rows.hpp>
 
 namespace tulle {
 
@@ -30,58 +17,21 @@ struct Encoding {
   std::shared_ptr<const WeightSource> (*open)(const TensorSource& source, const EncodedTensor& tensor);
 };
 
-/// Adding an encoding is adding a line here and the header it needs.
-inline constexpr std::array encodings{
-    Encoding{DType::f32, open_rows<f32_rows>},   Encoding{DType::f16, open_rows<f16_rows>},
-    Encoding{DType::bf16, open_rows<bf16_rows>}, Encoding{DType::i8, open_i8_rows},
-    Encoding{DType::q8_0, open_rows<q8_0_rows>}, Encoding{DType::q4_0, open_rows<q4_0_rows>},
-    Encoding{DType::q4_1, open_rows<q4_1_rows>}, Encoding{DType::q5_k, open_rows<q5_k_rows>},
-    Encoding{DType::q6_k, open_rows<q6_k_rows>}, Encoding{DType::mxfp4, open_rows<mxfp4_rows>}};
+/// All that weights are read from, in the order of messages.
+std::span<const Encoding> encodings();
 
 /// nullptr where weights of that type are not read.
-constexpr const Encoding* find_encoding(DType dtype) noexcept {
-  for (const Encoding& encoding : encodings) {
-    if (encoding.dtype == dtype) return &encoding;
-  }
-  return nullptr;
-}
+const Encoding* find_encoding(DType dtype) noexcept;
 
 /// For messages: "F32, F16, ...".
-inline std::string encoding_names() {
-  std::string names;
-  for (const Encoding& encoding : encodings) {
-    names += (names.empty() ? "" : ", ") + std::string(dtype_name(encoding.dtype));
-  }
-  return names;
-}
+std::string encoding_names();
 
 /// `TensorSource::matrix` of a source whose layers store their weights in "NAME.weight", "NAME.weight_packed" or
 /// "NAME.weight_mask" or "NAME_blocks", and in tensors beside these.
-inline std::shared_ptr<const WeightSource> open_matrix(const TensorSource& source, const std::string& name) {
-  const EncodedTensor* tensor = source.find(name + ".weight");
-  if (tensor == nullptr) {
-    if (const EncodedTensor* packed = source.find(name + ".weight_packed")) return open_packed_rows(source, *packed);
-    if (const EncodedTensor* mask = source.find(name + ".weight_mask")) return open_bitmask_rows(source, *mask);
-    if (const EncodedTensor* blocks = source.find(name + "_blocks")) {
-      return in_order(open_mxfp4_rows(source, *blocks), blocks->order);
-    }
-    return nullptr;
-  }
-  if (tensor->shape.size() != 2) {
-    fail(ErrorCode::malformed, "tensor \"", tensor->name, "\" has ", tensor->shape.size(),
-         " dimensions where a matrix ", "[rows, columns] is needed");
-  }
-  const Encoding* encoding = find_encoding(tensor->dtype);
-  if (encoding == nullptr) {
-    fail(ErrorCode::unsupported, "tensor \"", tensor->name, "\" is ", dtype_name(tensor->dtype),
-         "; weights are read from ", encoding_names());
-  }
-  if (tensor->transposed) {
-    EncodedTensor as_it_lies = *tensor;
-    std::swap(as_it_lies.shape[0], as_it_lies.shape[1]);
-    return in_order(std::make_shared<const TransposedRows>(*encoding->open(source, as_it_lies)), tensor->order);
-  }
-  return in_order(encoding->open(source, *tensor), tensor->order);
-}
+std::shared_ptr<const WeightSource> open_matrix(const TensorSource& source, const std::string& name);
 
 }  // namespace tulle
+
+#ifndef TULLE_COMPILED
+#include <tulle/format/encoding/encodings_inline.hpp>
+#endif

@@ -11,7 +11,7 @@
 using namespace tulle;
 
 TEST_CASE("every encoding is found by its type, each once", "[format][encoding]") {
-  for (const Encoding& encoding : encodings) CHECK(find_encoding(encoding.dtype) == &encoding);
+  for (const Encoding& encoding : encodings()) CHECK(find_encoding(encoding.dtype) == &encoding);
   for (const DType dtype : {DType::f64, DType::i64, DType::i32, DType::i16, DType::u8, DType::boolean, DType::q4_k}) {
     CHECK(find_encoding(dtype) == nullptr);
   }
@@ -20,7 +20,7 @@ TEST_CASE("every encoding is found by its type, each once", "[format][encoding]"
 
 TEST_CASE("a matrix is opened by the name of its layer", "[format][encoding]") {
   testing::MemorySource source;
-  for (const Encoding& encoding : encodings) {
+  for (const Encoding& encoding : encodings()) {
     source.put_random("a.weight", encoding.dtype, 20, 256, 3);
     const auto rows = open_matrix(source, "a");
     CAPTURE(dtype_name(encoding.dtype));

@@ -8,6 +8,7 @@
 #include <tulle/core/mapped_file.hpp>
 #include <tulle/format/checkpoint.hpp>
 #include <tulle/model/families.hpp>
+#include <tulle/model/rotary_scaling.hpp>
 
 #include "unit/format/export/made_model.hpp"
 #include "unit/format/file_builder.hpp"
