@@ -39,6 +39,7 @@ UNTESTED = {
     "compress/compression_report.hpp": "values and their JSON, tested through compress.hpp",
     "compress/fit_problem.hpp": "tested with alps.hpp, against golden vectors",
     "compress/held_out_scores.hpp": "tested through compress.hpp",
+    "compress/planned_solver.hpp": "tested through compress.hpp",
     "compress/smooth_quant.hpp": "tested through compress.hpp",
     "compress/token_batch.hpp": "tested through compress.hpp",
     "compress/work_directory.hpp": "tested through compress.hpp, which is interrupted",
@@ -101,7 +102,7 @@ REACH = {  # header -> limit
     "kernel/int8/dense_i8.hpp": 40, "kernel/int8/bitmask_i8.hpp": 40,
     "kernel/int8/balanced.hpp": 40,
     "kernel/ell/ell.hpp": 40, "kernel/dense/dense_i4.hpp": 40, "kernel/dense/dense_float.hpp": 40,
-    "generate/generator.hpp": 37,  # 30 before sequences, scheduler, row_order, the decoder's observer and parts had headers
+    "generate/generator.hpp": 39,  # 30 before sequences, scheduler, row_order, the decoder's observer and parts had headers
 }
 
 # A header that brings a library to link with, and the folders that may reach it: programs that do not need it do without.

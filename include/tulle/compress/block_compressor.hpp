@@ -4,12 +4,7 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
-#include <cmath>
 #include <cstddef>
-#include <functional>
-#include <memory>
-#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -23,16 +18,13 @@
 #include <tulle/compress/held_out_scores.hpp>
 #include <tulle/compress/layer_names.hpp>
 #include <tulle/compress/layer_plan.hpp>
-#include <tulle/compress/layer_solver.hpp>
 #include <tulle/compress/layer_statistics.hpp>
+#include <tulle/compress/planned_solver.hpp>
 #include <tulle/compress/smooth_quant.hpp>
-#include <tulle/compress/solved_matrix.hpp>
 #include <tulle/compress/stage_planner.hpp>
-#include <tulle/core/error.hpp>
 #include <tulle/core/thread_pool.hpp>
 #include <tulle/model/weight_loader.hpp>
 #include <tulle/tensor/matrix.hpp>
-#include <tulle/tensor/sparsity.hpp>
 
 namespace tulle {
 
@@ -54,6 +46,7 @@ class BlockCompressor {
         pool_(pool),
         dense_loader_(folded, model, one_thread()),
         loader_(tensors, model, one_thread()),
+        solver_(tensors, plan, pool),
         dense_(model, batch, pool),
         chain_(model, batch, pool) {
     prepare_blas();
@@ -84,7 +77,7 @@ class BlockCompressor {
       chain_.collect(role);
       if (!known && is_planned(role)) {
         const auto statistics = [&](const TargetPlan& target) { return statistics_of(role, target, dense_before); };
-        keep(solve(layer_names(model_, layer_, role), statistics, reports), classic, held_back);
+        keep(solver_.solve(layer_names(model_, layer_, role), statistics, reports), classic, held_back);
         if (!classic) chain_.replace(loader_.load_layer(layer));
       }
       chain_.advance(role);
@@ -141,13 +134,10 @@ class BlockCompressor {
     return {rows.data, rows.data + rows.rows * rows.columns};
   }
 
-  const LayerPlan* plan_of(const std::string& name) const {
-    const auto found = plan_.layers.find(name);
-    return found == plan_.layers.end() ? nullptr : &found->second;
-  }
   bool is_planned(LinearRole role) const {
     const auto names = layer_names(model_, layer_, role);
-    return std::any_of(names.begin(), names.end(), [&](const std::string& name) { return plan_of(name) != nullptr; });
+    return std::any_of(names.begin(), names.end(),
+                       [&](const std::string& name) { return solver_.plan_of(name) != nullptr; });
   }
   bool is_sequential() const {
     const std::string prefix = model_.layer_prefix(layer_);
@@ -184,7 +174,7 @@ class BlockCompressor {
           return expert_statistics(own.view(), target.alpha != 0 ? dense.view() : MatrixView<float>(), pool_);
         };
         std::vector<LayerReport> made;
-        keep(solve(expert_names(model_, layer_, expert, role), statistics, made), classic, held_back);
+        keep(solver_.solve(expert_names(model_, layer_, expert, role), statistics, made), classic, held_back);
         for (LayerReport& report : made) {
           if (own.rows < min_expert_rows) report.form += ", nearest: it saw " + std::to_string(own.rows) + " tokens";
           reports.push_back(std::move(report));
@@ -205,71 +195,6 @@ class BlockCompressor {
       changed = true;
     }
     return changed;
-  }
-
-  using StatisticsOf = std::function<LayerStatistics(const TargetPlan&)>;
-
-  /// New matrices of layers that read the same, of which those with the same plan are solved together.
-  NamedMatrices solve(const std::vector<std::string>& names, const StatisticsOf& statistics,
-                      std::vector<LayerReport>& reports) {
-    NamedMatrices result;
-    for (std::size_t first = 0; first < names.size(); ++first) {
-      const LayerPlan* plan = plan_of(names[first]);
-      const auto is_same = [&](std::size_t i) { return plan_of(names[i]) != nullptr && *plan_of(names[i]) == *plan; };
-      std::size_t earlier = 0;
-      while (plan != nullptr && earlier < first && !is_same(earlier)) ++earlier;
-      if (plan == nullptr || earlier < first) continue;  // left as it is, or solved with an earlier one
-      std::vector<std::string> together;
-      for (std::size_t i = first; i < names.size(); ++i) {
-        if (is_same(i)) together.push_back(names[i]);
-      }
-      solve_together(together, *plan, statistics, result, reports);
-    }
-    return result;
-  }
-
-  void solve_together(const std::vector<std::string>& names, const LayerPlan& plan, const StatisticsOf& statistics_of,
-                      NamedMatrices& result, std::vector<LayerReport>& reports) {
-    const auto begin = std::chrono::steady_clock::now();
-    std::vector<std::shared_ptr<const WeightSource>> sources;
-    std::vector<std::size_t> parts;
-    std::size_t rows = 0;
-    for (const std::string& name : names) {
-      sources.push_back(tensors_.matrix(name));
-      if (sources.back() == nullptr) fail(ErrorCode::not_found, "the checkpoint has no \"", name, ".weight\"");
-      parts.push_back(sources.back()->rows());
-      rows += parts.back();
-    }
-    BasicMatrix<float> weights(rows, sources.front()->columns());
-    const StackedRows stacked(sources);
-    for (std::size_t row = 0; row < rows; ++row) stacked.decode_row(row, weights[row]);
-    for (const float value : weights.values) {
-      if (!std::isfinite(value))
-        fail(ErrorCode::malformed, "tensor \"", names.front(), ".weight\" has a weight that is NaN or infinite");
-    }
-    const LayerStatistics statistics = statistics_of(plan.target);
-    const CompressedLayer<float> solved = solve_layer(names, std::move(weights), parts, statistics, plan);
-    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-    std::size_t first = 0;
-    for (std::size_t i = 0; i < names.size(); ++i) {
-      auto matrix = solved_matrix(solved, {first, first + parts[i]}, plan, stored_type(*sources[i]));
-      first += parts[i];
-      const Sparsity sparsity = measure_sparsity(*matrix);
-      reports.push_back({names[i], matrix->rows(), matrix->columns(), plan_text(plan), sparsity.share(),
-                         solved.relative_error, solved.extra_damping,
-                         seconds * static_cast<double>(parts[i]) / static_cast<double>(rows), matrix->size_bytes()});
-      result.emplace_back(names[i], std::move(matrix));
-    }
-  }
-
-  CompressedLayer<float> solve_layer(const std::vector<std::string>& names, BasicMatrix<float> weights,
-                                     const std::vector<std::size_t>& parts, const LayerStatistics& statistics,
-                                     const LayerPlan& plan) {
-    try {
-      return LayerSolver<float>(std::move(weights), parts, statistics, plan, pool_).solve();
-    } catch (const Error& error) {
-      fail(error.code(), names.front(), ": ", error.what());
-    }
   }
 
   LayerStatistics statistics_of(LinearRole role, const TargetPlan& target, const std::vector<float>& dense_before) {
@@ -296,6 +221,7 @@ class BlockCompressor {
   const StagePlan& plan_;
   ThreadPool& pool_;
   WeightLoader<BlasLinear> dense_loader_, loader_;
+  PlannedSolver solver_;
   BlockChain dense_, chain_;
   std::size_t layer_ = 0;
 };

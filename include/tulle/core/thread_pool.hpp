@@ -193,4 +193,18 @@ constexpr Share share_of(std::size_t count, std::size_t step, std::size_t worker
   return {begin < count ? begin : count, end < count ? end : count};
 }
 
+/// Calls `work(begin, end)` for parts of `count` rows: on this thread for one tile of rows, on all of them for more.
+template <class Work>
+void for_rows(ThreadPool& pool, std::size_t count, Work&& work) noexcept {
+  constexpr std::size_t tile = 8;
+  if (count <= tile) {
+    work(std::size_t{0}, count);
+    return;
+  }
+  pool.run([&](std::size_t worker) noexcept {
+    const Share share = share_of(count, tile, worker, pool.size());
+    if (share.begin < share.end) work(share.begin, share.end);
+  });
+}
+
 }  // namespace tulle

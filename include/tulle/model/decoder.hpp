@@ -14,11 +14,11 @@
 #include <tulle/core/types.hpp>
 #include <tulle/kernel/linear_kernel.hpp>
 #include <tulle/model/architecture.hpp>
-#include <tulle/model/attention.hpp>
 #include <tulle/model/decoder_observer.hpp>
 #include <tulle/model/linear_runner.hpp>
 #include <tulle/model/mlp.hpp>
-#include <tulle/model/row_places.hpp>
+#include <tulle/model/residual_stream.hpp>
+#include <tulle/model/self_attention.hpp>
 #include <tulle/model/weights.hpp>
 #include <tulle/tensor/matrix_view.hpp>
 #include <tulle/tensor/ops.hpp>
@@ -48,11 +48,8 @@ class Decoder {
         weights_(weights),
         pool_(pool),
         max_rows_(max_rows),
-        places_(architecture, max_rows),
-        hidden_(max_rows * model_.hidden),
-        normed_(max_rows * std::max(model_.hidden, model_.embedding_columns())),
-        query_key_value_(max_rows * model_.qkv_rows()),
-        attended_(max_rows * model_.query_rows()),
+        stream_(architecture, pool, max_rows),
+        attention_(architecture, pool, max_rows),
         projected_(max_rows * std::max(model_.hidden, model_.embedding_columns())),
         runner_(pool, max_rows,
                 std::max({model_.hidden, model_.embedding_columns(), model_.max_intermediate(), model_.query_rows()})),
@@ -63,9 +60,8 @@ class Decoder {
 
   /// Bytes of the buffers between the layers and of the prepared activations.
   std::size_t workspace_bytes() const noexcept {
-    return sizeof(float) *
-               (hidden_.size() + normed_.size() + query_key_value_.size() + attended_.size() + projected_.size()) +
-           places_.size_bytes() + runner_.size_bytes() + mlp_.size_bytes();
+    return stream_.size_bytes() + attention_.size_bytes() + projected_.size_bytes() + runner_.size_bytes() +
+           mlp_.size_bytes();
   }
 
   /// Called from now on with what every linear layer reads; null: none. Must outlive its use.
@@ -90,27 +86,28 @@ class Decoder {
 
   /// Fills the residual stream with the embeddings of `rows`, and `place`s them.
   [[gnu::noinline]] void embed(Rows rows) noexcept {
-    places_.find_blocks(rows);
+    attention_.place(rows);
     const bool projects = !weights_.project_embedding.parts.empty();
     const std::size_t columns = model_.embedding_columns();
-    runner_.for_rows(rows.size(), [&](std::size_t begin, std::size_t end) noexcept {
+    const MatrixView<float> embedded = projects ? stream_.normed(rows.size(), columns) : stream_.rows(rows.size());
+    for_rows(pool_, rows.size(), [&](std::size_t begin, std::size_t end) noexcept {
       for (std::size_t row = begin; row < end; ++row) {
-        float* x = (projects ? normed_ : hidden_).data() + row * columns;
+        float* x = embedded[row];
         weights_.embed(rows[row].token, x);
         if (model_.embedding_scale != 1) scale(model_.embedding_scale, columns, x);
-        places_.find_angles(row, rows[row].position);
+        attention_.find_angles(row, rows[row].position);
       }
     });
     if (projects) {
-      runner_.prepare(weights_.project_embedding, view(normed_, rows.size(), columns));
+      runner_.prepare(weights_.project_embedding, embedded);
       runner_.multiply(weights_.project_embedding, residual(rows.size()));
     }
     if (!weights_.positions && weights_.embedding_norm.weight.empty()) return;
-    runner_.for_rows(rows.size(), [&](std::size_t begin, std::size_t end) noexcept {
+    for_rows(pool_, rows.size(), [&](std::size_t begin, std::size_t end) noexcept {
       for (std::size_t row = begin; row < end; ++row) {
         if (weights_.positions) add_position(rows[row].position, row);
         if (!weights_.embedding_norm.weight.empty()) {
-          normalize(weights_.embedding_norm, hidden_row(row), hidden_row(row));
+          stream_.normalize(weights_.embedding_norm, stream_.row(row), stream_.row(row));
         }
       }
     });
@@ -118,12 +115,12 @@ class Decoder {
 
   /// Makes `rows` those of the next steps, where the residual stream is filled by the caller in place of `embed`.
   [[gnu::noinline]] void place(Rows rows) noexcept {
-    places_.find_blocks(rows);
-    for (std::size_t row = 0; row < rows.size(); ++row) places_.find_angles(row, rows[row].position);
+    attention_.place(rows);
+    for (std::size_t row = 0; row < rows.size(); ++row) attention_.find_angles(row, rows[row].position);
   }
 
   /// The residual stream [rows, hidden] between two steps.
-  MatrixView<float> residual(std::size_t rows) noexcept { return view(hidden_, rows, model_.hidden); }
+  MatrixView<float> residual(std::size_t rows) noexcept { return stream_.rows(rows); }
 
   /// One layer over all rows. `cache_layer`: where the cache has its keys and values.
   [[gnu::noinline]] void run_layer(std::size_t layer, Rows rows, Cache& cache, std::size_t cache_layer) noexcept {
@@ -144,56 +141,18 @@ class Decoder {
     const MatrixView<float> x = branch_input(layer, weights_.layers[layer].attention_norm, rows.size());
     observe(layer, LinearRole::query_key_value, rows, x);
     runner_.prepare(linear, x);
-    runner_.multiply(linear, view(query_key_value_, rows.size(), model_.qkv_rows()));
+    runner_.multiply(linear, attention_.query_key_value(rows.size()));
   }
 
-  /// Clips and normalizes queries and keys where the model does, rotates them, stores keys and values, then attends:
-  /// every key-value head of a block of rows is a task. Changes the queries and keys in place: once for every
+  /// Rotates the queries and keys, stores keys and values, and attends (`SelfAttention::attend`): once for every
   /// `queries_keys_values`.
   void attend(std::size_t layer, Rows rows, Cache& cache, std::size_t cache_layer) noexcept {
-    const std::size_t head_dim = model_.head_dim, table = model_.layers[layer].rotary;
-    const Rotary& rotary = model_.rotary_tables[table];
-    runner_.for_rows(rows.size(), [&](std::size_t begin, std::size_t end) noexcept {
-      for (std::size_t row = begin; row < end; ++row) {
-        float* query = query_key_value_.data() + row * model_.qkv_rows();
-        if (model_.qkv_clip != 0) clip(model_.qkv_clip, model_.qkv_rows(), query);
-        normalize_queries_keys(layer, query);
-        for (std::size_t head = 0; head < model_.heads + model_.kv_heads; ++head) {
-          rotate(query + head * head_dim, places_.cosines(row, table), places_.sines(row, table),
-                 rotary.inverse_frequencies.size(), rotary.pairing);
-        }
-        if (model_.query_scale != 1) scale(model_.query_scale, model_.query_rows(), query);
-        const float* key = query + model_.query_rows();
-        cache.append(cache_layer, rows[row].sequence, rows[row].position, key, key + model_.kv_rows());
-      }
-    });
-    const std::size_t group = model_.heads / model_.kv_heads, tasks = places_.blocks().size() * model_.kv_heads;
-    pool_.run([&](std::size_t worker) noexcept {
-      // Tasks of later rows are longer: dealing them out round-robin keeps the workers equal.
-      for (std::size_t task = worker; task < tasks; task += pool_.size()) {
-        const RowBlock& block = places_.blocks()[task / model_.kv_heads];
-        const std::size_t kv_head = task % model_.kv_heads, at = kv_head * group * head_dim;
-        attend_rows(cache, {.layer = cache_layer,
-                            .sequence = rows[block.first].sequence,
-                            .window = model_.layers[layer].window,
-                            .first = rows[block.first].position,
-                            .rows = block.count,
-                            .kv_head = kv_head,
-                            .group = group,
-                            .query = query_key_value_.data() + block.first * model_.qkv_rows() + at,
-                            .query_stride = model_.qkv_rows(),
-                            .out = attended_.data() + block.first * model_.query_rows() + at,
-                            .out_stride = model_.query_rows(),
-                            .score_cap = model_.score_cap,
-                            .slopes = of_group(model_.alibi_slopes, kv_head),
-                            .sinks = of_group(weights_.layers[layer].sinks, kv_head)});
-      }
-    });
+    attention_.attend(model_.layers[layer], weights_.layers[layer], rows, cache, cache_layer);
   }
 
   /// The residual stream += the output matrix times what attention gave.
   void output(std::size_t layer, Rows rows) noexcept {
-    const MatrixView<float> x = view(attended_, rows.size(), model_.query_rows());
+    const MatrixView<float> x = attention_.attended(rows.size());
     observe(layer, LinearRole::output, rows, x);
     add_branch(layer, LinearRole::output, x);
   }
@@ -201,7 +160,7 @@ class Decoder {
   /// The norm before the MLP (a parallel residual may share that of `queries_keys_values`), the product with gate and
   /// up, and the activation; of a mixture of experts the norm alone.
   void up(std::size_t layer, Rows rows) noexcept {
-    const MatrixView<float> x = shares_norm(layer) ? view(normed_, rows.size(), model_.hidden)
+    const MatrixView<float> x = shares_norm(layer) ? stream_.normed(rows.size())
                                                    : branch_input(layer, weights_.layers[layer].mlp_norm, rows.size());
     observe(layer, LinearRole::up, rows, x);
     activated_ = x;
@@ -223,20 +182,20 @@ class Decoder {
     const bool attention = role == LinearRole::output;
     const Linear<Kernel>& linear = attention ? weights.output : weights.down;
     const NormWeights& post_norm = attention ? weights.attention_post_norm : weights.mlp_post_norm;
-    const MatrixView<float> y = view(projected_, x.rows, model_.hidden);
+    const MatrixView<float> y = projected(x.rows, model_.hidden);
     if (!attention && model_.layers[layer].is_mixture()) {
       mlp_.mix(model_.layers[layer], weights, x, y);
-      add_rows(post_norm, y);
+      stream_.add_rows(post_norm, y);
     } else if (runner_.prepare(linear, x); post_norm.weight.empty()) {  // every worker adds its columns
       runner_.multiply(linear, y, [&](std::size_t first, std::size_t last) noexcept {
-        for (std::size_t row = 0; row < x.rows; ++row) add_columns(y[row], row, first, last);
+        for (std::size_t row = 0; row < x.rows; ++row) stream_.add_columns(y[row], row, first, last);
       });
     } else {
       runner_.multiply(linear, y);
-      add_rows(post_norm, y);
+      stream_.add_rows(post_norm, y);
     }
     if (model_.layers[layer].residual != Residual::post_norm) return;
-    normalize_stream(attention ? weights.attention_norm : weights.mlp_norm, x.rows);
+    stream_.normalize_rows(attention ? weights.attention_norm : weights.mlp_norm, x.rows);
   }
 
   /// The last norm and the head, for the rows that need logits: logits [rows that need them, vocabulary].
@@ -244,18 +203,18 @@ class Decoder {
     std::size_t wanted = 0;
     for (std::size_t row = 0; row < rows.size(); ++row) {
       if (!rows[row].wants_logits) continue;
-      float* normed = normed_.data() + wanted++ * model_.hidden;
+      float* normed = stream_.normed(rows.size())[wanted++];
       if (weights_.final_norm.weight.empty()) {
-        std::copy_n(hidden_row(row), model_.hidden, normed);
+        std::copy_n(stream_.row(row), model_.hidden, normed);
       } else {
-        normalize(weights_.final_norm, hidden_row(row), normed);
+        stream_.normalize(weights_.final_norm, stream_.row(row), normed);
       }
     }
     if (wanted == 0) return;
-    MatrixView<float> x = view(normed_, wanted, model_.hidden);
+    MatrixView<float> x = stream_.normed(wanted);
     if (!weights_.project_logits.parts.empty()) {
       runner_.prepare(weights_.project_logits, x);
-      x = view(projected_, wanted, model_.embedding_columns());
+      x = projected(wanted, model_.embedding_columns());
       runner_.multiply(weights_.project_logits, x);
     }
     observe(model_.layers.size(), LinearRole::head, rows, x);
@@ -271,14 +230,9 @@ class Decoder {
   }
 
  private:
-  static MatrixView<float> view(AlignedBuffer<float>& buffer, std::size_t rows, std::size_t columns) noexcept {
-    return {buffer.data(), rows, columns};
-  }
-  float* hidden_row(std::size_t row) noexcept { return hidden_.data() + row * model_.hidden; }
-
-  /// The part of a value for each head that belongs to the heads which share a key-value head; null where there is none.
-  const float* of_group(const std::vector<float>& heads, std::size_t kv_head) const noexcept {
-    return heads.empty() ? nullptr : heads.data() + kv_head * (model_.heads / model_.kv_heads);
+  /// Room for the rows of a product.
+  MatrixView<float> projected(std::size_t rows, std::size_t columns) noexcept {
+    return {projected_.data(), rows, columns};
   }
 
   void observe(std::size_t layer, LinearRole role, Rows rows, MatrixView<float> x) noexcept {
@@ -292,62 +246,17 @@ class Decoder {
 
   /// Adds the row of a learned position to the residual stream.
   void add_position(Position position, std::size_t row) noexcept {
-    float* x = normed_.data() + row * model_.hidden;
+    float* x = stream_.normed(row + 1)[row];
     const std::size_t at = model_.first_position + position;
     weights_.positions->row(static_cast<Token>(std::min(at, model_.learned_positions - 1)), x);
-    add(x, model_.hidden, hidden_row(row));
-  }
-
-  void normalize(const NormWeights& norm, const float* x, float* y) const noexcept {
-    if (model_.norm == NormKind::rms) {
-      rms_norm(x, norm.weight.data(), model_.hidden, model_.norm_epsilon, y);
-    } else {
-      layer_norm(x, norm.weight.data(), norm.bias.data(), model_.hidden, model_.norm_epsilon, y);
-    }
-  }
-
-  /// The norms of a row's queries and keys, in place.
-  void normalize_queries_keys(std::size_t layer, float* query) const noexcept {
-    if (model_.layers[layer].query_key_norm == QueryKeyNorm::none) return;
-    const LayerWeights<Kernel>& weights = weights_.layers[layer];
-    const auto normalize_parts = [&](const NormWeights& norm, float* x, std::size_t size) {
-      const std::size_t part = norm.weight.size();
-      for (std::size_t at = 0; at < size; at += part) {
-        rms_norm(x + at, norm.weight.data(), part, model_.norm_epsilon, x + at);
-      }
-    };
-    normalize_parts(weights.query_norm, query, model_.query_rows());
-    normalize_parts(weights.key_norm, query + model_.query_rows(), model_.kv_rows());
-  }
-
-  /// A row of the residual stream += y * residual_scale, in some of its columns.
-  void add_columns(float* y, std::size_t row, std::size_t first, std::size_t last) noexcept {
-    if (model_.residual_scale != 1) scale(model_.residual_scale, last - first, y + first);
-    add(y + first, last - first, hidden_row(row) + first);
-  }
-
-  /// The residual stream += norm(y) * residual_scale, where there is a norm.
-  void add_rows(const NormWeights& norm, MatrixView<float> y) noexcept {
-    runner_.for_rows(y.rows, [&](std::size_t begin, std::size_t end) noexcept {
-      for (std::size_t row = begin; row < end; ++row) {
-        if (!norm.weight.empty()) normalize(norm, y[row], y[row]);
-        add_columns(y[row], row, 0, model_.hidden);
-      }
-    });
-  }
-
-  /// The residual stream itself, normalized.
-  void normalize_stream(const NormWeights& norm, std::size_t count) noexcept {
-    runner_.for_rows(count, [&](std::size_t begin, std::size_t end) noexcept {
-      for (std::size_t row = begin; row < end; ++row) normalize(norm, hidden_row(row), hidden_row(row));
-    });
+    add(x, model_.hidden, stream_.row(row));
   }
 
   /// `up` of a parallel residual right after `queries_keys_values`: both branches read one norm, so one preparation
   /// serves both matrices where their kernels read the same form.
   void up_of_prepared(std::size_t layer, Rows rows) noexcept {
     const LayerWeights<Kernel>& weights = weights_.layers[layer];
-    const MatrixView<float> normed = view(normed_, rows.size(), model_.hidden);
+    const MatrixView<float> normed = stream_.normed(rows.size());
     const auto& read = weights.query_key_value.parts.front().weights;
     const bool shared = std::all_of(weights.up.parts.begin(), weights.up.parts.end(),
                                     [&](const auto& part) { return Kernel::shares_input(read, part.weights); });
@@ -359,13 +268,7 @@ class Decoder {
   /// What a branch reads [count, hidden]: the residual stream through a norm, or as it is where none stands before it.
   MatrixView<float> branch_input(std::size_t layer, const NormWeights& norm, std::size_t count) noexcept {
     const bool before = !norm.weight.empty() && model_.layers[layer].residual != Residual::post_norm;
-    if (!before) return view(hidden_, count, model_.hidden);
-    runner_.for_rows(count, [&](std::size_t begin, std::size_t end) noexcept {
-      for (std::size_t row = begin; row < end; ++row) {
-        normalize(norm, hidden_row(row), normed_.data() + row * model_.hidden);
-      }
-    });
-    return view(normed_, count, model_.hidden);
+    return before ? stream_.normalized(norm, count) : stream_.rows(count);
   }
 
   const Architecture& model_;
@@ -373,8 +276,9 @@ class Decoder {
   ThreadPool& pool_;
   DecoderObserver* observer_ = nullptr;
   std::size_t max_rows_;
-  RowPlaces places_;  // of the rows that are being run
-  AlignedBuffer<float> hidden_, normed_, query_key_value_, attended_, projected_;
+  ResidualStream stream_;
+  SelfAttention attention_;
+  AlignedBuffer<float> projected_;  // what a matrix gives before it is added
   LinearRunner<Kernel> runner_;
   Mlp<Kernel> mlp_;
   MatrixView<float> activated_;  // what `down` or the experts read

@@ -25,26 +25,13 @@ class LinearRunner {
   std::size_t size_bytes() const noexcept { return input_.size_bytes(); }
   ThreadPool& pool() noexcept { return pool_; }
 
-  /// Calls `work(begin, end)` for parts of `count` rows: on this thread for one tile of rows, on all of them for more.
-  template <class Work>
-  void for_rows(std::size_t count, Work&& work) noexcept {
-    if (count <= 8) {
-      work(std::size_t{0}, count);
-      return;
-    }
-    pool_.run([&](std::size_t worker) noexcept {
-      const Share share = share_of(count, 8, worker, pool_.size());
-      if (share.begin < share.end) work(share.begin, share.end);
-    });
-  }
-
   /// Prepares the activations x for a linear layer: in every form that one of its parts reads.
   void prepare(const Linear<Kernel>& linear, MatrixView<float> x) noexcept {
     const auto& first = linear.parts.front().weights;
     for (const auto& part : linear.parts) {
       if (&part.weights != &first && Kernel::shares_input(first, part.weights)) continue;
       Kernel::start(part.weights, x.rows, input_);
-      for_rows(x.rows, [&](std::size_t begin, std::size_t end) noexcept {
+      for_rows(pool_, x.rows, [&](std::size_t begin, std::size_t end) noexcept {
         Kernel::prepare(part.weights, x, input_, {begin, end});
       });
     }

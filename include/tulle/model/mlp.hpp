@@ -47,7 +47,7 @@ class Mlp {
     }
     runner_.multiply(linear, y);  // gate and up rows of one column may be computed by two workers
     const std::size_t columns = rows / 2;
-    runner_.for_rows(count, [&](std::size_t begin, std::size_t end) noexcept {
+    for_rows(runner_.pool(), count, [&](std::size_t begin, std::size_t end) noexcept {
       for (std::size_t row = begin; row < end; ++row) activate_gate(kind, y[row], y[row] + columns, columns);
     });
     return {up_.data(), count, columns, rows};
@@ -58,7 +58,7 @@ class Mlp {
   /// read. Rows are not mixed, so a row's bits do not depend on its neighbours.
   void mix(const LayerSpec& spec, const LayerWeights<Kernel>& weights, MatrixView<float> x,
            MatrixView<float> out) noexcept {
-    runner_.for_rows(x.rows, [&](std::size_t begin, std::size_t end) noexcept {
+    for_rows(runner_.pool(), x.rows, [&](std::size_t begin, std::size_t end) noexcept {
       for (std::size_t row = begin; row < end; ++row) {
         choice_.choose(spec.experts, weights.router, x[row], model_.hidden, row);
         std::fill_n(out[row], model_.hidden, 0.0f);

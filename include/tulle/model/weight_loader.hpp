@@ -16,6 +16,7 @@
 #include <tulle/core/thread_pool.hpp>
 #include <tulle/kernel/linear_kernel.hpp>
 #include <tulle/kernel/schedule/parallel_pack.hpp>
+#include <tulle/model/matrix_loader.hpp>
 #include <tulle/model/weights.hpp>
 #include <tulle/tensor/encoded_tensor.hpp>
 #include <tulle/tensor/row_order.hpp>
@@ -36,7 +37,7 @@ class WeightLoader {
  public:
   /// Errors: those of `ThreadPool`, where a number of threads is given.
   WeightLoader(const TensorSource& source, const Architecture& model, const LoadOptions& options)
-      : source_(source), model_(model), options_(options) {
+      : model_(model), options_(options), matrices_(source, model.family, options_.pack) {
     const std::size_t threads = packing_threads(options.threads);
     if (options_.pack.pool != nullptr || threads == 1) return;
     try {
@@ -76,7 +77,7 @@ class WeightLoader {
     load_entry(weights);
     weights.final_norm = hidden_norm(model_.names.final_norm);
     if (const std::string& name = model_.names.project_logits; !name.empty()) {
-      weights.project_logits = linear({{name, model_.embedding_columns(), {}}}, model_.hidden, false);
+      weights.project_logits = matrices_.linear({{name, model_.embedding_columns(), {}}}, model_.hidden, false);
     }
     return weights;
   }
@@ -99,8 +100,9 @@ class WeightLoader {
       layer.key_norm = norm(prefix + names.key_norm, model_.key_norm_size(spec), NormKind::rms);
     }
     layer.query_key_value = query_key_value(prefix, spec.qkv_bias);
-    layer.output = linear({{prefix + names.output, model_.hidden, {}}}, model_.query_rows(), spec.output_bias);
-    if (!names.sinks.empty()) layer.sinks = vector(prefix + names.sinks, model_.heads);
+    layer.output =
+        matrices_.linear({{prefix + names.output, model_.hidden, {}}}, model_.query_rows(), spec.output_bias);
+    if (!names.sinks.empty()) layer.sinks = matrices_.vector(prefix + names.sinks, model_.heads);
     if (spec.is_mixture()) {
       load_mixture(index, layer);
     } else {
@@ -120,31 +122,24 @@ class WeightLoader {
   }
 
  private:
-  using Source = std::shared_ptr<const WeightSource>;
-
-  /// Rows of a layer's matrix, and of its bias.
-  struct Rows {
-    std::string name;       ///< of the layer in the checkpoint
-    std::size_t available;  ///< rows that it must have
-    RowOrder order;         ///< in which they are taken
-  };
+  using Source = typename MatrixLoader<Kernel>::Source;
 
   /// `to.up` and `to.down`, of matrices with `columns` columns of `down`.
   template <class Weights>
   void load_mlp(const std::string& prefix, const std::string& gate, const std::string& up, const std::string& down,
                 const LayerSpec& spec, std::size_t columns, Weights& to) const {
-    std::vector<Rows> rows{{prefix + up, gate.empty() ? spec.up_rows(columns) : columns, {}}};
+    std::vector<LayerRows> rows{{prefix + up, gate.empty() ? spec.up_rows(columns) : columns, {}}};
     if (!gate.empty()) rows.insert(rows.begin(), {prefix + gate, columns, {}});
-    to.up = linear(rows, model_.hidden, spec.mlp_bias);
-    to.down = linear({{prefix + down, model_.hidden, {}}}, columns, spec.mlp_bias);
+    to.up = matrices_.linear(rows, model_.hidden, spec.mlp_bias);
+    to.down = matrices_.linear({{prefix + down, model_.hidden, {}}}, columns, spec.mlp_bias);
   }
 
   void load_mixture(std::size_t index, LayerWeights<Kernel>& layer) const {
     const WeightNames& names = model_.names;
     const std::string prefix = model_.layer_prefix(index);
     const ExpertSpec& experts = model_.layers[index].experts;
-    layer.router.weight = vector(prefix + names.router + ".weight", experts.count * model_.hidden);
-    if (model_.router_bias) layer.router.bias = vector(prefix + names.router + ".bias", experts.count);
+    layer.router.weight = matrices_.vector(prefix + names.router + ".weight", experts.count * model_.hidden);
+    if (model_.router_bias) layer.router.bias = matrices_.vector(prefix + names.router + ".bias", experts.count);
     for (std::size_t expert = 0; expert < experts.count; ++expert) {
       layer.experts.push_back(load_expert(index, expert));
     }
@@ -152,7 +147,8 @@ class WeightLoader {
     ExpertWeights<Kernel> shared = load_expert(index, experts.count);
     layer.up = std::move(shared.up);
     layer.down = std::move(shared.down);
-    if (!names.shared_gate.empty()) layer.shared_gate = vector(prefix + names.shared_gate + ".weight", model_.hidden);
+    if (!names.shared_gate.empty())
+      layer.shared_gate = matrices_.vector(prefix + names.shared_gate + ".weight", model_.hidden);
   }
 
   /// WebAssembly's few workers are left to the engine: one that ends comes back only when JavaScript is idle.
@@ -161,34 +157,12 @@ class WeightLoader {
     return wanted == 0 ? usable_core_count() : wanted;
   }
 
-  [[noreturn]] void fail_missing(const std::string& name) const {
-    fail(ErrorCode::not_found, "the checkpoint has no tensor \"", name, "\", which a ", model_.family,
-         " model needs; is the checkpoint complete?");
-  }
-
-  static std::string shape_text(const std::vector<std::size_t>& shape) {
-    std::string text = "[";
-    for (const std::size_t extent : shape) text += (text.size() == 1 ? "" : ", ") + std::to_string(extent);
-    return text + "]";
-  }
-
-  /// A small tensor (norm, bias) of `size` elements as floats; extents of 1 are ignored.
-  std::vector<float> vector(const std::string& name, std::size_t size) const {
-    const EncodedTensor* tensor = source_.find(name);
-    if (tensor == nullptr) fail_missing(name);
-    if (tensor->taken_elements() != size) {
-      fail(ErrorCode::malformed, "tensor \"", name, "\" has shape ", shape_text(tensor->shape), " where ", size,
-           " elements are needed");
-    }
-    return read_floats(source_, *tensor);
-  }
-
   NormWeights norm(const std::string& name, std::size_t size, NormKind kind) const {
     NormWeights weights;
-    weights.weight = vector(name + ".weight", size);
+    weights.weight = matrices_.vector(name + ".weight", size);
     for (float& weight : weights.weight) weight += model_.norm_offset;
     if (kind == NormKind::layer) {
-      weights.bias = model_.norm_bias ? vector(name + ".bias", size) : std::vector<float>(size);
+      weights.bias = model_.norm_bias ? matrices_.vector(name + ".bias", size) : std::vector<float>(size);
     }
     return weights;
   }
@@ -196,87 +170,33 @@ class WeightLoader {
     return name.empty() ? NormWeights() : norm(name, model_.hidden, model_.norm);
   }
 
-  /// The matrix of one layer, checked. What was read for it is released when the last source over it ends.
-  Source matrix(const std::string& name, std::size_t rows, std::size_t columns) const {
-    Source source = source_.matrix(name);
-    if (source == nullptr) fail_missing(name + ".weight");
-    if (source->rows() != rows || source->columns() != columns) {
-      fail(ErrorCode::malformed, "tensor \"", name, ".weight\" has shape ",
-           shape_text({source->rows(), source->columns()}), " where ", shape_text({rows, columns}), " is needed");
-    }
-    return source;
-  }
-
-  typename Linear<Kernel>::Part pack(const std::string& name, std::size_t first_row, const WeightSource& rows) const {
-    return {name, first_row, Kernel::pack(rows, options_.pack)};
-  }
-
-  /// Stacks the rows of several layers: one packed matrix where all have one format, else one part per source.
-  Linear<Kernel> stacked(const std::vector<Rows>& wanted, const std::vector<Source>& sources) const {
-    Linear<Kernel> result;
-    std::string name;
-    for (std::size_t i = 0; i < wanted.size(); ++i) {
-      if (i == 0 || wanted[i].name != wanted[i - 1].name) name += (name.empty() ? "" : " + ") + wanted[i].name;
-    }
-    const bool same_format = std::all_of(sources.begin(), sources.end(), [&](const Source& source) {
-      return source->code_format() == sources.front()->code_format();
-    });
-    // A panel belongs to one part, so parts must end at whole panels.
-    const bool ends_at_panels = std::all_of(sources.begin(), sources.end() - 1,
-                                            [](const Source& source) { return source->rows() % panel_rows == 0; });
-    if (same_format || !ends_at_panels) {
-      result.parts.push_back(pack(name, 0, StackedRows(sources)));
-      return result;
-    }
-    for (std::size_t i = 0; i < sources.size(); ++i) {
-      result.parts.push_back(pack(wanted[i].name, result.rows(), *sources[i]));
-    }
-    return result;
-  }
-
-  Linear<Kernel> linear(const std::vector<Rows>& wanted, std::size_t columns, bool with_bias) const {
-    std::vector<Source> tensors, sources;
-    for (const Rows& rows : wanted) {
-      const bool again = !tensors.empty() && rows.name == wanted[tensors.size() - 1].name;  // a fused tensor
-      tensors.push_back(again ? tensors.back() : matrix(rows.name, rows.available, columns));
-      sources.push_back(in_order(tensors.back(), rows.order));
-    }
-    Linear<Kernel> result = stacked(wanted, sources);
-    for (const Rows& rows : wanted) {
-      if (!with_bias) break;
-      const std::vector<float> bias = vector(rows.name + ".bias", rows.available);
-      const std::size_t count = rows.order.as_it_lies() ? bias.size() : rows.order.rows();
-      for (std::size_t i = 0; i < count; ++i) {
-        result.bias.push_back(bias[rows.order.as_it_lies() ? i : rows.order[i]]);
-      }
-    }
-    return result;
-  }
-
   Linear<Kernel> query_key_value(const std::string& prefix, bool with_bias) const {
     const WeightNames& names = model_.names;
     const bool fused = !names.query_key_value.empty();
     const auto rows = [&](const std::string& own_name, std::size_t own_rows, const RowOrder& order) {
-      return Rows{prefix + (fused ? names.query_key_value : own_name), fused ? model_.qkv_rows() : own_rows, order};
+      return LayerRows{prefix + (fused ? names.query_key_value : own_name), fused ? model_.qkv_rows() : own_rows,
+                       order};
     };
-    return linear(
+    return matrices_.linear(
         {rows(names.query, model_.query_rows(), model_.query_order),
          rows(names.key, model_.kv_rows(), model_.key_order), rows(names.value, model_.kv_rows(), model_.value_order)},
         model_.hidden, with_bias);
   }
 
-  Source embedding() const { return matrix(model_.names.embedding, model_.vocabulary, model_.embedding_columns()); }
+  Source embedding() const {
+    return matrices_.matrix(model_.names.embedding, model_.vocabulary, model_.embedding_columns());
+  }
 
   /// But the embedding.
   void load_entry(ModelWeights<Kernel>& weights) const {
     const WeightNames& names = model_.names;
     if (!names.position.empty()) {
-      weights.positions.emplace(*matrix(names.position, model_.learned_positions, model_.hidden));
+      weights.positions.emplace(*matrices_.matrix(names.position, model_.learned_positions, model_.hidden));
     }
     weights.embedding_norm = hidden_norm(names.embedding_norm);
     if (!names.project_embedding.empty()) {
       weights.project_embedding =
-          linear({{names.project_embedding, model_.hidden, {}}}, model_.embedding_columns(), false);
+          matrices_.linear({{names.project_embedding, model_.hidden, {}}}, model_.embedding_columns(), false);
     }
   }
 
@@ -287,16 +207,16 @@ class WeightLoader {
     if (!tied || !Kernel::keeps_values(rows->code_format(), options_.pack)) weights.embedding.emplace(*rows);
     if (!tied) {
       rows.reset();  // before more is read
-      rows = matrix(names.head, model_.vocabulary, model_.embedding_columns());
+      rows = matrices_.matrix(names.head, model_.vocabulary, model_.embedding_columns());
     }
-    weights.head.parts.push_back(pack(tied ? names.embedding : names.head, 0, *rows));
-    if (model_.head_bias) weights.head.bias = vector(names.head + ".bias", model_.vocabulary);
+    weights.head.parts.push_back(matrices_.pack(tied ? names.embedding : names.head, 0, *rows));
+    if (model_.head_bias) weights.head.bias = matrices_.vector(names.head + ".bias", model_.vocabulary);
   }
 
-  const TensorSource& source_;
   const Architecture& model_;
   LoadOptions options_;
   std::optional<ThreadPool> pool_;
+  MatrixLoader<Kernel> matrices_;
 };
 
 /// Packs the weights that `model` describes out of `source`.

@@ -2,6 +2,7 @@
 #include <tulle/core/thread_pool.hpp>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <ctime>
 #include <iterator>
@@ -231,5 +232,19 @@ TEST_CASE("shares follow each other in whole steps and cover everything", "[core
         REQUIRE(largest - smallest <= 1);
       }
     }
+  }
+}
+
+TEST_CASE("every row is worked on once, those of one tile on the caller", "[core][thread_pool]") {
+  ThreadPool pool(3);
+  for (std::size_t count = 0; count <= 60; ++count) {
+    std::vector<std::atomic<int>> visits(count);
+    std::atomic<bool> elsewhere = false;
+    for_rows(pool, count, [&, caller = std::this_thread::get_id()](std::size_t begin, std::size_t end) noexcept {
+      if (std::this_thread::get_id() != caller) elsewhere = true;
+      for (std::size_t row = begin; row < end; ++row) ++visits[row];
+    });
+    CHECK(std::all_of(visits.begin(), visits.end(), [](const auto& each) { return each == 1; }));
+    if (count <= 8) CHECK_FALSE(elsewhere);
   }
 }

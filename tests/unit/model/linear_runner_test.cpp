@@ -43,15 +43,3 @@ TEST_CASE("a linear layer of several parts is multiplied on any number of thread
     for (std::size_t i = 0; i < y.size(); ++i) CHECK(y[i] == Catch::Approx(wanted[i]).margin(1e-4));
   }
 }
-
-TEST_CASE("rows are shared among threads, each once", "[model][linear_runner]") {
-  ThreadPool pool(3);
-  LinearRunner<DenseF32> runner(pool, 1, 16);
-  for (const std::size_t count : {0, 1, 8, 9, 100}) {
-    std::vector<int> seen(count);
-    runner.for_rows(count, [&](std::size_t begin, std::size_t end) noexcept {
-      for (std::size_t i = begin; i < end; ++i) ++seen[i];
-    });
-    CHECK(seen == std::vector<int>(count, 1));
-  }
-}
