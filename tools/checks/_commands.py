@@ -2,6 +2,7 @@
 """What the proofs share: commands in the repository, builds of a preset, the default model."""
 import os
 import subprocess
+import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -35,3 +36,16 @@ def test_preset(preset):
 
 def model():
     return output("tools/fetch-model").strip()
+
+
+def reference_python(*packages):
+    """A Python with packages, transformers among them: the one that TULLE_REFERENCE_PYTHON names, or an environment that
+    is made in build/reference."""
+    named = os.environ.get("TULLE_REFERENCE_PYTHON")
+    if named:
+        return Path(named)
+    python = ROOT / "build" / "reference" / "bin" / "python"
+    if not python.exists():
+        output(sys.executable, "-m", "venv", python.parent.parent)
+    output(python, "-m", "pip", "install", "--quiet", *packages)
+    return python

@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from _commands import ROOT, build, model, output
+from _commands import ROOT, build, model, output, reference_python
 from _wiki_text import wiki_texts
 
 MINUTES = 25
@@ -56,18 +56,6 @@ CELLS = {
 FLOATS = ["--kernel", "dense_f32", "--cache-dtype", "f32"]
 
 
-def reference_python():
-    """A Python with transformers: the one that TULLE_REFERENCE_PYTHON names, or an environment made in build/reference."""
-    named = os.environ.get("TULLE_REFERENCE_PYTHON")
-    if named:
-        return Path(named)
-    python = ROOT / "build" / "reference" / "bin" / "python"
-    if not python.exists():
-        output(sys.executable, "-m", "venv", python.parent.parent)
-        output(python, "-m", "pip", "install", "--quiet", "torch", "transformers", "compressed-tensors", "accelerate")
-    return python
-
-
 def rows(text):
     """Rows of instruction and output, as the guide's dataset has them."""
     paragraphs = [line for line in Path(text).read_text().split("\n") if len(line) > 200]
@@ -104,7 +92,7 @@ def measure(cell):
                               "--json"))
     exported = json.loads(output(TULLE, "export", report["directory"], "-o", folder, "--json"))["directory"]
     texts = tulle_texts(exported)
-    answer = subprocess.run([reference_python(), ROOT / "tools" / "checks" / "_transformers_texts.py", exported],
+    answer = subprocess.run([reference_python("torch", "transformers", "compressed-tensors", "accelerate"), ROOT / "tools" / "checks" / "_transformers_texts.py", exported],
                             input=json.dumps(texts), text=True, check=True, stdout=subprocess.PIPE,
                             env={**os.environ, "HF_HUB_OFFLINE": "1", "TQDM_DISABLE": "1"})
     reference = json.loads(answer.stdout)
