@@ -172,10 +172,6 @@ inline Value attribute(Budget& budget, const Value& value, std::string_view name
     }
     return detail::missing(value, name);
   }
-  if (value.is(Flavor::tuple) && value.items().size() == 2) {  // a group of the filter `groupby`
-    if (name == "grouper") return value.items()[0];
-    if (name == "list") return value.items()[1];
-  }
   if (const auto method = detail::method(value, name)) return *method;
   if (value.is(Kind::mapping)) {
     if (const Value* found = find(budget, value, Value(name))) return *found;

@@ -31,15 +31,6 @@ inline std::int64_t product(std::int64_t a, std::int64_t b) {
   return checked(overflow, result);
 }
 
-inline std::int64_t integer_power(std::int64_t base, std::int64_t exponent) {
-  std::int64_t result = 1;
-  for (; exponent > 0; exponent >>= 1) {
-    if (exponent & 1) result = product(result, base);
-    if (exponent > 1) base = product(base, base);
-  }
-  return result;
-}
-
 /// `sign` is one of + - * % and, for //, the letter f.
 inline Value integer_arithmetic(char sign, std::int64_t a, std::int64_t b) {
   std::int64_t result = 0;
@@ -57,13 +48,12 @@ inline Value integer_arithmetic(char sign, std::int64_t a, std::int64_t b) {
   return sign == '%' ? remainder + (floor ? b : 0) : quotient - (floor ? 1 : 0);
 }
 
-/// `sign` is one of + - * / % and, for // and **, the letters f and p.
+/// `sign` is one of + - * / % and, for //, the letter f.
 inline Value real_arithmetic(char sign, double a, double b) {
   switch (sign) {
     case '+': return a + b;
     case '-': return a - b;
     case '*': return a * b;
-    case 'p': return std::pow(a, b);
     default: break;
   }
   if (b == 0) fail(ErrorCode::invalid_argument, "division by zero");
@@ -123,16 +113,11 @@ inline Value multiply(Budget& budget, const Value& a, const Value& b) {
   detail::refuse_operands("*", a, b);
 }
 
-/// Python's - / // % ** on numbers.
+/// Python's - / // % on numbers.
 inline Value arithmetic(std::string_view sign, const Value& a, const Value& b) {
   defined(a), defined(b);
   if (!a.is_number() || !b.is_number()) detail::refuse_operands(sign, a, b);
   const bool integers = a.is_integral() && b.is_integral();
-  if (sign == "**") {
-    if (integers && b.integer() >= 0) return detail::integer_power(a.integer(), b.integer());
-    if (a.real() == 0 && b.real() < 0) fail(ErrorCode::invalid_argument, "0 cannot be raised to a negative power");
-    return detail::real_arithmetic('p', a.real(), b.real());
-  }
   const char code = sign == "//" ? 'f' : sign[0];
   if (integers && code != '/') return detail::integer_arithmetic(code, a.integer(), b.integer());
   return detail::real_arithmetic(code, a.real(), b.real());

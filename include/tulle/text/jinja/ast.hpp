@@ -55,7 +55,7 @@ struct Sign {
   bool minus;
   ExpressionPtr operand;
 };
-/// + - * / // % **
+/// + - * / // %
 struct Arithmetic {
   std::string sign;
   ExpressionPtr left, right;
@@ -119,12 +119,10 @@ struct Target {
   bool unpacks = false;  // also `a, = ...`
 };
 
-/// A macro, or the body of a call block.
 struct MacroDefinition {
   std::string name;
   Parameters parameters;
   Body body;
-  bool uses_varargs = false, uses_kwargs = false, uses_caller = false;
 };
 
 struct Text {
@@ -145,7 +143,6 @@ struct For {
   Target target;
   ExpressionPtr items, filter;
   Body body, otherwise;
-  bool recursive = false;
 };
 struct Assignment {
   Target target;
@@ -159,17 +156,12 @@ struct BlockAssignment {
 struct Macro {
   std::shared_ptr<const MacroDefinition> definition;
 };
-struct CallBlock {
-  std::shared_ptr<const MacroDefinition> caller;
-  ExpressionPtr call;
-};
 struct FilterBlock {
   ExpressionPtr filter;
   Body body;
 };
-/// with, generation, block
-struct ScopeBlock {
-  std::vector<std::pair<Target, ExpressionPtr>> assignments;
+/// HF's mark around the assistant's turns; only used for training data.
+struct Generation {
   Body body;
 };
 struct Break {};
@@ -177,9 +169,7 @@ struct Continue {};
 
 struct Statement {
   std::size_t line;
-  std::variant<Text, Print, If, For, Assignment, BlockAssignment, Macro, CallBlock, FilterBlock, ScopeBlock, Break,
-               Continue>
-      node;
+  std::variant<Text, Print, If, For, Assignment, BlockAssignment, Macro, FilterBlock, Generation, Break, Continue> node;
 };
 
 }  // namespace tulle::jinja

@@ -10,7 +10,7 @@
 
 namespace tulle::jinja {
 
-/// Whether two values are one object (`x is sameas y`): equal scalars of one type, or the same container.
+/// Whether two values are one object: equal scalars of one type, or the same container.
 inline bool same(const Value& a, const Value& b) {
   if (a.kind() != b.kind()) return false;
   switch (a.kind()) {

@@ -40,15 +40,10 @@ class ExpressionEvaluator {
 
   /// Calls what an expression evaluated to.
   Value call(const Value& callee, const Arguments& arguments) {
-    Value result;
-    if (callee.is(Kind::callable)) {
-      result = callee.callable().function(budget_, arguments);
-    } else if (callee.is(Kind::loop) && callee.loop().recurse) {
-      result = callee.loop().recurse(budget_, arguments);
-    } else {
+    if (!callee.is(Kind::callable)) {
       fail(ErrorCode::invalid_argument, "a value of type ", defined(callee).type_name(), " cannot be called");
     }
-    return charged(std::move(result));
+    return charged(callee.callable().function(budget_, arguments));
   }
 
   Arguments evaluate(const ArgumentList& list, const Scope& scope) {

@@ -14,7 +14,7 @@
 namespace tulle::jinja {
 
 /// Parses expressions at a cursor. From loose to tight: x if y else z; or; and; not; comparisons and `in`; + -; ~;
-/// * / // %; **; filters and tests; signs; attributes, items and calls.
+/// * / // %; filters and tests; signs; attributes, items and calls.
 /// Errors: malformed, with the line.
 class ExpressionParser : public OperandParser {
  public:
@@ -113,11 +113,6 @@ class ExpressionParser : public OperandParser {
 
   ExpressionPtr parse_product() {
     static constexpr std::string_view signs[] = {"*", "/", "//", "%"};
-    return parse_arithmetic(signs, &ExpressionParser::parse_power);
-  }
-
-  ExpressionPtr parse_power() {
-    static constexpr std::string_view signs[] = {"**"};
     return parse_arithmetic(signs, &ExpressionParser::parse_filtered);
   }
 

@@ -81,11 +81,6 @@ inline Value default_filter(Budget&, V input, A arguments) {
 }
 
 inline constexpr NamedFilter general_filters[] = {
-    {"attr",
-     [](Budget& budget, V input, A arguments) {
-       const Bound bound("attr", arguments, {"name"});
-       return input.is(Kind::mapping) ? missing(input, bound.text(0)) : attribute(budget, input, bound.text(0));
-     }},
     {"d", default_filter},
     {"default", default_filter},
     {"map", map},

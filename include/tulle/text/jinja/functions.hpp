@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <ctime>
 #include <functional>
-#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -83,44 +82,6 @@ inline Value make_namespace(Budget& budget, Arena& arena, A arguments) {
   return &space;
 }
 
-/// joiner(separator): nothing when called first, the separator from then on.
-inline Value make_joiner(Budget&, A arguments) {
-  const std::string separator = Bound("joiner", arguments, {"sep"}).text(0, ", ");
-  const auto used = std::make_shared<bool>(false);
-  return Value::callable("joiner", [separator, used](Budget& budget, A) -> Value {
-    budget.allocate(separator.size());
-    return std::exchange(*used, true) ? separator : "";
-  });
-}
-
-/// cycler(a, b, ...): an object with next(), reset() and current.
-inline Value make_cycler(Budget&, Arena& arena, A arguments) {
-  if (arguments.positional.empty()) fail(ErrorCode::invalid_argument, "cycler() wants at least one value");
-  Namespace& space = arena.name_space();
-  const auto next = std::make_shared<std::size_t>(0);
-  const Value items = Value::sequence(arguments.positional);
-  const auto show = [&space, items, next] { space.attributes.front().second = items.items()[*next]; };
-  space.attributes.emplace_back("current", items.items().front());
-  space.attributes.emplace_back("next", Value::callable(
-                                            "next",
-                                            [items, next, show](Budget&, A) {
-                                              const Value item = items.items()[*next];
-                                              *next = (*next + 1) % items.items().size();
-                                              show();
-                                              return item;
-                                            },
-                                            items));
-  space.attributes.emplace_back("reset", Value::callable(
-                                             "reset",
-                                             [next, show](Budget&, A) -> Value {
-                                               *next = 0;
-                                               show();
-                                               return None{};
-                                             },
-                                             items));
-  return &space;
-}
-
 /// Python's strftime for the directives of ISO C and the flag of glibc that leaves padding out (%-d); everything else
 /// is copied.
 inline std::string format_time(Budget& budget, std::string_view format, const std::tm& time) {
@@ -156,9 +117,6 @@ inline void define_functions(Scope& scope, Arena& arena, const Clock& clock) {
   });
   define("namespace",
          [&arena](Budget& budget, detail::A arguments) { return detail::make_namespace(budget, arena, arguments); });
-  define("joiner", detail::make_joiner);
-  define("cycler",
-         [&arena](Budget& budget, detail::A arguments) { return detail::make_cycler(budget, arena, arguments); });
   define("raise_exception", [](Budget& budget, detail::A arguments) -> Value {
     throw RaisedError(to_text(budget, Bound("raise_exception", arguments, {"message"}).required(0)));
   });

@@ -68,8 +68,6 @@ class Lexer {
 
   void put(TokenKind kind, std::string text) { tokens_.push_back({kind, std::move(text), line_}); }
 
-  bool sees(std::string_view text) const { return std::string_view(source_).substr(at_).starts_with(text); }
-
   char peek(std::size_t ahead = 0) const { return at_ + ahead < source_.size() ? source_[at_ + ahead] : '\0'; }
 
   void advance(std::size_t count) {
@@ -105,7 +103,7 @@ class Lexer {
       put(TokenKind::print_begin, "{{");
       return lex_expression(TokenKind::print_end, "}}");
     }
-    if (lex_raw()) return;
+    if (strip(std::string_view(source_).substr(at_), Side::left).starts_with("raw")) refuse("'raw' is not supported");
     put(TokenKind::block_begin, "{%");
     lex_expression(TokenKind::block_end, "%}");
   }
@@ -141,35 +139,6 @@ class Lexer {
     const char sign = end > at_ ? source_[end - 1] : '\0';
     advance(end + 2 - at_);
     end_tag(sign);
-  }
-
-  /// Behind "{%": the position behind `word` and the tag's end, or npos if another tag is here.
-  std::size_t match_bare_tag(std::size_t from, std::string_view word) const {
-    const std::string_view source = source_;
-    std::string_view rest = strip(source.substr(from), Side::left);
-    if (!rest.starts_with(word)) return std::string::npos;
-    rest = strip(rest.substr(word.size()), Side::left);
-    if (rest.starts_with('-') || rest.starts_with('+')) rest.remove_prefix(1);
-    return rest.starts_with("%}") ? source.size() - rest.size() + 2 : std::string::npos;
-  }
-
-  /// {% raw %}...{% endraw %}, if it stands here.
-  bool lex_raw() {
-    const std::size_t body = match_bare_tag(at_, "raw");
-    if (body == std::string::npos) return false;
-    advance(body - at_);
-    if (source_[body - 3] == '-') skip_space();
-    starts_line_ = source_[at_ - 1] == '\n';
-    for (std::size_t end = at_; (end = source_.find("{%", end)) != std::string::npos; ++end) {
-      const char sign = end + 2 < source_.size() ? source_[end + 2] : '\0';
-      const std::size_t behind = match_bare_tag(end + (sign == '-' || sign == '+' ? 3 : 2), "endraw");
-      if (behind == std::string::npos) continue;
-      put_data(end, true);
-      advance(behind - at_);
-      end_tag(source_[behind - 3]);
-      return true;
-    }
-    refuse("a raw block is not closed; '{% endraw %}' is missing");
   }
 
   /// The inside of a tag, up to its end; inside of brackets the end's characters are signs.

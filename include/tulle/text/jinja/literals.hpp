@@ -81,42 +81,23 @@ inline std::string unescape(std::string_view body, std::size_t line) {
 
 namespace detail {
 
-/// Digits with single underscores between them.
-inline std::size_t digits_size(std::string_view source, std::string_view digits) {
-  std::size_t size = 0;
-  while (size < source.size()) {
-    const bool underscore = source[size] == '_' && size > 0;
-    const std::size_t next = size + (underscore ? 1 : 0);
-    if (next >= source.size() || digits.find(source[next]) == std::string_view::npos) break;
-    size = next + 1;
-  }
-  return size;
+inline std::size_t digits_size(std::string_view source) {
+  return std::min(source.find_first_not_of("0123456789"), source.size());
 }
 
 }  // namespace detail
 
 /// Bytes of the number that begins here; only an integer where `may_be_real` is false (behind a dot).
 inline std::size_t number_literal_size(std::string_view source, bool may_be_real) {
-  static constexpr std::string_view decimal = "0123456789";
-  const std::string prefix = lower(source.substr(0, 2));
-  const std::string_view digits = prefix == "0b"   ? "01"
-                                  : prefix == "0o" ? "01234567"
-                                  : prefix == "0x" ? "0123456789abcdefABCDEF"
-                                                   : "";
-  if (!digits.empty()) {
-    const std::string_view body = source.substr(2);
-    const std::size_t skipped = body.starts_with('_') ? 1 : 0;
-    if (const std::size_t size = detail::digits_size(body.substr(skipped), digits)) return 2 + skipped + size;
-  }
-  std::size_t size = detail::digits_size(source, decimal);
+  std::size_t size = detail::digits_size(source);
   if (!may_be_real) return size;
   if (size < source.size() && source[size] == '.') {
-    const std::size_t fraction = detail::digits_size(source.substr(size + 1), decimal);
+    const std::size_t fraction = detail::digits_size(source.substr(size + 1));
     if (fraction > 0) size += 1 + fraction;
   }
   if (size < source.size() && (source[size] == 'e' || source[size] == 'E')) {
     const std::size_t sign = size + 1 < source.size() && (source[size + 1] == '+' || source[size + 1] == '-') ? 1 : 0;
-    const std::size_t exponent = detail::digits_size(source.substr(size + 1 + sign), decimal);
+    const std::size_t exponent = detail::digits_size(source.substr(size + 1 + sign));
     if (exponent > 0) size += 1 + sign + exponent;
   }
   return size;

@@ -75,8 +75,8 @@ inline Arguments escaped_arguments(Budget& budget, std::string_view method, cons
 
 /// True when a filter of markup returns markup.
 inline bool keeps_markup(std::string_view filter) {
-  static constexpr std::array<std::string_view, 10> names = {"capitalize", "center", "format",   "indent", "lower",
-                                                             "reverse",    "string", "truncate", "trim",   "upper"};
+  static constexpr std::array<std::string_view, 8> names = {"capitalize", "format", "indent", "lower",
+                                                            "reverse",    "string", "trim",   "upper"};
   return std::find(names.begin(), names.end(), filter) != names.end();
 }
 

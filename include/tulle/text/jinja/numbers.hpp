@@ -43,13 +43,6 @@ inline std::string shortest_text(double real, bool plain) {
 
 #else
 
-/// A finite number with `digits` digits after the point, rounded as its exact value says.
-inline std::string fixed_text(double real, int digits) {
-  char buffer[1400];  // the longest double has 309 digits before the point; at most 999 after it
-  const auto end = std::to_chars(buffer, buffer + sizeof buffer, real, std::chars_format::fixed, digits);
-  return {buffer, end.ptr};
-}
-
 /// The shortest digits that read back as `real`, without an exponent or with one.
 inline std::string shortest_text(double real, bool plain) {
   char buffer[64];
@@ -91,18 +84,15 @@ inline std::optional<std::string> bare_number(std::string_view text) {
 
 }  // namespace detail
 
-/// Python's int(text, base) for the bases 2, 8, 10 and 16, with an optional prefix 0b, 0o, 0x; nothing where it would
-/// raise ValueError or the number does not fit 64 bits.
-inline std::optional<std::int64_t> parse_integer(std::string_view text, int base = 10) {
+/// Python's int(text); nothing where it would raise ValueError or the number does not fit 64 bits.
+inline std::optional<std::int64_t> parse_integer(std::string_view text) {
   std::string bare = detail::bare_number(text).value_or("");
   const bool negative = bare.starts_with('-');
   if (negative || bare.starts_with('+')) bare.erase(0, 1);
-  const std::string_view prefix = base == 2 ? "0b" : base == 8 ? "0o" : base == 16 ? "0x" : "";
-  if (!prefix.empty() && lower(std::string_view(bare).substr(0, 2)) == prefix) bare.erase(0, 2);
   if (bare.empty() || bare[0] == '-') return std::nullopt;
   if (negative) bare.insert(0, 1, '-');
   std::int64_t value = 0;
-  const auto read = std::from_chars(bare.data(), bare.data() + bare.size(), value, base);
+  const auto read = std::from_chars(bare.data(), bare.data() + bare.size(), value);
   if (read.ec != std::errc() || read.ptr != bare.data() + bare.size()) return std::nullopt;
   return value;
 }

@@ -37,6 +37,9 @@ class OperandParser {
     return make(ListLiteral{std::move(items), Flavor::tuple});
   }
 
+  /// Macros whose bodies are being parsed.
+  std::size_t open_macros = 0;
+
   /// The filters of a filter block or a set block; their input is the block's text.
   ExpressionPtr parse_block_filters() {
     TokenCursor::Nesting nesting(cursor_);
@@ -47,9 +50,6 @@ class OperandParser {
     }
     return filter;
   }
-
-  /// Macros whose bodies are being parsed; the special names that they use are recorded in them.
-  std::vector<MacroDefinition*> open_macros;
 
  protected:
   template <class Node>
@@ -154,8 +154,7 @@ class OperandParser {
 
  private:
   bool at_tuple_end() const {
-    return cursor_.sees(TokenKind::print_end) || cursor_.sees(TokenKind::block_end) || cursor_.sees_sign(")") ||
-           cursor_.sees_name("recursive");
+    return cursor_.sees(TokenKind::print_end) || cursor_.sees(TokenKind::block_end) || cursor_.sees_sign(")");
   }
 
   ExpressionPtr parse_subscript(ExpressionPtr object) {
@@ -202,20 +201,16 @@ class OperandParser {
     if (name == "true" || name == "True") return make(Constant{true});
     if (name == "false" || name == "False") return make(Constant{false});
     if (name == "none" || name == "None") return make(Constant{None{}});
-    for (MacroDefinition* macro : open_macros) {
-      macro->uses_varargs = macro->uses_varargs || name == "varargs";
-      macro->uses_kwargs = macro->uses_kwargs || name == "kwargs";
-      macro->uses_caller = macro->uses_caller || name == "caller";
+    if (open_macros > 0 && (name == "varargs" || name == "kwargs" || name == "caller")) {
+      cursor_.refuse("'", name, "' in a macro is not supported");
     }
     return make(Name{std::move(name)});
   }
 
   ExpressionPtr parse_number() {
-    const std::string text = lower(cursor_.peek().text);
-    const std::string prefix = text.substr(0, 2);
-    const int base = prefix == "0x" ? 16 : prefix == "0o" ? 8 : prefix == "0b" ? 2 : 10;
-    const bool whole = base != 10 || text.find_first_of(".e") == std::string::npos;
-    const auto integer = whole ? parse_integer(text, base) : std::nullopt;
+    const std::string text = cursor_.peek().text;
+    const bool whole = text.find_first_of(".eE") == std::string::npos;
+    const auto integer = whole ? parse_integer(text) : std::nullopt;
     if (whole && !integer) cursor_.refuse("the integer ", text, " does not fit 64 bits");
     const Value value = whole ? Value(*integer) : Value(parse_real(text).value_or(0));
     cursor_.take();

@@ -76,18 +76,14 @@ class Parser {
       std::string_view name;
       ParseTag parse;
     };
-    static constexpr std::array<Tag, 12> tags = {{{"if", &Parser::parse_if},
-                                                  {"for", &Parser::parse_for},
-                                                  {"set", &Parser::parse_set},
-                                                  {"macro", &Parser::parse_macro},
-                                                  {"call", &Parser::parse_call},
-                                                  {"filter", &Parser::parse_filter},
-                                                  {"with", &Parser::parse_with},
-                                                  {"block", &Parser::parse_named_block},
-                                                  {"generation", &Parser::parse_generation},
-                                                  {"print", &Parser::parse_print},
-                                                  {"break", &Parser::parse_break},
-                                                  {"continue", &Parser::parse_continue}}};
+    static constexpr std::array<Tag, 8> tags = {{{"if", &Parser::parse_if},
+                                                 {"for", &Parser::parse_for},
+                                                 {"set", &Parser::parse_set},
+                                                 {"macro", &Parser::parse_macro},
+                                                 {"filter", &Parser::parse_filter},
+                                                 {"generation", &Parser::parse_generation},
+                                                 {"break", &Parser::parse_break},
+                                                 {"continue", &Parser::parse_continue}}};
     for (const Tag& tag : tags) {
       if (!cursor_.sees_name(tag.name)) continue;
       cursor_.take();
@@ -120,7 +116,6 @@ class Parser {
     if (!cursor_.take_name("in")) cursor_.unexpected("'in'");
     loop.items = expressions_.parse_tuple(false);
     if (cursor_.take_name("if")) loop.filter = expressions_.parse();
-    loop.recursive = cursor_.take_name("recursive");
     end_tag();
     ++open_loops_;
     loop.body = parse_body({"else", "endfor"}, "for");
@@ -147,32 +142,17 @@ class Parser {
     body.push_back({line, BlockAssignment{std::move(target), std::move(filter), parse_block("set", "endset")}});
   }
 
-  void parse_macro_body(MacroDefinition& macro, std::string_view block, std::string_view end) {
-    const std::size_t loops = std::exchange(open_loops_, 0);
-    expressions_.open_macros.push_back(&macro);
-    macro.body = parse_block(block, end);
-    expressions_.open_macros.pop_back();
-    open_loops_ = loops;
-  }
-
   void parse_macro(Body& body, std::size_t line) {
     const auto macro = std::make_shared<MacroDefinition>();
     macro->name = cursor_.expect(TokenKind::name, "the name of the macro").text;
     macro->parameters = parse_parameters(cursor_, expressions_);
     end_tag();
-    parse_macro_body(*macro, "macro", "endmacro");
+    const std::size_t loops = std::exchange(open_loops_, 0);
+    ++expressions_.open_macros;
+    macro->body = parse_block("macro", "endmacro");
+    --expressions_.open_macros;
+    open_loops_ = loops;
     body.push_back({line, Macro{macro}});
-  }
-
-  void parse_call(Body& body, std::size_t line) {
-    const auto caller = std::make_shared<MacroDefinition>();
-    caller->name = "caller";
-    if (cursor_.sees_sign("(")) caller->parameters = parse_parameters(cursor_, expressions_);
-    ExpressionPtr call = expressions_.parse();
-    if (!std::holds_alternative<Call>(call->node)) cursor_.refuse("'call' wants a call of a macro");
-    end_tag();
-    parse_macro_body(*caller, "call", "endcall");
-    body.push_back({line, CallBlock{caller, std::move(call)}});
   }
 
   void parse_filter(Body& body, std::size_t line) {
@@ -181,44 +161,9 @@ class Parser {
     body.push_back({line, FilterBlock{std::move(filter), parse_block("filter", "endfilter")}});
   }
 
-  void parse_with(Body& body, std::size_t line) {
-    ScopeBlock scope;
-    while (!cursor_.sees(TokenKind::block_end)) {
-      if (!scope.assignments.empty()) cursor_.expect_sign(",");
-      Target target{{{cursor_.expect(TokenKind::name, "a name to assign to").text, ""}}};
-      cursor_.expect_sign("=");
-      scope.assignments.emplace_back(std::move(target), expressions_.parse());
-    }
-    end_tag();
-    scope.body = parse_block("with", "endwith");
-    body.push_back({line, std::move(scope)});
-  }
-
-  /// Templates do not inherit here: a block is its content.
-  void parse_named_block(Body& body, std::size_t line) {
-    const std::string name = cursor_.expect(TokenKind::name, "the name of the block").text;
-    end_tag();
-    ScopeBlock scope;
-    scope.body = parse_body({"endblock"}, "block");
-    cursor_.take();
-    cursor_.take_name(name);
-    end_tag();
-    body.push_back({line, std::move(scope)});
-  }
-
-  /// HF's mark around the assistant's turns; only used for training data.
   void parse_generation(Body& body, std::size_t line) {
     end_tag();
-    ScopeBlock scope;
-    scope.body = parse_block("generation", "endgeneration");
-    body.push_back({line, std::move(scope)});
-  }
-
-  void parse_print(Body& body, std::size_t line) {
-    do {
-      body.push_back({line, Print{expressions_.parse()}});
-    } while (cursor_.take_sign(","));
-    end_tag();
+    body.push_back({line, Generation{parse_block("generation", "endgeneration")}});
   }
 
   void parse_break(Body& body, std::size_t line) { parse_jump(body, {line, Break{}}, "break"); }

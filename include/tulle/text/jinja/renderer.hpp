@@ -82,25 +82,11 @@ class Renderer {
     return Flow::normal;
   }
 
-  Flow run(const For& loop, Scope& scope) {
-    run_loop(loop, evaluate(*loop.items, scope), scope, 1);
-    return Flow::normal;
-  }
-
-  void run_loop(const For& node, const Value& items, Scope& outer, std::int64_t depth) {
+  Flow run(const For& node, Scope& outer) {
+    const Value items = iterate(budget_, evaluate(*node.items, outer));
     Scope& scope = arena_.scope(&outer);
     Loop& loop = arena_.loop();
-    loop.sequence = node.filter ? chosen(node, iterate(budget_, items), scope) : iterate(budget_, items);
-    loop.depth = depth;
-    if (node.recursive) {
-      loop.recurse = [this, &node, &outer, depth](Budget&, const Arguments& arguments) -> Value {
-        std::string text;
-        std::string* const out = std::exchange(out_, &text);
-        run_loop(node, Bound("loop", arguments, {"iterable"}).required(0), outer, depth + 1);
-        out_ = out;
-        return text;
-      };
-    }
+    loop.sequence = node.filter ? chosen(node, items, scope) : items;
     const Items& visited = loop.sequence.items();
     for (loop.index = 0; loop.index < visited.size(); ++loop.index) {
       budget_.spend(1);
@@ -110,6 +96,7 @@ class Renderer {
       if (run(node.body, scope) == Flow::breaks) break;
     }
     if (visited.empty()) run(node.otherwise, arena_.scope(&outer));
+    return Flow::normal;
   }
 
   /// The items for which the `if` of a loop holds.
@@ -173,23 +160,10 @@ class Renderer {
     return flow;
   }
 
-  Flow run(const ScopeBlock& block, Scope& scope) {
-    Scope& inner = arena_.scope(&scope);
-    for (const auto& [target, value] : block.assignments) assign(target, evaluate(*value, scope), inner);
-    return run(block.body, inner);
-  }
+  Flow run(const Generation& block, Scope& scope) { return run(block.body, arena_.scope(&scope)); }
 
   Flow run(const Macro& macro, Scope& scope) {
     scope.set(macro.definition->name, closure(*macro.definition, scope));
-    return Flow::normal;
-  }
-
-  Flow run(const CallBlock& block, Scope& scope) {
-    const auto& call = std::get<Call>(block.call->node);
-    const Value callee = evaluate(*call.callee, scope);
-    Arguments arguments = evaluator_.evaluate(call.arguments, scope);
-    arguments.named.emplace_back("caller", closure(*block.caller, scope));
-    append_text(budget_, *out_, evaluator_.call(callee, arguments));
     return Flow::normal;
   }
 

@@ -37,28 +37,6 @@ inline Value dict_sort(Budget& budget, V input, A arguments) {
   return Value::sequence(sorted(budget, entries.items(), column, bound.truth(0, false), bound.truth(2, false)));
 }
 
-inline Value group_by(Budget& budget, V input, A arguments) {
-  const Bound bound("groupby", arguments, {"attribute", "default", "case_sensitive"});
-  const bool case_sensitive = bound.truth(2, false);
-  const Value all = iterate(budget, input);
-  const Items items = sorted(budget, all.items(), bound.required(0), case_sensitive, false);
-  Items groups, members;
-  Value group_key;
-  const auto close = [&] {
-    if (members.empty()) return;
-    const Value name = follow(budget, members.front(), bound.required(0), bound.value(1, {}));
-    groups.push_back(Value::sequence({name, Value::sequence(std::exchange(members, {}))}, Flavor::tuple));
-  };
-  for (V item : items) {
-    const Value key = comparison_key(budget, item, bound.required(0), case_sensitive);
-    if (!equal(budget, key, group_key)) close();
-    group_key = key;
-    members.push_back(item);
-  }
-  close();
-  return Value::sequence(std::move(groups));
-}
-
 inline Value unique(Budget& budget, V input, A arguments) {
   const Bound bound("unique", arguments, {"case_sensitive", "attribute"});
   const Value items = iterate(budget, input);
@@ -89,14 +67,6 @@ inline Value extreme(Budget& budget, std::string_view name, V input, A arguments
   return best;
 }
 
-inline Value sum(Budget& budget, V input, A arguments) {
-  const Bound bound("sum", arguments, {"attribute", "start"});
-  const Value items = iterate(budget, input), path = bound.value(0, None{});
-  Value total = bound.value(1, std::int64_t{0});
-  for (V item : items.items()) total = add(budget, total, path.is(Kind::none) ? item : follow(budget, item, path));
-  return total;
-}
-
 inline Value join_filter(Budget& budget, V input, A arguments) {
   const Bound bound("join", arguments, {"d", "attribute"});
   Items items = iterate(budget, input).items();
@@ -113,50 +83,6 @@ inline Value reverse(Budget& budget, V input, A) {
   budget.allocate(items.size(), sizeof(Value));
   std::reverse(items.begin(), items.end());
   return generator(std::move(items));
-}
-
-/// Lists of `size` items, the last one filled up where `fill` is given.
-inline Value batch(Budget& budget, V input, A arguments) {
-  const Bound bound("batch", arguments, {"linecount", "fill_with"});
-  const std::int64_t size = bound.integer(0, 0);
-  if (size < 1) fail(ErrorCode::invalid_argument, "batch() wants a positive 'linecount'");
-  const Value items = iterate(budget, input), fill = bound.value(1, None{});
-  Items batches, batch;
-  for (V item : items.items()) {
-    budget.allocate(2 * sizeof(Value));
-    batch.push_back(item);
-    if (static_cast<std::int64_t>(batch.size()) == size) batches.push_back(Value::sequence(std::exchange(batch, {})));
-  }
-  if (!batch.empty()) {
-    const std::size_t missing = static_cast<std::size_t>(size) - batch.size();
-    if (!fill.is(Kind::none)) {
-      budget.allocate(missing, sizeof(Value));
-      batch.insert(batch.end(), missing, fill);
-    }
-    batches.push_back(Value::sequence(std::move(batch)));
-  }
-  return generator(std::move(batches));
-}
-
-/// `slices` lists of nearly equal length, the shorter ones filled up where `fill_with` is given.
-inline Value slice_filter(Budget& budget, V input, A arguments) {
-  const Bound bound("slice", arguments, {"slices", "fill_with"});
-  const std::int64_t slices = bound.integer(0, 0);
-  if (slices < 1) fail(ErrorCode::invalid_argument, "slice() wants a positive number of 'slices'");
-  const Value all = iterate(budget, input), fill = bound.value(1, None{});
-  const auto count = static_cast<std::size_t>(slices);
-  const std::size_t size = all.items().size() / count, longer = all.items().size() % count;
-  budget.allocate(count, 4 * sizeof(Value));
-  budget.allocate(all.items().size(), sizeof(Value));
-  Items result;
-  auto next = all.items().begin();
-  for (std::size_t i = 0; i < count; ++i) {
-    const auto end = next + static_cast<std::ptrdiff_t>(size + (i < longer ? 1 : 0));
-    Items part(std::exchange(next, end), end);
-    if (i >= longer && !fill.is(Kind::none)) part.push_back(fill);
-    result.push_back(Value::sequence(std::move(part)));
-  }
-  return generator(std::move(result));
 }
 
 inline Value first(Budget& budget, V input, A) {
@@ -190,11 +116,9 @@ inline Value length_filter(Budget& budget, V input, A) {
 }
 
 inline constexpr NamedFilter sequence_filters[] = {
-    {"batch", batch},
     {"count", length_filter},
     {"dictsort", dict_sort},
     {"first", first},
-    {"groupby", group_by},
     {"items", items_filter},
     {"join", join_filter},
     {"last", last},
@@ -203,9 +127,7 @@ inline constexpr NamedFilter sequence_filters[] = {
     {"max", [](Budget& budget, V input, A arguments) { return extreme(budget, "max", input, arguments); }},
     {"min", [](Budget& budget, V input, A arguments) { return extreme(budget, "min", input, arguments); }},
     {"reverse", reverse},
-    {"slice", slice_filter},
     {"sort", sort},
-    {"sum", sum},
     {"unique", unique},
 };
 

@@ -73,7 +73,9 @@ inline std::string slice_text(Budget& budget, const std::string& text, const Sli
 /// `value[start:stop:step]` of a string, list or tuple; a bound that is None is left out.
 inline Value slice(Budget& budget, const Value& value, const Value& start, const Value& stop, const Value& step) {
   const bool sequence = defined(value).is(Kind::sequence) && !value.is(Flavor::generator);
-  if (!sequence && !value.is(Kind::text)) return detail::missing(value, "[:]");
+  if (!sequence && !value.is(Kind::text)) {
+    fail(ErrorCode::invalid_argument, "a value of type ", value.type_name(), " has no slices");
+  }
   const detail::SliceRange range = detail::slice_range(start, stop, step, length(budget, value));
   if (!sequence) {
     std::string text = detail::slice_text(budget, value.text(), range);

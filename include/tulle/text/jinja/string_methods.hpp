@@ -76,43 +76,6 @@ bool all_points(const std::string& self, Test test) {
   return !self.empty();
 }
 
-/// isupper() and islower(): a letter of the one case, none of the other.
-inline bool is_cased(const std::string& self, bool (*wanted)(char32_t), bool (*other)(char32_t)) {
-  bool seen = false;
-  for (std::size_t at = 0; at < self.size(); at += code_point_size(self, at)) {
-    const char32_t point = decode_code_point(self, at);
-    if (other(point)) return false;
-    seen = seen || wanted(point);
-  }
-  return seen;
-}
-
-inline Value partition(Budget& budget, std::string_view name, const std::string& self, const Arguments& arguments) {
-  const Bound bound(name, arguments, {"sep"});
-  const std::string& separator = bound.text(0);
-  budget.spend_search(self.size(), separator.size());
-  const bool last = name == "rpartition";
-  const std::size_t found = last ? self.rfind(separator) : self.find(separator);
-  Items parts = {Value(""), Value(""), Value("")};
-  if (found == std::string::npos) {
-    parts[last ? 2 : 0] = self;
-  } else {
-    parts = {self.substr(0, found), separator, self.substr(found + separator.size())};
-  }
-  return Value::sequence(std::move(parts), Flavor::tuple);
-}
-
-/// Zeros between the sign and the digits.
-inline std::string zero_fill(Budget& budget, const std::string& self, const Arguments& arguments) {
-  const std::int64_t width = Bound("zfill", arguments, {"width"}).integer(0, 0);
-  const auto length = static_cast<std::int64_t>(text_length(self));
-  if (width <= length) return self;
-  const auto zeros = static_cast<std::size_t>(width - length);
-  budget.allocate(zeros);
-  const bool sign = self.starts_with('-') || self.starts_with('+');
-  return std::string(self).insert(sign ? 1 : 0, zeros, '0');
-}
-
 using StringMethod = Value (*)(Budget&, const std::string& self, const Arguments&);
 
 struct NamedStringMethod {
@@ -134,15 +97,7 @@ inline constexpr NamedStringMethod string_methods[] = {
        if (found < 0) fail(ErrorCode::invalid_argument, "index(): the text is not in the string");
        return found;
      }},
-    {"isalnum",
-     [](Budget&, S self, A) -> Value {
-       return all_points(self, [](char32_t point) { return is_letter(point) || is_digit(point); });
-     }},
-    {"isalpha", [](Budget&, S self, A) -> Value { return all_points(self, is_letter); }},
     {"isdigit", [](Budget&, S self, A) -> Value { return all_points(self, is_digit); }},
-    {"islower", [](Budget&, S self, A) -> Value { return is_cased(self, is_lower, is_upper); }},
-    {"isspace", [](Budget&, S self, A) -> Value { return all_points(self, is_space); }},
-    {"isupper", [](Budget&, S self, A) -> Value { return is_cased(self, is_upper, is_lower); }},
     {"join",
      [](Budget& budget, S self, A arguments) -> Value {
        const Bound bound("join", arguments, {"iterable"});
@@ -152,7 +107,6 @@ inline constexpr NamedStringMethod string_methods[] = {
     {"lower", [](Budget&, S self, A) -> Value { return lower(self); }},
     {"lstrip",
      [](Budget& budget, S self, A arguments) { return strip_call(budget, "lstrip", self, arguments, Side::left); }},
-    {"partition", [](Budget& budget, S self, A arguments) { return partition(budget, "partition", self, arguments); }},
     {"removeprefix",
      [](Budget&, S self, A arguments) -> Value {
        const std::string& prefix = Bound("removeprefix", arguments, {"prefix"}).text(0);
@@ -169,8 +123,6 @@ inline constexpr NamedStringMethod string_methods[] = {
        return replace(budget, self, bound.text(0), bound.text(1), bound.integer(2, -1));
      }},
     {"rfind", [](Budget& budget, S self, A arguments) -> Value { return find_text(budget, "rfind", self, arguments); }},
-    {"rpartition",
-     [](Budget& budget, S self, A arguments) { return partition(budget, "rpartition", self, arguments); }},
     {"rsplit", [](Budget& budget, S self, A arguments) { return split_call(budget, "rsplit", self, arguments); }},
     {"rstrip",
      [](Budget& budget, S self, A arguments) { return strip_call(budget, "rstrip", self, arguments, Side::right); }},
@@ -186,7 +138,6 @@ inline constexpr NamedStringMethod string_methods[] = {
      [](Budget& budget, S self, A arguments) { return strip_call(budget, "strip", self, arguments, Side::both); }},
     {"title", [](Budget&, S self, A) -> Value { return title(self); }},
     {"upper", [](Budget&, S self, A) -> Value { return upper(self); }},
-    {"zfill", [](Budget& budget, S self, A arguments) -> Value { return zero_fill(budget, self, arguments); }},
 };
 
 }  // namespace detail

@@ -67,13 +67,6 @@ inline char32_t to_lower(char32_t point) {
   return point;
 }
 
-inline bool is_upper(char32_t point) {
-  return to_lower(point) != point;
-}
-inline bool is_lower(char32_t point) {
-  return to_upper(point) != point || point == 0xDF;
-}
-
 /// Letters: exact in ASCII, everything from U+00AA on that is no space elsewhere.
 inline bool is_letter(char32_t point) {
   return (point >= 'a' && point <= 'z') || (point >= 'A' && point <= 'Z') ||

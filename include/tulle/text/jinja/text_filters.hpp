@@ -26,38 +26,11 @@ struct NamedFilter {
 
 namespace detail {
 
-/// Every byte but ASCII letters, digits and _.-~/ as %XX.
-inline std::string url_encode(Budget& budget, std::string_view text) {
-  std::string out;
-  for (const char& byte : text) {
-    const auto point = static_cast<unsigned char>(byte);
-    if (point < 0x80 &&
-        (is_letter(point) || is_digit(point) || std::string_view("_.-~/").find(byte) != std::string_view::npos)) {
-      append(budget, out, std::string_view(&byte, 1));
-    } else {
-      std::string escaped(1, '%');
-      append_hex(escaped, point, 2);
-      append(budget, out, upper(escaped));
-    }
-  }
-  return out;
-}
-
 /// `count` spaces. Errors: capacity when the budget has no room for them.
 inline std::string spaces(Budget& budget, std::int64_t count) {
   const auto size = static_cast<std::size_t>(std::max<std::int64_t>(count, 0));
   budget.allocate(size);
   return std::string(size, ' ');
-}
-
-inline Value center(Budget& budget, V input, A arguments) {
-  const std::string text = to_text(budget, input);
-  const auto length = static_cast<std::int64_t>(text_length(text));
-  const std::int64_t width = Bound("center", arguments, {"width"}).integer(0, 80);
-  if (width <= length) return text;
-  const std::int64_t margin = width - length;
-  const std::int64_t left = margin / 2 + (margin & width & 1);  // as CPython's str.center places an odd margin
-  return spaces(budget, left) + text + spaces(budget, margin - left);
 }
 
 inline Value indent(Budget& budget, V input, A arguments) {
@@ -74,30 +47,6 @@ inline Value indent(Budget& budget, V input, A arguments) {
     first = false;
   });
   return out;
-}
-
-inline Value truncate(Budget& budget, V input, A arguments) {
-  const Bound bound("truncate", arguments, {"length", "killwords", "end", "leeway"});
-  const std::string text = to_text(budget, input), end = bound.text(2, "...");
-  const std::int64_t max_length = bound.integer(0, 255), leeway = bound.integer(3, 5);
-  const std::int64_t kept = max_length - static_cast<std::int64_t>(text_length(end));
-  if (kept < 0 || leeway < 0) fail(ErrorCode::invalid_argument, "truncate() wants a length that the end fits into");
-  if (static_cast<std::int64_t>(text_length(text)) - leeway <= max_length) return text;
-  std::string cut = slice(budget, Value(text), None{}, kept, None{}).text();
-  if (!bound.truth(1, false)) cut.resize(std::min(cut.rfind(' '), cut.size()));
-  return cut + end;
-}
-
-inline Value word_count(Budget& budget, V input, A) {
-  std::int64_t count = 0;
-  bool inside = false;
-  for_each_code_point(to_text(budget, input), [&](std::string_view bytes) {
-    const char32_t point = decode_code_point(bytes, 0);
-    const bool word = is_letter(point) || is_digit(point) || point == '_';
-    count += word && !inside;
-    inside = word;
-  });
-  return count;
 }
 
 /// HF's tojson: json.dumps without HTML escaping, ensure_ascii off.
@@ -152,10 +101,8 @@ inline Value text_filter(Budget& budget, V input, A) {
 
 inline constexpr NamedFilter text_filters[] = {
     {"capitalize", [](Budget& budget, V input, A) -> Value { return capitalize(to_text(budget, input)); }},
-    {"center", center},
     {"e", escape_filter},
     {"escape", escape_filter},
-    {"forceescape", [](Budget& budget, V input, A) { return Value::markup(escape(budget, to_text(budget, input))); }},
     {"format", format_filter},
     {"indent", indent},
     {"lower", [](Budget& budget, V input, A) -> Value { return lower(to_text(budget, input)); }},
@@ -165,10 +112,7 @@ inline constexpr NamedFilter text_filters[] = {
     {"title", [](Budget& budget, V input, A) -> Value { return title_words(to_text(budget, input)); }},
     {"tojson", to_json},
     {"trim", trim},
-    {"truncate", truncate},
     {"upper", [](Budget& budget, V input, A) -> Value { return upper(to_text(budget, input)); }},
-    {"urlencode", [](Budget& budget, V input, A) -> Value { return url_encode(budget, to_text(budget, input)); }},
-    {"wordcount", word_count},
 };
 
 }  // namespace detail

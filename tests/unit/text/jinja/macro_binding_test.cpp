@@ -32,15 +32,6 @@ TEST_CASE("parameters are bound by position, by name and by default", "[text][ji
   CHECK(scope.find("a")->why_undefined() == "parameter 'a' was not provided");
 }
 
-TEST_CASE("what is left over goes to varargs and kwargs where the body uses them", "[text][jinja_macro_binding]") {
-  MacroDefinition macro = macro_of_a_and_b();
-  macro.uses_varargs = macro.uses_kwargs = true;
-  Scope scope(nullptr);
-  bind(macro, {{Value("1"), Value("2"), Value("3")}, {{"k", Value("v")}}}, scope);
-  CHECK(scope.find("varargs")->items().size() == 1);
-  CHECK(scope.find("kwargs")->entries()[0].second.text() == "v");
-}
-
 TEST_CASE("arguments that a macro does not take are refused", "[text][jinja_macro_binding]") {
   const MacroDefinition macro = macro_of_a_and_b();
   Scope scope(nullptr);
@@ -48,5 +39,4 @@ TEST_CASE("arguments that a macro does not take are refused", "[text][jinja_macr
                     "macro 'm' takes at most 2 arguments, 3 were given");
   CHECK_THROWS_WITH(bind(macro, {{}, {{"q", Value()}}}, scope), "macro 'm' takes no argument named 'q'");
   CHECK_THROWS_WITH(bind(macro, {{Value("1")}, {{"a", Value()}}}, scope), "macro 'm' got two values for 'a'");
-  CHECK_THROWS_WITH(bind(macro, {{}, {{"caller", Value()}}}, scope), "macro 'm' takes no argument named 'caller'");
 }

@@ -34,8 +34,6 @@ TEST_CASE("split works with and without a separator, from both ends", "[text][ji
   CHECK(texts(call("a b c ", "split", {None{}, std::int64_t{1}})) == Texts{"a", "b c "});
   CHECK(texts(call(" a b c ", "rsplit", {None{}, std::int64_t{1}})) == Texts{" a b", "c"});
   CHECK(texts(call("a,b,c", "rsplit", {Value(","), std::int64_t{1}})) == Texts{"a,b", "c"});
-  CHECK(texts(call("a=b=c", "partition", {Value("=")})) == Texts{"a", "=", "b=c"});
-  CHECK(texts(call("abc", "rpartition", {Value("=")})) == Texts{"", "", "abc"});
   CHECK_THROWS_AS(call("a", "split", {Value("")}), Error);
   CHECK_THROWS_AS(call("a", "split", {Value(std::int64_t{1})}), Error);
 }
@@ -73,18 +71,12 @@ TEST_CASE("positions count code points", "[text][jinja_string_methods]") {
   CHECK(call("aaa", "count", {Value("aa")}).integer() == 1);
 }
 
-TEST_CASE("questions about characters are false for an empty string", "[text][jinja_string_methods]") {
-  for (const char* name : {"isalnum", "isalpha", "isdigit", "islower", "isspace", "isupper"}) {
-    CAPTURE(name);
-    CHECK_FALSE(call("", name).boolean());
-  }
+TEST_CASE("isdigit is false for an empty string", "[text][jinja_string_methods]") {
+  CHECK_FALSE(call("", "isdigit").boolean());
+  CHECK_FALSE(call("1a", "isdigit").boolean());
   CHECK(call("12", "isdigit").boolean());
-  CHECK(call("A1", "isupper").boolean());
-  CHECK_FALSE(call("Ab", "isupper").boolean());
 }
 
-TEST_CASE("what would be too long is refused", "[text][jinja_string_methods]") {
-  CHECK(call("-5", "zfill", {Value(std::int64_t{4})}).text() == "-005");
-  CHECK_THROWS_AS(call("a", "zfill", {Value(INT64_MAX)}), Error);
+TEST_CASE("other methods are not known", "[text][jinja_string_methods]") {
   CHECK(find_string_method("format_map") == nullptr);
 }
