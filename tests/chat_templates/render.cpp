@@ -6,8 +6,8 @@
 #include <ctime>
 #include <exception>
 #include <iostream>
-#include <nlohmann/json.hpp>
 #include <string>
+#include <tulle/core/json.hpp>
 #include <tulle/text/chat_template.hpp>
 
 using Json = nlohmann::ordered_json;

@@ -81,6 +81,14 @@ class RoutesTest(ServeTest):
         status, _ = self.server.post("/v1/chat/completions", {**body, "reasoning_format": "aloud"})
         self.assertEqual(status, 400)
 
+    def test_variables_of_the_chat_template(self):
+        body = {"messages": "Hello", **GREEDY}
+        plain = self.succeed("/v1/chat/completions", body)["choices"]
+        given = self.succeed("/v1/chat/completions", {**body, "chat_template_kwargs": {"enable_thinking": False}})["choices"]
+        self.assertEqual(given, plain)  # this model's template does not ask for it
+        status, error = self.server.post("/v1/chat/completions", {**body, "chat_template_kwargs": [1]})
+        self.assertEqual((status, error["error"]["param"]), (400, "chat_template_kwargs"))
+
     def test_the_requests_of_the_guide(self):
         text = self.succeed("/v1/chat/completions", {"messages": "Who is the president?", "model": MODEL, **GREEDY})
         again = self.succeed("/v1/chat/completions", {"prompt": "Who is the president?", "model": MODEL, **GREEDY})

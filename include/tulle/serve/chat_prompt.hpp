@@ -70,25 +70,24 @@ inline std::vector<ChatMessage> read_messages(const RequestFields& fields, const
 }
 
 struct ChatPrompt {
+  std::string text;
   std::vector<Token> tokens;
-  bool opens_reasoning = false;  ///< it ends with "<think>": the model's text begins with what it thinks
 };
 
-/// The prompt that the model's chat template makes of messages; ChatML where it has none. Errors: ApiError 400 for
-/// messages that the template refuses.
+/// The prompt that the model's chat template makes of messages and further variables, a JSON object as text; ChatML
+/// where it has none. Errors: those of `render_chat`.
 inline ChatPrompt chat_prompt(const ServedModel& model, const std::vector<ChatMessage>& messages,
-                              bool add_generation_prompt) {
+                              bool add_generation_prompt, const std::string& variables = "{}") {
   std::string text;
   if (!model.chat_template.empty()) {
-    text = render_chat(model.chat_template, model.tokenizer, messages, add_generation_prompt);
-    const std::string_view end = std::string_view(text).substr(0, text.find_last_not_of(" \n") + 1);
-    return {model.tokenizer.encode(text), end.ends_with("<think>")};
+    text = render_chat(model.chat_template, model.tokenizer, messages, add_generation_prompt, variables);
+    return {text, model.tokenizer.encode(text)};
   }
   for (const ChatMessage& message : messages) {
     text += "<|im_start|>" + message.role + "\n" + message.content + "<|im_end|>\n";
   }
   if (add_generation_prompt) text += "<|im_start|>assistant\n";
-  return {model.tokenizer.encode(text, {.add_special_tokens = true})};
+  return {text, model.tokenizer.encode(text, {.add_special_tokens = true})};
 }
 
 }  // namespace tulle::serve

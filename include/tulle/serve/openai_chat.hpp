@@ -9,6 +9,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -53,14 +54,29 @@ inline bool wants_usage(const RequestFields& fields) {
   return RequestFields(*options).boolean("include_usage", false);
 }
 
-/// `reasoning_format`: "deepseek" puts what the model thinks into `reasoning_content`, "none" leaves the text whole (the
-/// names are llama-server's). Errors: ApiError 400.
+/// `reasoning_format`: "deepseek" puts what the model thinks into `reasoning_content`, in the format that its chat
+/// template knows; "none" leaves the text whole (the names are llama-server's). Errors: ApiError 400.
 inline bool wants_reasoning_apart(const RequestFields& fields) {
   const std::string format = fields.text("reasoning_format", "none");
   if (format != "none" && format != "deepseek") {
     throw ApiError(400, "\"reasoning_format\" must be \"none\" or \"deepseek\"", "reasoning_format");
   }
   return format == "deepseek";
+}
+
+/// `chat_template_kwargs`: variables of the chat template, such as {"enable_thinking": false} (the name is vLLM's).
+/// Errors: ApiError 400.
+inline std::string template_variables(const RequestFields& fields) {
+  static constexpr const char* name = "chat_template_kwargs";
+  const Json* variables = fields.find(name);
+  if (variables == nullptr) return "{}";
+  if (!variables->is_object()) throw ApiError(400, "\"chat_template_kwargs\" must be an object", name);
+  return variables->dump();
+}
+
+/// Whether a prompt ends with the mark in front of what the model thinks, so that its text begins within the block.
+inline bool opens_reasoning(std::string_view prompt, ReasoningFormat format) noexcept {
+  return prompt.substr(0, prompt.find_last_not_of(" \n") + 1).ends_with(reasoning_opening(format));
 }
 
 class ChatReply : public Reply {
@@ -196,12 +212,17 @@ inline PreparedRequest prepare_chat(const Json& body, const ServedModel& model) 
   read_chat_probabilities(fields, request);
   prepared.streams = fields.boolean("stream", false);
   const char* field = fields.has("messages") || !fields.has("prompt") ? "messages" : "prompt";
-  ChatPrompt prompt = chat_prompt(model, read_messages(fields, field), fields.boolean("add_generation_prompt", true));
+  ChatPrompt prompt = chat_prompt(model, read_messages(fields, field), fields.boolean("add_generation_prompt", true),
+                                  template_variables(fields));
   request.prompts.push_back(std::move(prompt.tokens));
   check_request(model, request, field);
   const std::size_t texts = request.options.num_return_sequences;
   std::vector<ReasoningSplitter> splitters;
-  if (wants_reasoning_apart(fields)) splitters.assign(texts, ReasoningSplitter(prompt.opens_reasoning));
+  if (wants_reasoning_apart(fields)) {
+    const ReasoningFormat format = reasoning_format(model.chat_template);
+    splitters.assign(texts, ReasoningSplitter(format, opens_reasoning(prompt.text, format)));
+    request.options.skip_special_tokens = !has_special_marks(format);
+  }
   prepared.reply = std::make_unique<ChatReply>(model, texts, request.options.log_probabilities, wants_usage(fields),
                                                std::move(splitters));
   return prepared;

@@ -48,6 +48,7 @@ inline constexpr std::string_view openapi_base = R"json({
     "max_tokens": {"type": "integer", "minimum": 1, "maximum": 1073741824},
     "n": {"type": "integer", "minimum": 1, "maximum": 128, "default": 1},
     "logprobs": {"type": "boolean", "default": false},
+    "chat_template_kwargs": {"type": "object"},
     "reasoning_format": {"type": "string", "enum": ["none", "deepseek"], "default": "none"},
     "top_logprobs": {"type": "integer", "minimum": 0, "maximum": 20}}}]},
   "CompletionRequest": {"allOf": [{"$ref": "#/components/schemas/Sampling"}, {"type": "object", "required": ["prompt"],

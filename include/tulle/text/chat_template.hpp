@@ -22,7 +22,8 @@ namespace tulle {
 /// It renders as transformers' `apply_chat_template` does: sandboxed, trim_blocks and lstrip_blocks on, with
 /// raise_exception, strftime_now, and tojson without HTML escaping. Templates are untrusted: what a rendering may use
 /// is bounded. Differences from Python: integers have 64 bits; upper and lower case support Latin, Greek and Cyrillic;
-/// `map`, `select` and their like may be iterated more than once.
+/// `map`, `select` and their like may be iterated more than once. What no published template uses is left out, and
+/// refused by its name (README.md of this folder).
 /// Threads: const members may run concurrently; copies share the parsed template.
 class ChatTemplate {
  public:
@@ -46,13 +47,10 @@ class ChatTemplate {
     return render_json(messages, extra_context);
   }
 
-  std::string render(std::span<const ChatMessage> messages, bool add_generation_prompt, std::string_view bos_token,
-                     std::string_view eos_token) const {
+  std::string render(std::span<const ChatMessage> messages, const Json& extra_context) const {
     Json list = Json::array();
     for (const ChatMessage& message : messages) list.push_back({{"role", message.role}, {"content", message.content}});
-    return render_json(
-        list,
-        Json{{"add_generation_prompt", add_generation_prompt}, {"bos_token", bos_token}, {"eos_token", eos_token}});
+    return render_json(list, extra_context);
   }
 
  private:

@@ -11,10 +11,11 @@
 namespace tulle {
 
 /// The prompt that a model's chat template `source` makes of messages, with its tokenizer's special tokens.
-/// Errors: unsupported for an empty template, malformed for one that cannot be read, invalid_argument for messages it
-/// refuses.
+/// `variables`: further variables of the template, a JSON object as text ({"enable_thinking": false}).
+/// Errors: unsupported for an empty template, malformed for one that cannot be read, invalid_argument for messages or
+/// variables it refuses.
 std::string render_chat(const std::string& source, const Tokenizer& tokenizer, std::span<const ChatMessage> messages,
-                        bool add_generation_prompt);
+                        bool add_generation_prompt, const std::string& variables = "{}");
 
 }  // namespace tulle
 

@@ -132,9 +132,9 @@ TEST_CASE("a conversation without JSON renders the same", "[text][chat_template]
       "{% for m in messages %}<{{ m.role }}>{{ m.content }}{{ eos_token }}{% endfor %}"
       "{{ '<assistant>' if add_generation_prompt }}{{ bos_token }}");
   const std::array<ChatMessage, 2> messages = {{{"system", "Be brief."}, {"user", "Hi \"you\""}}};
-  CHECK(chat.render(messages, true, "<s>", "</s>") == "<system>Be brief.</s><user>Hi \"you\"</s><assistant><s>");
-  CHECK(chat.render(messages, false, "", "") == "<system>Be brief.<user>Hi \"you\"");
-  CHECK(chat.render({}, true, "", "") == "<assistant>");
+  const Json context = {{"add_generation_prompt", true}, {"bos_token", "<s>"}, {"eos_token", "</s>"}};
+  CHECK(chat.render(messages, context) == "<system>Be brief.</s><user>Hi \"you\"</s><assistant><s>");
+  CHECK(chat.render(messages, Json::object()) == "<system>Be brief.<user>Hi \"you\"");
 }
 
 TEST_CASE("tools and documents are None unless given", "[text][chat_template]") {

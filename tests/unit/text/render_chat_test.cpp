@@ -20,6 +20,15 @@ TEST_CASE("a conversation is rendered by the template of its model", "[text][ren
   CHECK(render_chat(source, tokenizer, messages, true) == "<user>hi<assistant>yes?<assistant>[]");
 }
 
+TEST_CASE("a template sees the variables that it is given", "[text][render_chat]") {
+  const NoTokenizer tokenizer;
+  const std::string source = "{{ 'thinks' if enable_thinking else 'answers' }}, {{ effort }}";
+  CHECK(render_chat(source, tokenizer, {}, true) == "answers, ");
+  CHECK(render_chat(source, tokenizer, {}, true, R"({"enable_thinking": true, "effort": "high"})") == "thinks, high");
+  CHECK_THROWS_AS(render_chat(source, tokenizer, {}, true, "[]"), Error);
+  CHECK_THROWS_AS(render_chat(source, tokenizer, {}, true, "{"), Error);
+}
+
 TEST_CASE("a model without a template is an error", "[text][render_chat]") {
   const NoTokenizer tokenizer;
   try {
