@@ -130,7 +130,10 @@ class ReasoningSplitter {
     held_.erase(0, std::min(held_.find_first_not_of(space), held_.size()));
     if (held_.empty()) return false;
     bool unsure = false;
-    if (format_ == ReasoningFormat::think && !wrapped_ && drop(wrapping, unsure)) return wrapped_ = true;
+    if (format_ == ReasoningFormat::think && !wrapped_ && drop(wrapping, unsure)) {
+      wrapped_ = true;
+      return true;
+    }
     if (unsure) return false;
     state_ = State::answer;
     return true;
