@@ -110,5 +110,7 @@ def templates(source):
             pairs = of_unsloth_module(text)
         else:
             pairs = [(Path(path).stem, text)]
-        found |= {name: each for name, each in pairs if each not in found.values()}
+        for name, each in pairs:
+            if each not in found.values():
+                found[f"{name} (another)" if name in found else name] = each
     return found
