@@ -3,9 +3,8 @@
 """Every public header compiles by itself; those of the server, which take a compiler most of a minute each, when they changed.
     usage: headers.py COMPILER WORK_FOLDER [FLAG...]
            headers.py --all COMPILER WORK_FOLDER [FLAG...]
-The body of a header must see no more than what the header includes. Its includes stand at its top, so a header that it
-includes anyway, at any depth, may stand before it without hiding a missing include. So each translation unit is a path in the
-graph of includes, the included header first, and the paths are as few as there can be."""
+The body of a header must see no more than what the header includes. So a translation unit holds several headers only where
+none that stands earlier brings what a later one does not include."""
 import os
 import re
 import subprocess
@@ -61,31 +60,43 @@ def body_before_includes(name):
     return False
 
 
+def code_of(name):
+    return re.sub(r"//[^\n]*", "", (INCLUDE / name).read_text(encoding="utf-8"))
+
+
+def declared_names(code):
+    """Macros, and what is declared in a namespace, whose lines begin at the margin."""
+    names = set(re.findall(r"^#\s*define\s+(\w+)", code, re.MULTILINE))
+    for line in re.findall(r"^[A-Za-z_\[][^\n]*", code, re.MULTILINE):
+        names |= set(re.findall(r"\b([A-Za-z_]\w*)\s*[({=;]", line))
+        names |= set(re.findall(r"\b(?:struct|class|concept|using|enum)\s+(?:class\s+)?(\w+)", line))
+    return names
+
+
 def chains(names, closed):
-    """As few paths as there can be, each a list of headers of which the next includes the one before (Kuhn's matching)."""
-    after = {}  # header -> the one that follows it in its path
+    """Few lists of headers in which none that stands before another can hide what that one forgot: it is included by that
+    one, or includes no more than that one does and declares nothing that is named there."""
+    code = {name: code_of(name) for name in closed}
+    declared = {name: declared_names(code[name]) for name in closed}
+    words = {name: set(re.findall(r"[A-Za-z_]\w*", code[name])) for name in closed}
+    standard = {name: set(re.findall(r"^\s*#\s*include\s*<((?!tulle/)[^>]+)>", code[name], re.MULTILINE)) for name in closed}
+    known, reached = {}, {}  # with what a header includes, at any depth
+    for name in closed:
+        known[name] = set().union(*(declared[other] for other in closed[name]))
+        reached[name] = standard[name].union(*(standard[other] for other in closed[name]))
 
-    def extend(name, seen, before):
-        for other in sorted(closed[name], key=lambda each: -len(closed[each])):
-            if other in seen:
-                continue
-            seen.add(other)
-            if other not in after or extend(after[other], seen, before):
-                after[other] = name
-                before[name] = other
-                return True
-        return False
+    def is_harmless(before, name):
+        return before in closed[name] or (closed[before] <= closed[name] and reached[before] <= reached[name]
+                                          and not (declared[before] & words[name]) - known[name])
 
-    for name in names:
-        extend(name, set(), {})
-    starts = set(names) - set(after.values())
-    paths = []
-    for name in sorted(starts):
-        path = [name]
-        while path[-1] in after:
-            path.append(after[path[-1]])
-        paths.append(path)
-    return paths
+    units = []
+    for name in sorted(names, key=lambda each: (len(closed[each]), each)):
+        fits = [unit for unit in units if all(is_harmless(before, name) for before in unit)]
+        if fits:
+            max(fits, key=lambda unit: len(closed[unit[-1]])).append(name)
+        else:
+            units.append([name])
+    return units
 
 
 def main():
@@ -102,8 +113,7 @@ def main():
         path.relative_to(INCLUDE).as_posix() for path in changed() if path.is_relative_to(INCLUDE)}
     checked = [name for name in names if name not in skipped | unchanged]
     late = [name for name in checked if body_before_includes(name)]  # what they see first depends on what came before
-    units = [[name] for name in late] + chains([name for name in checked if name not in late], {
-        name: closed[name] & set(checked) - set(late) for name in checked})
+    units = [[name] for name in late] + chains([name for name in checked if name not in late], closed)
     command = [compiler, "-std=c++20", "-fsyntax-only", "-I", str(ROOT / "include"), *flags]
     units.sort(key=lambda unit: -len(closed[unit[-1]]))  # the longest first, so that no thread waits at the end
 
