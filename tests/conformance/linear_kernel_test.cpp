@@ -92,6 +92,10 @@ TEMPLATE_LIST_TEST_CASE("dense int8 keeps the laws of linear kernels", "[conform
   Suite(DType::i8, {.scale_per_input = true}).check_all();
   Suite(DType::q8_0).check_all();
   Suite(DType::q6_k).check_all();
+  Suite(DType::q5_1).check_all();
+  Suite(DType::q5_k).check_all();
+  Suite(DType::q2_k).check_all();
+  Suite(DType::q8_k).check_all();
 }
 
 TEMPLATE_LIST_TEST_CASE("dense int4 keeps the laws of linear kernels", "[conformance][linear_kernel]",
@@ -101,6 +105,9 @@ TEMPLATE_LIST_TEST_CASE("dense int4 keeps the laws of linear kernels", "[conform
   for (const std::size_t group : {32, 64, 128}) Suite(DType::f32, {.int4_group = group}).check_all();
   Suite(DType::q4_0).check_all();
   Suite(DType::q4_1).check_all();
+  Suite(DType::q4_k).check_all();
+  Suite(DType::q3_k).check_all();
+  Suite(DType::q2_k).check_all();
 }
 
 TEMPLATE_LIST_TEST_CASE("bitmask int8 keeps the laws of linear kernels and gives the bits of dense int8",
@@ -112,6 +119,7 @@ TEMPLATE_LIST_TEST_CASE("bitmask int8 keeps the laws of linear kernels and gives
   Suite(DType::i8, {.scale_per_input = true}, {3, 10}).check_all();
   Suite(DType::q8_0, {}, {3, 10}).check_all();
   Suite(DType::q6_k).check_all();
+  Suite(DType::q5_k).check_all();
   Suite(DType::f32, {}, {3, 10}).check_all();
 }
 

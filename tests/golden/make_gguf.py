@@ -9,8 +9,8 @@ gguf.quants.dequantize reads back from the file. Beside NAME.gguf:
   NAME.golden.json   tokens, greedy continuation, the model's shape, and for every tensor its type, shape, first values and sums
   NAME.logits.npy    float32 [T, vocabulary]
 
-The k-quants are packed here, since the package has no quantizer for them (any valid blocks do: the reference is what
-they decode to).
+Q4_K to Q6_K are packed here, since the package has no quantizer for them. Other types that it does not quantize are blocks
+of random codes and scales (any valid blocks do: the reference is what they decode to).
 
 usage: make_gguf.py [--out DIR] [name ...]
 Made with Python 3.11, gguf 0.19.0, torch 2.14.0, transformers 5.17.0, tokenizers 0.23.3, numpy 2.4.6.
@@ -130,11 +130,33 @@ def pack_q6_k(weights, source):
     return np.concatenate([low.reshape(-1, 128), high.reshape(-1, 64), scales.view(np.uint8), half_bytes(d)], axis=1).reshape(rows, -1)
 
 
+# type: (where its f16 scale begins, its size), and the same for the minimum where it has one; sizes make values of about 0.06
+RANDOM = {Type.Q2_K: ((80, 0.004), (82, 0.006)), Type.Q3_K: ((108, 0.0014),), Type.IQ4_NL: ((0, 8e-4),), Type.IQ4_XS: ((0, 5e-5),),
+          Type.TQ1_0: ((52, 0.07),), Type.TQ2_0: ((64, 0.05),), Type.MXFP4: (), Type.Q8_K: ()}
+
+
+def random_blocks(shape, kind, source):
+    """Random codes and factors; the block's own numbers lie within a half of their size."""
+    rows, columns = shape
+    elements, size = gguf.GGML_QUANT_SIZES[kind]
+    blocks = source.generator.integers(0, 256, (rows * columns // elements, size), dtype=np.uint8)
+    for at, scale in RANDOM[kind]:
+        blocks[:, at:at + 2] = half_bytes(source.generator.uniform(0.5, 1.5, len(blocks)) * scale)
+    if kind == Type.MXFP4:
+        blocks[:, 0] = source.generator.integers(121, 124, len(blocks))
+    if kind == Type.Q8_K:
+        blocks[:, :4] = (source.generator.uniform(0.5, 1.5, len(blocks)) * 8e-4).astype("<f4").view(np.uint8).reshape(-1, 4)
+    return blocks.reshape(rows, -1)
+
+
+PLAIN = {Type.F64: np.float64, Type.F32: np.float32, Type.F16: np.float16, Type.I8: np.int8, Type.I16: np.int16, Type.I32: np.int32, Type.I64: np.int64}
+
+
 def pack(weights, kind, source):
-    if kind == Type.F32:
-        return weights
-    if kind == Type.F16:
-        return weights.astype(np.float16)
+    if kind in PLAIN:
+        return weights.astype(PLAIN[kind])
+    if kind in RANDOM:
+        return random_blocks(weights.shape, kind, source)
     if kind == Type.Q6_K:
         return pack_q6_k(weights, source)
     if kind in (Type.Q4_K, Type.Q5_K):
@@ -209,12 +231,14 @@ def write(path, config, tensors, kind_of, file_type, source, scaling):
     for name, tensor in tensors.items():
         w = tensor.numpy()
         if w.ndim == 1:
-            writer.add_tensor(gguf_name(name), w)
+            kind = norm_kind(gguf_name(name)) if path.stem == "numbers" else Type.F32
+            is_float = kind in (Type.F32, Type.F64)
+            writer.add_tensor(gguf_name(name), (w if is_float else np.where(w > 1, 2, 1)).astype(PLAIN[kind]))
             continue
         if heads_of(name, config):
             w = permute(w, heads_of(name, config))
         kind = kind_of(gguf_name(name))
-        plain = kind in (Type.F32, Type.F16)
+        plain = kind in PLAIN
         writer.add_tensor(gguf_name(name), pack(w, kind, source), raw_dtype=None if plain else kind)
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
@@ -234,6 +258,15 @@ def llama3_divisors(config, scaling):
     return np.where(wavelength < high, 1.0, np.where(wavelength > low, scaling["factor"], between)).astype(np.float32)
 
 
+def values_of(tensor):
+    if tensor.tensor_type in PLAIN:
+        return tensor.data.astype(np.float32)
+    if tensor.tensor_type == Type.Q8_K:  # f32 scale, 256 codes, sums; the package does not read it
+        blocks = tensor.data.reshape(-1, 292)
+        return blocks[:, :4].copy().view("<f4") * blocks[:, 4:260].view(np.int8).astype(np.float32)
+    return dequantize(tensor.data, tensor.tensor_type).astype(np.float32)
+
+
 def read_back(path, config, names):
     """The Hugging Face tensors that the file holds, and a summary of its tensors."""
     state, summary = {}, []
@@ -241,7 +274,7 @@ def read_back(path, config, names):
     back = {gguf_name(name): name for name in names}
     for tensor in stored.values():
         shape = [int(n) for n in reversed(tensor.shape)]
-        w = dequantize(tensor.data, tensor.tensor_type).astype(np.float32).reshape(shape)
+        w = values_of(tensor).reshape(shape)
         flat = w.reshape(-1).astype(np.float64)
         summary.append({"name": tensor.name, "type": tensor.tensor_type.name, "shape": shape, "first": [float(x) for x in w.reshape(-1)[:4]],
                         "last": float(w.reshape(-1)[-1]), "sum": float(flat.sum()), "sum_of_squares": float((flat * flat).sum())})
@@ -266,6 +299,24 @@ def k_kind(name):
     return Type.Q5_K if "attn_output" in name or "attn_k" in name else Type.Q4_K
 
 
+def low_bits(name):
+    """Types of 2 and 3 bits."""
+    return next(kind for part, kind in {"attn_q": Type.Q2_K, "attn_v": Type.TQ1_0, "attn_output": Type.TQ2_0, "ffn_gate": Type.Q2_K,
+                                        "ffn_down": Type.TQ1_0, "": Type.Q3_K}.items() if part in name)
+
+
+def four_bits(name):
+    """Types of tables of 16 values, and Q8_K."""
+    return next(kind for part, kind in {"attn_k": Type.IQ4_XS, "attn_output": Type.Q8_K, "ffn_gate": Type.IQ4_XS, "ffn_up": Type.MXFP4,
+                                        "ffn_down": Type.IQ4_XS, "": Type.IQ4_NL}.items() if part in name)
+
+
+def norm_kind(name):
+    """Numbers that are not F32, in `numbers`; integers are 1 and 2."""
+    return next(kind for part, kind in {"0.attn_norm": Type.I8, "0.ffn_norm": Type.I16, "1.attn_norm": Type.I32, "1.ffn_norm": Type.I64,
+                                        "": Type.F64}.items() if part in name)
+
+
 def always(kind):
     return lambda name: kind
 
@@ -283,6 +334,9 @@ FILES = {
     "k_quants": (WIDE, True, k_kind, 15, None),
     "q6_k": (WIDE, True, always(Type.Q6_K), 18, None),
     "q5_k": (WIDE, True, always(Type.Q5_K), 16, None),
+    "low_bits": (WIDE, True, low_bits, 10, None),
+    "four_bits": (WIDE, True, four_bits, 25, None),
+    "numbers": (SMALL, True, lambda name: Type.F64 if "attn_q" in name else Type.F16, 1, None),
 }
 
 
@@ -295,6 +349,8 @@ def make(directory, name, seed):
     write(path, config, tensors, kind_of, file_type, source, scaling)
     state, summary = read_back(path, config, tensors)
     for key, tensor in tensors.items():       # a packing error would show here
+        if tensor.ndim == 1 or kind_of(gguf_name(key)) in RANDOM:
+            continue
         error = (state[key] - tensor).norm() / tensor.norm()
         assert error < 0.12, (name, key, float(error))
 

@@ -70,12 +70,13 @@ class SparsityScan {
       : rows_(source, of),
         padded_(round_up(source.columns(), block_columns)),
         codes_(panel_rows * padded_),
-        scales_(panel_rows * rows_.scales_per_row()) {}
+        scales_(panel_rows * rows_.scales_per_row()),
+        minimums_(scales_.size()) {}
 
   void read_panel(std::size_t panel) noexcept {
     SparsityStats of_panel;  // not a member, so that no two threads write to one cache line all the time
     const PanelRows rows(panel * panel_rows, rows_.rows());
-    rows_.read(rows, {codes_.data(), rows.size(), rows_.columns(), padded_}, scales_.data());
+    rows_.read(rows, {codes_.data(), rows.size(), rows_.columns(), padded_}, scales_.data(), minimums_.data());
     of_panel.codes += rows.size() * rows_.columns();
     for (std::size_t begin = 0; begin < rows.size() * padded_; begin += block_columns) {
       of_panel.add_block(&codes_[begin]);
@@ -90,7 +91,7 @@ class SparsityScan {
   RowQuantizer rows_;
   std::size_t padded_;
   std::vector<std::int8_t> codes_;  // [16, padded]; behind the columns of the matrix they stay zeros
-  std::vector<float> scales_;
+  std::vector<float> scales_, minimums_;
 };
 
 }  // namespace detail
@@ -111,8 +112,9 @@ inline I8Structure measure_i8(const WeightSource& source, ThreadPool* pool = nul
   }
   detail::SparsityStats stats;
   for (const detail::SparsityScan& probe : probes) stats.add(probe.stats());
-  return {stats.nonzero_share(), RowQuantizer(source, of).group() == 0, stats.two_of_four,
-          stats.four_of_sixteen, stats.eight_of_sixteen_gap4,           stats.eight_of_sixteen};
+  return {stats.nonzero_share(),       RowQuantizer(source, of).format().group == 0,
+          stats.two_of_four,           stats.four_of_sixteen,
+          stats.eight_of_sixteen_gap4, stats.eight_of_sixteen};
 }
 
 namespace detail {
@@ -123,7 +125,8 @@ inline constexpr std::string_view automatic = "auto", fastest_of_i8 = "i8", fast
 
 /// The choice that keeps every value of a source of this format.
 constexpr std::string_view lossless_choice(const CodeFormat& format) noexcept {
-  if (fits_i4(format)) return format.has_minimums ? DenseI4::name : fastest_of_i4;
+  if (fits_sparse_i4(format)) return fastest_of_i4;
+  if (fits_i4(format)) return DenseI4::name;
   if (fits_i8(format)) return fastest_of_i8;
   return DenseF16::keeps_values(format, {}) ? DenseF16::name : DenseF32::name;
 }

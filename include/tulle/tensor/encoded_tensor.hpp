@@ -85,11 +85,11 @@ class TensorBytes {
 };
 
 /// The elements of a small tensor (a norm, a bias, scales) as floats, in Hugging Face's order, with its offset.
-/// Errors: unsupported for a type that is not F32, F16 or BF16; those of reading.
+/// Errors: unsupported for blocks and truth values; those of reading.
 inline std::vector<float> read_floats(const TensorSource& source, const EncodedTensor& tensor) {
-  if (!is_float_dtype(tensor.dtype)) {
+  if (!is_number_dtype(tensor.dtype)) {
     fail(ErrorCode::unsupported, "tensor \"", tensor.name, "\" is ", dtype_name(tensor.dtype),
-         "; needed is F32, F16 or BF16");
+         "; needed is F32 or another plain number");
   }
   std::vector<float> values(tensor.elements());
   decode_floats(tensor.dtype, TensorBytes(source, tensor).span().data(), values.size(), values.data());

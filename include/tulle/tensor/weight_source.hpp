@@ -22,6 +22,7 @@ struct CodeFormat {
   std::size_t bits =
       0;  ///< of a code: signed without minimums, from 0 on with them; 0: the matrix has floats, no codes
   std::size_t group = 0;  ///< columns that share a scale; 0: a whole row
+  std::size_t block = 0;  ///< columns whose scales (and minimums) are products of an int8 factor each and one f16; or 0
   bool has_minimums = false;
   bool half_scales = false;   ///< every scale and minimum is exact in f16
   DType floats = DType::f32;  ///< the smallest of F32, F16 and BF16 that holds every value of a matrix without codes
@@ -29,6 +30,18 @@ struct CodeFormat {
   bool operator==(const CodeFormat&) const = default;
 
   std::size_t groups(std::size_t columns) const noexcept { return group == 0 ? 1 : (columns + group - 1) / group; }
+
+  /// Numbers for the scales of a row: those of its groups; with blocks the factors of its groups, then the f16 of its
+  /// blocks.
+  std::size_t scales_per_row(std::size_t columns) const noexcept {
+    return groups(columns) + (block == 0 ? 0 : columns / block);
+  }
+
+  /// Of those numbers the scales of the groups, exactly, in the place of their factors.
+  void multiply_out(float* scales, std::size_t columns) const noexcept {
+    const float* of_blocks = scales + groups(columns);
+    for (std::size_t at = 0; at < groups(columns) && block != 0; ++at) scales[at] *= of_blocks[at * group / block];
+  }
 };
 
 /// Rows of a weight matrix W [rows, columns]. Packers read the 16 rows of a panel at once, so a transposed or
@@ -46,7 +59,8 @@ class WeightSource {
   /// added. out [rows.size(), columns].
   virtual void decode(std::span<const std::uint32_t> rows, MatrixView<float> out) const noexcept = 0;
 
-  /// Rows as codes [rows.size(), columns] with scales and, where the format has them, minimums [rows.size(), groups].
+  /// Rows as codes [rows.size(), columns] with scales and, where the format has them, minimums
+  /// [rows.size(), scales_per_row].
   /// Only where `code_format().bits` is not 0.
   virtual void codes(std::span<const std::uint32_t> rows, MatrixView<std::int8_t> out, float* scales,
                      float* minimums) const noexcept = 0;
@@ -103,10 +117,10 @@ class OrderedRows final : public WeightSource {
   }
   void codes(std::span<const std::uint32_t> rows, MatrixView<std::int8_t> out, float* scales,
              float* minimums) const noexcept override {
-    const std::size_t groups = code_format().groups(columns());
+    const std::size_t per_row = code_format().scales_per_row(columns());
     for_each_part(rows, [&](std::size_t begin, std::span<const std::uint32_t> part) {
-      source_->codes(part, {out[begin], part.size(), out.columns, out.stride}, scales + begin * groups,
-                     minimums == nullptr ? nullptr : minimums + begin * groups);
+      source_->codes(part, {out[begin], part.size(), out.columns, out.stride}, scales + begin * per_row,
+                     minimums == nullptr ? nullptr : minimums + begin * per_row);
     });
   }
 
@@ -168,10 +182,10 @@ class StackedRows final : public WeightSource {
   }
   void codes(std::span<const std::uint32_t> rows, MatrixView<std::int8_t> out, float* scales,
              float* minimums) const noexcept override {
-    const std::size_t groups = code_format().groups(columns());
+    const std::size_t per_row = code_format().scales_per_row(columns());
     for_each_part(rows, [&](const WeightSource& source, std::size_t begin, std::span<const std::uint32_t> part) {
-      source.codes(part, {out[begin], part.size(), out.columns, out.stride}, scales + begin * groups,
-                   minimums == nullptr ? nullptr : minimums + begin * groups);
+      source.codes(part, {out[begin], part.size(), out.columns, out.stride}, scales + begin * per_row,
+                   minimums == nullptr ? nullptr : minimums + begin * per_row);
     });
   }
 

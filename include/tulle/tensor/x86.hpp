@@ -57,6 +57,9 @@ TULLE_INLINE_AVX512 __m512 load16(const float* from) noexcept {
 TULLE_INLINE_AVX512 __m512 load16(const Half* from) noexcept {
   return _mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(from)));
 }
+TULLE_INLINE_AVX512 __m512 load16(const std::int8_t* from) noexcept {
+  return _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from))));
+}
 TULLE_INLINE_AVX512 __m512 load16(const BFloat16* from) noexcept {
   const __m512i wide = _mm512_cvtepu16_epi32(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(from)));
   return _mm512_castsi512_ps(_mm512_slli_epi32(wide, 16));

@@ -82,7 +82,8 @@ TEST_CASE("a GGUF file opens under Hugging Face names", "[format][checkpoint]") 
 }
 
 TEST_CASE("every golden GGUF tensor decodes to the reference's values", "[format][checkpoint]") {
-  for (const std::string name : {"f32", "f16", "bf16", "q8_0", "q4_0", "q4_1", "q5_k", "q6_k"}) {
+  for (const std::string name : {"f32", "f16", "bf16", "q8_0", "q4_0", "q4_1", "q5_0", "q5_1", "q5_k", "q6_k",
+                                 "k_quants", "low_bits", "four_bits"}) {
     const MappedFile file(models + "gguf/" + name + ".gguf");
     const GgufFile gguf = parse_gguf(file.bytes(), name);
     const Json golden = parse_json(MappedFile(models + "gguf/" + name + ".golden.json").text(), name);

@@ -133,7 +133,7 @@ TEST_CASE("other versions, byte orders and files are refused", "[format][gguf]")
 
 TEST_CASE("tensor types that are not read are named together with the tensor", "[format][gguf]") {
   for (const auto& [type, name] : std::vector<std::pair<std::uint32_t, std::string>>{
-           {12, "Q4_K"}, {40, "NVFP4"}, {4, "number 4"}, {99, "number 99"}}) {
+           {16, "IQ2_XXS"}, {40, "NVFP4"}, {4, "number 4"}, {99, "number 99"}}) {
     const Bytes file = GgufBuilder().tensor("blk.0.w", {256}, type, Bytes(144)).build();
     CHECK(code_of(file) == ErrorCode::unsupported);
     const std::string message = message_of([&] { parse_gguf(file, "f.gguf"); });

@@ -121,16 +121,18 @@ TEST_CASE("every instruction set gives the logits of transformers", "[generate][
 TEST_CASE("quantized files in f32 have the logits of transformers on their dequantized values",
           "[generate][model][golden]") {
   for (const std::string name :
-       {"gguf/q8_0.gguf", "gguf/q4_0.gguf", "gguf/q4_1.gguf", "gguf/q5_k.gguf", "gguf/q6_k.gguf", "llama-tiny-int8"}) {
+       {"gguf/q8_0.gguf", "gguf/q4_0.gguf", "gguf/q4_1.gguf", "gguf/q5_0.gguf", "gguf/q5_1.gguf", "gguf/q5_k.gguf",
+        "gguf/q6_k.gguf", "gguf/k_quants.gguf", "gguf/low_bits.gguf", "gguf/four_bits.gguf", "llama-tiny-int8"}) {
     check_against_transformers(GoldenModel(name), "dense_f32", 1e-4);
   }
   for (const char* name : written_forms) check_against_transformers(GoldenModel(name), "dense_f32", 1e-4);
-  check_against_transformers(GoldenModel("gguf/q5_k.gguf"), "auto", 1e-4);  // no kernel of codes keeps its minimums
+  check_against_transformers(GoldenModel("gguf/numbers.gguf"), "auto", 1e-4);  // F64, and norms of integers
 }
 
 TEST_CASE("quantized files run in integers within the rounding of their activations", "[generate][model][golden]") {
-  std::vector<std::string> names{"gguf/q8_0.gguf", "gguf/q4_0.gguf", "gguf/q4_1.gguf", "gguf/q6_k.gguf",
-                                 "llama-tiny-int8"};
+  std::vector<std::string> names{"gguf/q8_0.gguf",     "gguf/q4_0.gguf",      "gguf/q4_1.gguf", "gguf/q5_0.gguf",
+                                 "gguf/q5_1.gguf",     "gguf/q5_k.gguf",      "gguf/q6_k.gguf", "gguf/k_quants.gguf",
+                                 "gguf/low_bits.gguf", "gguf/four_bits.gguf", "llama-tiny-int8"};
   names.insert(names.end(), written_forms.begin(), written_forms.end());
   for (const std::string& name : names) {
     const GoldenModel golden(name);
@@ -195,6 +197,9 @@ TEST_CASE("the kernel of a matrix is the one that keeps its file's values, or th
   CHECK(kernels("gguf/bf16.gguf", "auto") == Names{"dense_f16"});
   CHECK(kernels("gguf/q8_0.gguf", "auto") == Names{"dense_i8"});
   CHECK(kernels("gguf/q6_k.gguf", "auto") == Names{"dense_i8"});
+  CHECK(kernels("gguf/k_quants.gguf", "auto") == Names{"dense_i4", "dense_i8"});
+  CHECK(kernels("gguf/low_bits.gguf", "auto") == Names{"dense_i4"});
+  CHECK(kernels("gguf/four_bits.gguf", "auto") == Names{"dense_i8"});
   CHECK(kernels("gguf/q4_0.gguf", "auto") == Names{"dense_i4"});
   CHECK(kernels("gguf/q4_1.gguf", "auto") == Names{"dense_i4", "dense_i8"});
   for (const std::string& name : kernels("llama-tiny-int8", "auto")) {

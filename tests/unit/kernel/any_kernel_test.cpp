@@ -82,26 +82,31 @@ TEST_CASE("an unknown kernel name is an error that lists the known ones", "[kern
 
 TEST_CASE("each type of rows gets the form that keeps its values", "[kernel][any_kernel]") {
   const std::pair<DType, std::string_view> expected[] = {
-      {DType::f32, "dense_f32"}, {DType::f16, "dense_f16"}, {DType::bf16, "dense_f16"},
-      {DType::i8, "dense_i8"},   {DType::q8_0, "dense_i8"}, {DType::q6_k, "dense_i8"},
-      {DType::q4_0, "dense_i4"}, {DType::q4_1, "dense_i4"}, {DType::q5_k, "dense_f32"}};
+      {DType::f32, "dense_f32"},  {DType::f16, "dense_f16"}, {DType::bf16, "dense_f16"},  {DType::i8, "dense_i8"},
+      {DType::q8_0, "dense_i8"},  {DType::q5_0, "dense_i8"}, {DType::q5_1, "dense_i8"},   {DType::q5_k, "dense_i8"},
+      {DType::q6_k, "dense_i8"},  {DType::q8_k, "dense_i8"}, {DType::iq4_nl, "dense_i8"}, {DType::iq4_xs, "dense_i8"},
+      {DType::mxfp4, "dense_i8"}, {DType::q4_0, "dense_i4"}, {DType::q4_1, "dense_i4"},   {DType::q2_k, "dense_i4"},
+      {DType::q3_k, "dense_i4"},  {DType::q4_k, "dense_i4"}, {DType::tq1_0, "dense_i4"},  {DType::tq2_0, "dense_i4"}};
   for (const auto& [dtype, name] : expected) {
     CAPTURE(dtype_name(dtype));
-    const auto matrix = testing::random_matrix(dtype, 18, 256, 9);
+    const auto matrix = testing::random_matrix(dtype, 18, 512, 9);
     const auto weights = AnyKernel::pack(matrix.rows);
+    const CodeFormat format = matrix.rows.code_format();
     for (const std::string_view kernel : kernel_choices) {
-      // Any layout of int8 holds int8 files, and the codes of Q4_0; but windows know no groups of columns.
-      const bool groups = dtype != DType::i8 && kernel == "ell_i8";
-      const bool in_i8 = kernel.ends_with("i8") && !groups && (name.ends_with("i8") || dtype == DType::q4_0);
-      const bool in_i4 = kernel.ends_with("i4") && kernel != "ell_i4" && dtype == DType::q4_0;
+      CAPTURE(kernel);
+      // Any layout of int8 holds files of codes. Windows know no groups of columns, sparse int4 neither minimums
+      // nor groups of 16.
+      const bool of_rows = kernel == "ell_i8" || kernel == "ell_i4";
+      const bool in_i8 = kernel.ends_with("i8") && format.bits != 0 && (!of_rows || dtype == DType::i8);
+      const bool in_i4 = kernel.ends_with("i4") && !of_rows && fits_sparse_i4(format);
       const bool keeps = kernel == "auto" || kernel == "dense_f32" || kernel == name || in_i8 || in_i4;
-      CHECK(AnyKernel::keeps_values(matrix.rows.code_format(), {.kernel = kernel}) == keeps);
+      CHECK(AnyKernel::keeps_values(format, {.kernel = kernel}) == keeps);
     }
     CHECK(weights.kernel_name() == name);
     CHECK(weights.is_float() == name.ends_with("f32") + name.ends_with("f16"));
     CHECK(weights.rows() == 18);
-    CHECK(weights.columns() == 256);
-    std::vector<float> decoded(256), unpacked(256);
+    CHECK(weights.columns() == 512);
+    std::vector<float> decoded(512), unpacked(512);
     for (std::size_t row = 0; row < 18; ++row) {
       matrix.rows.decode_row(row, decoded.data());
       AnyKernel::unpack_row(weights, row, unpacked.data());

@@ -85,17 +85,19 @@ class RowList final : public WeightSource {
   void codes(std::span<const std::uint32_t> rows, MatrixView<std::int8_t> out, float* scales,
              float* minimums) const noexcept override {
     const std::uint32_t first = 0;
-    const std::size_t groups = code_format().groups(columns_);
-    for (std::size_t i = 0; i < rows.size(); ++i, scales += groups) {
+    const std::size_t per_row = code_format().scales_per_row(columns_);
+    for (std::size_t i = 0; i < rows.size(); ++i, scales += per_row) {
       source(rows[i])->codes({&first, 1}, {out[i], 1, columns_}, scales, minimums);
-      if (minimums != nullptr) minimums += groups;
+      if (minimums != nullptr) minimums += per_row;
     }
   }
 
   /// Of the files' type.
   static const RowEncoding& encoding_of(DType dtype) {
     for (const RowEncoding* encoding :
-         {&f32_rows, &f16_rows, &bf16_rows, &q8_0_rows, &q4_0_rows, &q4_1_rows, &q5_k_rows, &q6_k_rows}) {
+         {&f32_rows, &f16_rows, &bf16_rows, &q8_0_rows, &q4_0_rows, &q4_1_rows, &q5_0_rows, &q5_1_rows, &q2_k_rows,
+          &q3_k_rows, &q4_k_rows, &q5_k_rows, &q6_k_rows, &q8_k_rows, &iq4_nl_rows, &iq4_xs_rows, &mxfp4_rows,
+          &tq1_0_rows, &tq2_0_rows}) {
       if (encoding->dtype == dtype) return *encoding;
     }
     throw std::logic_error("RowList: another type");
@@ -177,38 +179,47 @@ class MatrixEncoder {
       case DType::f32: put(element()); return;
       case DType::f16: put(code_ ? to_half(element()) : half(-1, 1)); return;
       case DType::bf16: put(to_bfloat16(element())); return;
-      case DType::q8_0:
-        put(half(-0.02f, 0.02f));
-        put_codes(32);
-        return;
-      case DType::q4_0:
-        put(half(-0.2f, 0.2f));
+      case DType::i8: put_codes(1); return;
+      case DType::q8_0: return put_block(true, 0.02f);
+      case DType::iq4_nl: return put_block(true, 0.02f);
+      case DType::q4_0: return put_block(true, 0.2f);
+      case DType::q5_0: return put_block(true, 0.2f);
+      case DType::q4_1: return put_block(true, 0.2f, 1);
+      case DType::q5_1: return put_block(true, 0.2f, 1);
+      case DType::q2_k: return put_block(false, 0.02f, 15);
+      case DType::q3_k: return put_block(false, 0.005f);
+      case DType::q4_k: return put_block(true, 0.002f, 63);
+      case DType::q5_k: return put_block(true, 0.002f, 63);
+      case DType::q6_k: return put_block(false, 0.001f);
+      case DType::iq4_xs: return put_block(true, 0.001f);
+      case DType::tq1_0: return put_block(false, 1);
+      case DType::tq2_0: return put_block(false, 1);
+      case DType::mxfp4:
+        put(static_cast<std::uint8_t>(120 + numbers_.below(8)));
         put_codes(16);
         return;
-      case DType::q4_1: {
-        put(half(-0.2f, 0.2f));
-        const Half minimum = half(-1, 1);
-        largest_minimum_ = std::max(largest_minimum_, std::fabs(to_float(minimum)));
-        put(minimum);
-        put_codes(16);
+      case DType::q8_k:
+        put(numbers_.between(-0.02f, 0.02f));
+        put_codes(256 + 32);
         return;
-      }
-      case DType::q5_k: {
-        put(half(-0.002f, 0.002f));
-        const Half minimum = half(-0.02f, 0.02f);
-        largest_minimum_ = std::max(largest_minimum_, 63 * std::fabs(to_float(minimum)));
-        put(minimum);
-        for (std::size_t i = 0; i < 12; ++i) put(static_cast<std::uint8_t>(numbers_.bits()));
-        put_codes(160);
-        return;
-      }
-      case DType::q6_k:
-        put_codes(192);
-        for (std::size_t group = 0; group < 16; ++group) put(static_cast<std::uint8_t>(numbers_.bits()));
-        put(half(-0.001f, 0.001f));
-        return;
-      default: put_codes(1); return;
+      default: put_codes(dtype_info(dtype_).block_bytes);  // integers and F64
     }
+  }
+
+  /// The f16 scale, and a minimum that factors up to `largest_factor` may multiply (0: there is none), before or
+  /// behind random (or `code`) codes and factors.
+  void put_block(bool numbers_first, float largest_scale, std::size_t largest_factor = 0) {
+    const auto put_numbers = [&] {
+      put(half(-largest_scale, largest_scale));
+      if (largest_factor == 0) return;
+      const auto factor = static_cast<float>(largest_factor);
+      const Half minimum = half(-1 / factor, 1 / factor);
+      largest_minimum_ = std::max(largest_minimum_, factor * std::fabs(to_float(minimum)));
+      put(minimum);
+    };
+    if (numbers_first) put_numbers();
+    put_codes(dtype_info(dtype_).block_bytes - (largest_factor == 0 ? 2 : 4));
+    if (!numbers_first) put_numbers();
   }
 
   DType dtype_;

@@ -57,7 +57,10 @@ TEST_CASE("small tensors are read as floats, in the order that they name", "[ten
   CHECK(source.released == 2);
   source.tensor().offset = -1;
   CHECK(read_floats(source, source.tensor()) == std::vector<float>{-1, 1, 3, 0, 2, 4});
-  source.tensor() = {"a", DType::i8, {6}, {}};
+  const std::int16_t integers[] = {-32768, 2};
+  source.tensor() = {"a", DType::i16, {2}, std::as_bytes(std::span(integers))};
+  CHECK(read_floats(source, source.tensor()) == std::vector<float>{-32768, 2});
+  source.tensor() = {"a", DType::q8_0, {32}, {}};
   try {
     (void)read_floats(source, source.tensor());
     FAIL("read");

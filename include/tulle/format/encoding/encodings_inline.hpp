@@ -11,16 +11,13 @@
 #include <tulle/core/compiled.hpp>
 #include <tulle/core/error.hpp>
 #include <tulle/format/encoding/bitmask.hpp>
+#include <tulle/format/encoding/blocks_of_256.hpp>
+#include <tulle/format/encoding/blocks_of_32.hpp>
 #include <tulle/format/encoding/encodings.hpp>
 #include <tulle/format/encoding/i8.hpp>
 #include <tulle/format/encoding/mxfp4.hpp>
 #include <tulle/format/encoding/pack_quantized.hpp>
 #include <tulle/format/encoding/plain.hpp>
-#include <tulle/format/encoding/q4_0.hpp>
-#include <tulle/format/encoding/q4_1.hpp>
-#include <tulle/format/encoding/q5_k.hpp>
-#include <tulle/format/encoding/q6_k.hpp>
-#include <tulle/format/encoding/q8_0.hpp>
 #include <tulle/tensor/encoded_tensor.hpp>
 #include <tulle/tensor/transposed_rows.hpp>
 
@@ -29,11 +26,18 @@ namespace tulle {
 TULLE_INLINE std::span<const Encoding> encodings() {
   // Adding an encoding is adding a line here and the header it needs.
   static constexpr std::array all{
-      Encoding{DType::f32, open_rows<f32_rows>},   Encoding{DType::f16, open_rows<f16_rows>},
-      Encoding{DType::bf16, open_rows<bf16_rows>}, Encoding{DType::i8, open_i8_rows},
-      Encoding{DType::q8_0, open_rows<q8_0_rows>}, Encoding{DType::q4_0, open_rows<q4_0_rows>},
-      Encoding{DType::q4_1, open_rows<q4_1_rows>}, Encoding{DType::q5_k, open_rows<q5_k_rows>},
-      Encoding{DType::q6_k, open_rows<q6_k_rows>}, Encoding{DType::mxfp4, open_rows<mxfp4_rows>}};
+      Encoding{DType::f32, open_rows<f32_rows>},       Encoding{DType::f16, open_rows<f16_rows>},
+      Encoding{DType::bf16, open_rows<bf16_rows>},     Encoding{DType::i8, open_i8_rows},
+      Encoding{DType::q8_0, open_rows<q8_0_rows>},     Encoding{DType::q4_0, open_rows<q4_0_rows>},
+      Encoding{DType::q4_1, open_rows<q4_1_rows>},     Encoding{DType::q5_0, open_rows<q5_0_rows>},
+      Encoding{DType::q5_1, open_rows<q5_1_rows>},     Encoding{DType::q2_k, open_rows<q2_k_rows>},
+      Encoding{DType::q3_k, open_rows<q3_k_rows>},     Encoding{DType::q4_k, open_rows<q4_k_rows>},
+      Encoding{DType::q5_k, open_rows<q5_k_rows>},     Encoding{DType::q6_k, open_rows<q6_k_rows>},
+      Encoding{DType::q8_k, open_rows<q8_k_rows>},     Encoding{DType::iq4_nl, open_rows<iq4_nl_rows>},
+      Encoding{DType::iq4_xs, open_rows<iq4_xs_rows>}, Encoding{DType::mxfp4, open_rows<mxfp4_rows>},
+      Encoding{DType::tq1_0, open_rows<tq1_0_rows>},   Encoding{DType::tq2_0, open_rows<tq2_0_rows>},
+      Encoding{DType::f64, open_rows<f64_rows>},       Encoding{DType::i64, open_rows<i64_rows>},
+      Encoding{DType::i32, open_rows<i32_rows>},       Encoding{DType::i16, open_rows<i16_rows>}};
   return all;
 }
 

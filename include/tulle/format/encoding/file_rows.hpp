@@ -12,23 +12,33 @@
 
 #include <tulle/core/aligned_buffer.hpp>
 #include <tulle/core/error.hpp>
+#include <tulle/format/encoding/block_layout.hpp>
 #include <tulle/tensor/encoded_tensor.hpp>
 #include <tulle/tensor/float_elements.hpp>
 #include <tulle/tensor/weight_source.hpp>
 
 namespace tulle {
 
-/// How one row of `columns` elements is stored. A row is a whole number of blocks.
+/// How one row of `columns` elements is stored: as blocks of codes, a whole number of them, or as floats.
 struct RowEncoding {
   DType dtype;
   CodeFormat format;
+  BlockLayout blocks{};
+
+  /// Of floats. out [columns].
+  void (*decode_floats)(const std::byte* row, std::size_t columns, float* out) noexcept = nullptr;
 
   /// out [columns].
-  void (*decode)(const std::byte* row, std::size_t columns, float* out) noexcept;
+  void decode(const std::byte* row, std::size_t columns, float* out) const noexcept {
+    if (decode_floats != nullptr) return decode_floats(row, columns, out);
+    detail::decode_blocks(blocks, dtype, format, row, columns, out);
+  }
 
-  /// codes [columns], scales and minimums [groups]; nullptr for floats.
-  void (*codes)(const std::byte* row, std::size_t columns, std::int8_t* codes, float* scales,
-                float* minimums) noexcept = nullptr;
+  /// Of blocks: codes [columns], scales and minimums as `WeightSource::codes` gives those of a row.
+  void codes(const std::byte* row, std::size_t columns, std::int8_t* codes, float* scales,
+             float* minimums) const noexcept {
+    detail::unpack_blocks_of(blocks, dtype, format, row, columns, codes, scales, minimums);
+  }
 };
 
 /// The bytes of a matrix: a tensor's, or a copy of them.
@@ -84,10 +94,10 @@ class FileRows final : public WeightSource {
   }
   void codes(std::span<const std::uint32_t> rows, MatrixView<std::int8_t> out, float* scales,
              float* minimums) const noexcept override {
-    const std::size_t groups = encoding_.format.groups(columns_);
-    for (std::size_t i = 0; i < rows.size(); ++i, scales += groups) {
+    const std::size_t per_row = encoding_.format.scales_per_row(columns_);
+    for (std::size_t i = 0; i < rows.size(); ++i, scales += per_row) {
       encoding_.codes(data_ + rows[i] * row_bytes_, columns_, out[i], scales, minimums);
-      if (minimums != nullptr) minimums += groups;
+      if (minimums != nullptr) minimums += per_row;
     }
   }
 

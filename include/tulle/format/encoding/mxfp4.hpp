@@ -35,32 +35,15 @@ inline float mxfp4_scale(std::byte power) noexcept {
   return std::ldexp(1.0f, std::to_integer<int>(power) - 128);
 }
 
-/// GGUF's block: the power, then 16 bytes. Byte b has column b in its low half, b + 16 in its high half.
-inline void codes_of_mxfp4(const std::byte* block, std::size_t columns, std::int8_t* codes, float* scales,
-                           float*) noexcept {
-  for (std::size_t begin = 0; begin < columns; begin += 32, block += 17) {
-    scales[begin / 32] = mxfp4_scale(block[0]);
-    for (std::size_t i = 0; i < 16; ++i) {
-      const auto pair = std::to_integer<std::size_t>(block[1 + i]);
-      codes[begin + i] = doubled_fp4[pair & 15];
-      codes[begin + 16 + i] = doubled_fp4[pair >> 4];
-    }
-  }
-}
-
-inline void decode_mxfp4(const std::byte* block, std::size_t columns, float* out) noexcept {
-  for (std::size_t begin = 0; begin < columns; begin += 32, block += 17) {
-    std::int8_t codes[32];
-    float scale = 0;
-    codes_of_mxfp4(block, 32, codes, &scale, nullptr);
-    for (std::size_t i = 0; i < 32; ++i) out[begin + i] = scale * static_cast<float>(codes[i]);
-  }
-}
+/// GGUF's block: the power, nibbles.
+inline constexpr BlockLayout mxfp4_block{
+    .low = {1, 4, 16}, .table = doubled_fp4.data(), .load_scale = [](const std::byte* power) noexcept {
+      return mxfp4_scale(*power);
+    }};
 
 }  // namespace detail
 
-inline constexpr RowEncoding mxfp4_rows{
-    DType::mxfp4, {.bits = 8, .group = 32}, detail::decode_mxfp4, detail::codes_of_mxfp4};
+inline constexpr RowEncoding mxfp4_rows{DType::mxfp4, {.bits = 5, .group = 32}, detail::mxfp4_block};
 
 /// `blocks`: "P_blocks" U8 [rows, groups, 16], beside "P_scales" U8 [rows, groups]; value = FP4 * 2^(scale - 127). Becomes
 /// int8 codes with a scale for 32 columns, which keep every value.

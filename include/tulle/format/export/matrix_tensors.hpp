@@ -2,6 +2,7 @@
 /// \file Matrices of weights as tensors to write: floats, codes, scales, packed codes (L3).
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstddef>
@@ -59,18 +60,28 @@ void for_each_float_panel(const TensorSource& source, const MatrixPart& part, Wo
 template <class Work>
 void for_each_code_panel(const TensorSource& source, const MatrixPart& part, Work work) {
   const auto matrix = open_part(source, part);
-  const std::size_t groups = part.format.groups(part.columns);
+  const std::size_t groups = part.format.groups(part.columns), per_row = part.format.scales_per_row(part.columns);
   CodePanel panel{16,
                   part.columns,
                   groups,
                   std::vector<std::int8_t>(16 * part.columns),
-                  std::vector<float>(16 * groups),
-                  std::vector<float>(part.format.has_minimums ? 16 * groups : 0)};
+                  std::vector<float>(16 * per_row),
+                  std::vector<float>(part.format.has_minimums ? 16 * per_row : 0)};
+  const auto multiply_out = [&](std::vector<float>& scales) {
+    for (std::size_t row = 0; row * per_row < scales.size(); ++row) {
+      part.format.multiply_out(&scales[row * per_row], part.columns);
+      std::copy_n(&scales[row * per_row], groups, &scales[row * groups]);
+    }
+  };
   for (std::size_t first = 0; first < part.rows; first += 16) {
     const PanelRows rows(first, part.rows);
     panel.rows = rows.size();
     matrix->codes(rows, {panel.codes.data(), rows.size(), part.columns}, panel.scales.data(),
                   panel.minimums.empty() ? nullptr : panel.minimums.data());
+    if (part.format.block != 0) {
+      multiply_out(panel.scales);
+      multiply_out(panel.minimums);
+    }
     work(panel);
   }
 }

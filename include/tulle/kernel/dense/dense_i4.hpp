@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-/// \file Dense 4-bit weights with an f16 scale (and, where the file has one, minimum) per group of columns (L2).
+/// \file Dense 4-bit weights with a scale (and, where the file has one, minimum) per group of columns (L2).
 #pragma once
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string_view>
 #include <vector>
 
 #include <tulle/core/aligned_buffer.hpp>
 #include <tulle/kernel/activations/activations_i8.hpp>
 #include <tulle/kernel/dense/dense_i4_loop.hpp>
+#include <tulle/kernel/int8/i8_blocks.hpp>
 #include <tulle/kernel/int8/row_quantizer.hpp>
 #include <tulle/kernel/linear_kernel.hpp>
 #include <tulle/kernel/schedule/parallel_pack.hpp>
@@ -23,7 +25,7 @@ class DenseI4Weights {
   std::size_t rows() const noexcept { return rows_; }
   std::size_t columns() const noexcept { return columns_; }
   std::size_t size_bytes() const noexcept { return codes_.size_bytes() + scales_.size_bytes() + minima_.size_bytes(); }
-  std::size_t group() const noexcept { return group_; }
+  std::size_t group() const noexcept { return scales_.group(); }
   bool scale_per_input() const noexcept { return false; }
 
   /// Rows that fit (`fits_i4`) keep codes, scales and minima. Other rows are quantized in groups of `group` columns
@@ -40,30 +42,22 @@ class DenseI4Weights {
   void multiply_on(const ActivationsI8& input, MatrixView<float> y, RowRange range) const noexcept;
 
  private:
-  DenseI4Weights(std::size_t rows, std::size_t columns, std::size_t group, bool with_minima)
-      : rows_(rows), columns_(columns), padded_(round_up(columns, group_columns)), group_(group) {
+  DenseI4Weights(std::size_t rows, std::size_t columns, const CodeFormat& format)
+      : rows_(rows), columns_(columns), padded_(round_up(columns, group_columns)), scales_(rows, padded_, format) {
     const std::size_t padded_rows = round_up(rows, panel_rows);
     codes_ = AlignedBuffer<std::uint8_t>(checked_multiply(padded_rows, padded_ / 2, "a weight matrix"), Pages::shared);
-    scales_ = AlignedBuffer<Half>(padded_rows * groups(), Pages::shared);
-    if (with_minima) minima_ = AlignedBuffer<Half>(padded_rows * groups(), Pages::shared);
+    if (format.has_minimums) minima_ = GroupScales(rows, padded_, format);
   }
 
-  std::size_t groups() const noexcept { return (padded_ + group_ - 1) / group_; }
-  std::size_t scale_index(std::size_t row, std::size_t column) const noexcept {
-    return (row / panel_rows * groups() + column / group_) * panel_rows + row % panel_rows;
-  }
+  bool has_minima() const noexcept { return minima_.groups() != 0; }
   std::size_t code_index(std::size_t row, std::size_t column) const noexcept {
     return ((row / panel_rows * (padded_ / 8) + column / 8) * panel_rows + row % panel_rows) * 4 + column % 4;
   }
-  void put(std::size_t row, std::size_t column, unsigned code) noexcept {
-    codes_[code_index(row, column)] |= static_cast<std::uint8_t>(column % 8 < 4 ? code : code << 4);
-  }
-  void copy_row(std::size_t row, const std::int8_t* codes, const float* scales, const float* minimums) noexcept;
-  void quantize_row(std::size_t row, const float* values) noexcept;
+  void put_codes(std::size_t row, const std::int8_t* codes) noexcept;
 
-  std::size_t rows_ = 0, columns_ = 0, padded_ = 0, group_ = 32;
+  std::size_t rows_ = 0, columns_ = 0, padded_ = 0;
+  GroupScales scales_, minima_;
   AlignedBuffer<std::uint8_t> codes_;
-  AlignedBuffer<Half> scales_, minima_;
 };
 
 /// 4-bit weights and int8 activations.
@@ -88,36 +82,19 @@ using DenseI4 = BasicDenseI4<isa::Active>;
 template <class Tag>
 void DenseI4Weights::multiply_on(const ActivationsI8& input, MatrixView<float> y, RowRange range) const noexcept {
   const auto sweep = [&]<bool Minima>() {
-    const detail::DenseI4Loop<Minima, Tag> loop{
-        codes_.data(), scales_.data(), minima_.data(), group_, groups(), input, y, range};
+    const detail::DenseI4Loop<Minima, Tag> loop{codes_.data(), scales_, minima_, input, y, range};
     for_each_tile(loop, input.inputs(), range);
   };
-  if (minima_.size() != 0) {
+  if (has_minima()) {
     sweep.template operator()<true>();
   } else {
     sweep.template operator()<false>();
   }
 }
 
-inline void DenseI4Weights::quantize_row(std::size_t row, const float* values) noexcept {
-  for (std::size_t begin = 0; begin < columns_; begin += group_) {
-    const std::size_t end = std::min(begin + group_, columns_);
-    std::int8_t codes[128];
-    scales_[scale_index(row, begin)] = quantize_to_4_bits({values + begin, end - begin}, codes);
-    for (std::size_t column = begin; column < end; ++column)
-      put(row, column, static_cast<unsigned>(codes[column - begin] + 8));
-  }
-}
-
-/// codes [columns], scales and minimums [groups of 32 columns].
-inline void DenseI4Weights::copy_row(std::size_t row, const std::int8_t* codes, const float* scales,
-                                     const float* minimums) noexcept {
-  for (std::size_t begin = 0; begin < columns_; begin += 32) {
-    const std::size_t at = scale_index(row, begin);
-    scales_[at] = to_half(scales[begin / 32]);
-    if (minima_.size() != 0) minima_[at] = to_half(minimums[begin / 32]);
-  }
-  const unsigned zero = minima_.size() != 0 ? 0 : 8;  // of codes without a sign
+/// codes [columns].
+inline void DenseI4Weights::put_codes(std::size_t row, const std::int8_t* codes) noexcept {
+  const unsigned zero = has_minima() ? 0 : 8;  // of codes without a sign
   const auto nibble = [&](std::size_t column) {
     return column < columns_ ? (static_cast<unsigned>(codes[column]) + zero) & 15u : 0u;
   };
@@ -130,42 +107,44 @@ inline void DenseI4Weights::copy_row(std::size_t row, const std::int8_t* codes, 
 }
 
 inline DenseI4Weights DenseI4Weights::pack(const WeightSource& source, std::size_t group, ThreadPool* pool) {
-  const CodeFormat format = source.code_format();
+  CodeFormat format = source.code_format();
   const bool keeps_codes = fits_i4(format);
-  if (keeps_codes) group = 32;
-  if (group != 32 && group != 64 && group != 128)
-    fail(ErrorCode::invalid_argument, "int4 groups are 32, 64 or 128 columns, not ", group);
-  DenseI4Weights weights(source.rows(), source.columns(), group, keeps_codes && format.has_minimums);
+  if (!keeps_codes) {
+    if (group != 32 && group != 64 && group != 128)
+      fail(ErrorCode::invalid_argument, "int4 groups are 32, 64 or 128 columns, not ", group);
+    format = {.bits = 4, .group = group, .half_scales = true};
+  }
+  DenseI4Weights weights(source.rows(), source.columns(), format);
   struct Part {  // of a thread: 16 rows
     std::vector<std::int8_t> codes;
     std::vector<float> values, scales, minimums;
   };
-  const std::size_t columns = source.columns(), groups = format.groups(columns);
-  Part empty;
-  if (keeps_codes) {
-    empty.codes.resize(panel_rows * columns);
-    empty.scales.resize(panel_rows * groups);
-    if (format.has_minimums) empty.minimums.resize(panel_rows * groups);
-  } else {
-    empty.values.resize(panel_rows * columns);
-  }
+  const std::size_t columns = source.columns(), per_row = format.scales_per_row(columns);
+  const Part empty{std::vector<std::int8_t>(panel_rows * columns),
+                   std::vector<float>(keeps_codes ? 0 : panel_rows * columns), std::vector<float>(panel_rows * per_row),
+                   std::vector<float>(format.has_minimums ? panel_rows * per_row : 0)};
   std::vector<Part> parts(detail::panel_parts(pool), empty);
   const std::size_t panels = round_up(source.rows(), panel_rows) / panel_rows;
   detail::for_each_panel(pool, 0, panels, [&](std::size_t of, std::size_t panel) {
     Part& part = parts[of];
-    const std::size_t first = panel * panel_rows;
-    const PanelRows rows(first, source.rows());
+    const PanelRows rows(panel * panel_rows, source.rows());
+    const MatrixView<std::int8_t> codes(part.codes.data(), rows.size(), columns);
     if (keeps_codes) {
-      source.codes(rows, {part.codes.data(), rows.size(), columns}, part.scales.data(), part.minimums.data());
+      source.codes(rows, codes, part.scales.data(), part.minimums.data());
     } else {
       source.decode(rows, {part.values.data(), rows.size(), columns});
     }
     for (std::size_t i = 0; i < rows.size(); ++i) {
-      if (keeps_codes) {
-        weights.copy_row(first + i, part.codes.data() + i * columns, part.scales.data() + i * groups,
-                         part.minimums.data() + (format.has_minimums ? i * groups : 0));
-      } else {
-        weights.quantize_row(first + i, part.values.data() + i * columns);
+      const std::size_t row = panel * panel_rows + i;
+      const auto scales = std::span(part.scales).subspan(i * per_row, per_row);
+      for (std::size_t begin = 0; begin < columns && !keeps_codes; begin += group) {
+        const auto values = std::span(part.values).subspan(i * columns + begin, std::min(group, columns - begin));
+        scales[begin / group] = to_float(quantize_to_4_bits(values, codes[i] + begin));
+      }
+      weights.put_codes(row, codes[i]);
+      weights.scales_.set_row(row, scales);
+      if (format.has_minimums) {
+        weights.minima_.set_row(row, std::span(part.minimums).subspan(i * per_row, per_row));
       }
     }
   });
@@ -173,12 +152,13 @@ inline DenseI4Weights DenseI4Weights::pack(const WeightSource& source, std::size
 }
 
 inline void DenseI4Weights::unpack_row(std::size_t row, float* out) const noexcept {
-  for (std::size_t column = 0; column < columns_; ++column) {
-    const unsigned pair = codes_[code_index(row, column)];
-    const auto code = static_cast<int>(column % 8 < 4 ? pair & 15u : pair >> 4);
-    const std::size_t at = scale_index(row, column);
-    out[column] = minima_.size() != 0 ? to_float(scales_[at]) * static_cast<float>(code) + to_float(minima_[at])
-                                      : to_float(scales_[at]) * static_cast<float>(code - 8);
+  for (std::size_t begin = 0; begin < columns_; begin += 16) {  // a group has as many columns, or more
+    const float scale = scales_.at(row, begin), minimum = has_minima() ? minima_.at(row, begin) : 0;
+    for (std::size_t column = begin; column < std::min(begin + 16, columns_); ++column) {
+      const unsigned pair = codes_[code_index(row, column)];
+      const auto code = static_cast<int>(column % 8 < 4 ? pair & 15u : pair >> 4);
+      out[column] = has_minima() ? scale * static_cast<float>(code) + minimum : scale * static_cast<float>(code - 8);
+    }
   }
 }
 

@@ -8,9 +8,9 @@
 #include <cstring>
 #include <type_traits>
 
-#include <tulle/core/half.hpp>
 #include <tulle/kernel/activations/activations_i8.hpp>
 #include <tulle/kernel/dense/dense_i4_loop_simd128.hpp>
+#include <tulle/kernel/int8/i8_blocks.hpp>
 #include <tulle/kernel/schedule/prefetch.hpp>
 #include <tulle/kernel/schedule/tile_schedule.hpp>
 #include <tulle/tensor/x86.hpp>
@@ -20,30 +20,29 @@ namespace tulle::detail {
 /// One tile of Y = X W^T for 4-bit panels [columns / 8][16 rows][4 bytes]: the low nibbles of a row's 4 bytes are its
 /// columns 0..3 of the eight, the high nibbles columns 4..7.
 ///
-/// A value is scale * (code - 8), or scale * code + minimum when `Minima`; scales and minima are f16 [columns /
-/// group][16 rows] per panel. Per 32 columns the dot product is an exact int32; they are added in increasing order: y =
+/// A value is scale * (code - 8), or scale * code + minimum when `Minima`. Per span of columns (a weight group, at most
+/// the 32 columns of an activation group) the dot product is an exact int32; they are added in increasing order: y =
 /// fma(float(dot), w_scale * x_scale, y), then with minima y = fma(minimum, x_scale * float(sum(x)), y).
 template <bool Minima, class Isa>
 struct DenseI4Loop {
-  static constexpr std::size_t span = group_columns;
-  static constexpr std::size_t lines = span / 8;  ///< 64-byte lines of a span
+  static constexpr std::size_t block_columns = 16;         ///< a span is one or two of these
+  static constexpr std::size_t lines = block_columns / 8;  ///< 64-byte lines of them
   static constexpr std::size_t streams_one_row = 4, min_streams = 1;
 
   const std::uint8_t* codes;
-  const Half* scales;
-  const Half* minima;  ///< null without `Minima`
-  std::size_t group;   ///< columns that share a scale; a multiple of 32
-  std::size_t groups;  ///< of a row
+  const GroupScales& scales;  ///< of groups of 16 columns, or of a multiple of 32
+  const GroupScales& minima;  ///< with `Minima`
   const ActivationsI8& input;
   MatrixView<float> y;
   RowRange rows;
 
   std::size_t padded_columns() const noexcept { return input.padded_columns(); }
+  std::size_t span() const noexcept { return scales.group() == 16 ? 16 : group_columns; }
   const std::uint8_t* panel(std::size_t index) const noexcept {
     return codes + index * (padded_columns() / 2) * panel_rows;
   }
   std::size_t scale_index(std::size_t panel_index, std::size_t column) const noexcept {
-    return (panel_index * groups + column / group) * panel_rows;
+    return (panel_index * scales.groups() + column / scales.group()) * panel_rows;
   }
 
   template <std::size_t Panels, std::size_t Inputs>
@@ -60,20 +59,20 @@ struct DenseI4Loop {
     const std::uint8_t* w = panel(which);
     for (std::size_t lane = 0; lane < tile.inputs; ++lane) {
       float values[panel_rows] = {};
-      for (std::size_t begin = 0; begin < padded_columns(); begin += span) {
+      for (std::size_t begin = 0; begin < padded_columns(); begin += span()) {
         const float x_scale = input.scales(tile)[begin / group_columns * tile.width + lane];
-        const std::int32_t x_sum = input.sum_of(tile, begin, span, lane);
+        const std::int32_t x_sum = input.sum_of(tile, begin, span(), lane);
         for (std::size_t row = 0; row < panel_rows; ++row) {
           std::int32_t dot = Minima ? 0 : -8 * x_sum;
-          for (std::size_t column = begin; column < begin + span; ++column) {
+          for (std::size_t column = begin; column < begin + span(); ++column) {
             const unsigned pair = w[(column / 8 * panel_rows + row) * 4 + column % 4];
             const auto code = static_cast<std::int32_t>(column % 8 < 4 ? pair & 15u : pair >> 4);
             dot += code * x[code_index(column, tile.width, lane)];
           }
           const std::size_t at = scale_index(which, begin) + row;
-          values[row] = std::fma(static_cast<float>(dot), to_float(scales[at]) * x_scale, values[row]);
+          values[row] = std::fma(static_cast<float>(dot), scales[at] * x_scale, values[row]);
           if constexpr (Minima) {
-            values[row] = std::fma(to_float(minima[at]), x_scale * static_cast<float>(x_sum), values[row]);
+            values[row] = std::fma(minima[at], x_scale * static_cast<float>(x_sum), values[row]);
           }
         }
       }
@@ -101,6 +100,7 @@ struct DenseI4Loop {
     constexpr std::size_t at_once = Inputs == 1 || Panels * Inputs <= 2 ? Panels : 1;  // each a separate memory stream
     constexpr std::size_t lanes = Inputs < 4 ? Inputs : 4;
     constexpr bool widens = std::is_same_v<Isa, isa::AvxVnni>;
+    const std::size_t span = this->span();
     const float* x_scales = input.scales(tile);
     const __m256i ones = _mm256_set1_epi16(1), nibble = _mm256_set1_epi8(15);
     for (std::size_t p0 = 0; p0 < Panels; p0 += at_once) {
@@ -121,7 +121,9 @@ struct DenseI4Loop {
           for (std::size_t lane = 0; lane < lanes; ++lane) x_sum[lane] = input.sum_of(tile, begin, span, lane0 + lane);
 #pragma GCC unroll 4
           for (std::size_t p = 0; p < at_once; ++p) {
-            if constexpr (Inputs == 1) prefetch_stream<span / 2 * panel_rows>(w[p] + begin / 2 * panel_rows);
+            if constexpr (Inputs == 1) {
+              prefetch_stream<group_columns / 2 * panel_rows>(w[p] + begin / 2 * panel_rows);
+            }
 #pragma GCC unroll 2
             for (std::size_t half = 0; half < 2; ++half) {
               __m256i dots[lanes];
@@ -131,23 +133,26 @@ struct DenseI4Loop {
               __m256i pairs[lanes];
 #pragma GCC unroll 4
               for (std::size_t lane = 0; lane < lanes; ++lane) pairs[lane] = _mm256_setzero_si256();
+#pragma GCC unroll 1
+              for (std::size_t column = 0; column < span; column += block_columns) {
+#pragma GCC unroll 2
+                for (std::size_t line = 0; line < lines; ++line) {
+                  const __m256i both = _mm256_load_si256(reinterpret_cast<const __m256i*>(
+                      w[p] + ((begin + column) / 8 + line) * 4 * panel_rows + 32 * half));
+                  const __m256i low = _mm256_and_si256(both, nibble);
+                  const __m256i high = _mm256_and_si256(_mm256_srli_epi16(both, 4), nibble);
 #pragma GCC unroll 4
-              for (std::size_t line = 0; line < lines; ++line) {
-                const __m256i both = _mm256_load_si256(
-                    reinterpret_cast<const __m256i*>(w[p] + (begin / 8 + line) * 4 * panel_rows + 32 * half));
-                const __m256i low = _mm256_and_si256(both, nibble);
-                const __m256i high = _mm256_and_si256(_mm256_srli_epi16(both, 4), nibble);
-#pragma GCC unroll 4
-                for (std::size_t lane = 0; lane < lanes; ++lane) {
-                  const std::int8_t* eight = x + code_index(8 * line, Inputs, lane);
-                  const __m256i x_low = _mm256_set1_epi32(load_quad(eight)),
-                                x_high = _mm256_set1_epi32(load_quad(eight + 4));
-                  if constexpr (widens) {
-                    dots[lane] = dot_bytes(dots[lane], low, x_low);
-                    pairs[lane] = dot_bytes(pairs[lane], high, x_high);
-                  } else {
-                    pairs[lane] = _mm256_add_epi16(pairs[lane], _mm256_add_epi16(_mm256_maddubs_epi16(low, x_low),
-                                                                                 _mm256_maddubs_epi16(high, x_high)));
+                  for (std::size_t lane = 0; lane < lanes; ++lane) {
+                    const std::int8_t* eight = x + code_index(column + 8 * line, Inputs, lane);
+                    const __m256i x_low = _mm256_set1_epi32(load_quad(eight)),
+                                  x_high = _mm256_set1_epi32(load_quad(eight + 4));
+                    if constexpr (widens) {
+                      dots[lane] = dot_bytes(dots[lane], low, x_low);
+                      pairs[lane] = dot_bytes(pairs[lane], high, x_high);
+                    } else {
+                      pairs[lane] = _mm256_add_epi16(pairs[lane], _mm256_add_epi16(_mm256_maddubs_epi16(low, x_low),
+                                                                                   _mm256_maddubs_epi16(high, x_high)));
+                    }
                   }
                 }
               }
@@ -156,15 +161,16 @@ struct DenseI4Loop {
                 dots[lane] = _mm256_add_epi32(dots[lane], widens ? pairs[lane] : _mm256_madd_epi16(pairs[lane], ones));
               }
               const std::size_t at = scale_index(which[p0 + p], begin) + 8 * half;
-              const __m256 w_scale = load8(scales + at);
+              const __m256 w_scale = load8(scales, at);
+              __m256 minimum{};
+              if constexpr (Minima) minimum = load8(minima, at);
 #pragma GCC unroll 4
               for (std::size_t lane = 0; lane < lanes; ++lane) {
                 const float x_scale = x_scales[begin / group_columns * Inputs + lane0 + lane];
                 __m256 value = _mm256_fmadd_ps(_mm256_cvtepi32_ps(dots[lane]),
                                                _mm256_mul_ps(w_scale, _mm256_set1_ps(x_scale)), values[p][lane][half]);
                 if constexpr (Minima) {
-                  value = _mm256_fmadd_ps(load8(minima + at), _mm256_set1_ps(x_scale * static_cast<float>(x_sum[lane])),
-                                          value);
+                  value = _mm256_fmadd_ps(minimum, _mm256_set1_ps(x_scale * static_cast<float>(x_sum[lane])), value);
                 }
                 values[p][lane][half] = value;
               }
@@ -178,6 +184,7 @@ struct DenseI4Loop {
 
   template <std::size_t Panels, std::size_t Inputs>
   TULLE_TARGET_AVX512 void compute(isa::Avx512, const std::size_t* which, const InputTile& tile) const noexcept {
+    const std::size_t span = this->span();
     const float* x_scales = input.scales(tile);
     const __m512i nibble = _mm512_set1_epi8(15);
     __m512 values[Panels][Inputs];
@@ -192,7 +199,8 @@ struct DenseI4Loop {
       const std::int8_t* x = input.codes(tile) + code_index(begin, Inputs, 0);
       if constexpr (Inputs == 1) {
 #pragma GCC unroll 4
-        for (std::size_t p = 0; p < Panels; ++p) prefetch_stream<span / 2 * panel_rows>(w[p] + begin / 2 * panel_rows);
+        for (std::size_t p = 0; p < Panels; ++p)
+          prefetch_stream<group_columns / 2 * panel_rows>(w[p] + begin / 2 * panel_rows);
       }
       std::int32_t x_sum[Inputs];
       __m512i dots[Panels][Inputs];
@@ -202,31 +210,34 @@ struct DenseI4Loop {
 #pragma GCC unroll 4
         for (std::size_t p = 0; p < Panels; ++p) dots[p][lane] = _mm512_set1_epi32(Minima ? 0 : -8 * x_sum[lane]);
       }
-#pragma GCC unroll 4
-      for (std::size_t line = 0; line < lines; ++line) {
-        __m512i low[Panels], high[Panels];
-#pragma GCC unroll 4
-        for (std::size_t p = 0; p < Panels; ++p) {
-          const __m512i both = _mm512_load_si512(w[p] + (begin / 8 + line) * 4 * panel_rows);
-          low[p] = _mm512_and_si512(both, nibble);
-          high[p] = _mm512_and_si512(_mm512_srli_epi16(both, 4), nibble);
-        }
-#pragma GCC unroll 8
-        for (std::size_t lane = 0; lane < Inputs; ++lane) {
-          const std::int8_t* eight = x + code_index(8 * line, Inputs, lane);
-          const __m512i x_low = _mm512_set1_epi32(load_quad(eight)), x_high = _mm512_set1_epi32(load_quad(eight + 4));
+#pragma GCC unroll 1
+      for (std::size_t column = 0; column < span; column += block_columns) {
+#pragma GCC unroll 2
+        for (std::size_t line = 0; line < lines; ++line) {
+          __m512i low[Panels], high[Panels];
 #pragma GCC unroll 4
           for (std::size_t p = 0; p < Panels; ++p) {
-            dots[p][lane] = _mm512_dpbusd_epi32(_mm512_dpbusd_epi32(dots[p][lane], low[p], x_low), high[p], x_high);
+            const __m512i both = _mm512_load_si512(w[p] + ((begin + column) / 8 + line) * 4 * panel_rows);
+            low[p] = _mm512_and_si512(both, nibble);
+            high[p] = _mm512_and_si512(_mm512_srli_epi16(both, 4), nibble);
+          }
+#pragma GCC unroll 8
+          for (std::size_t lane = 0; lane < Inputs; ++lane) {
+            const std::int8_t* eight = x + code_index(column + 8 * line, Inputs, lane);
+            const __m512i x_low = _mm512_set1_epi32(load_quad(eight)), x_high = _mm512_set1_epi32(load_quad(eight + 4));
+#pragma GCC unroll 4
+            for (std::size_t p = 0; p < Panels; ++p) {
+              dots[p][lane] = _mm512_dpbusd_epi32(_mm512_dpbusd_epi32(dots[p][lane], low[p], x_low), high[p], x_high);
+            }
           }
         }
       }
 #pragma GCC unroll 4
       for (std::size_t p = 0; p < Panels; ++p) {
         const std::size_t at = scale_index(which[p], begin);
-        const __m512 w_scale = load16(scales + at);
+        const __m512 w_scale = load16(scales, at);
         __m512 minimum{};
-        if constexpr (Minima) minimum = load16(minima + at);
+        if constexpr (Minima) minimum = load16(minima, at);
 #pragma GCC unroll 8
         for (std::size_t lane = 0; lane < Inputs; ++lane) {
           const float x_scale = x_scales[begin / group_columns * Inputs + lane];

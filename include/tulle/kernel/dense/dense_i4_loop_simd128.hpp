@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include <tulle/kernel/activations/activations_i8.hpp>
+#include <tulle/kernel/int8/i8_blocks.hpp>
 #include <tulle/kernel/int8/loop/dot_i8_simd128.hpp>
 #include <tulle/kernel/schedule/tile_schedule.hpp>
 #include <tulle/tensor/simd128.hpp>
@@ -20,20 +21,21 @@ TULLE_TARGET_SIMD128 void compute_i4_panel(const Loop& loop, std::size_t which, 
                                            std::size_t lane0) noexcept {
   using namespace simd128;
   constexpr std::size_t quarters = 2;
+  const std::size_t span = loop.span();
   const std::uint8_t* w = loop.panel(which);
   alignas(16) float values[Lanes][panel_rows];  // set by the first span, added to by the others
-  for (std::size_t begin = 0; begin < loop.padded_columns(); begin += Loop::span) {
+  for (std::size_t begin = 0; begin < loop.padded_columns(); begin += span) {
     const std::int8_t* x = loop.input.codes(tile) + code_index(begin, tile.width, lane0);
     std::int32_t x_sums[Lanes];
     float x_scales[Lanes];
     for (std::size_t lane = 0; lane < Lanes; ++lane) {
-      x_sums[lane] = loop.input.sum_of(tile, begin, group_columns, lane0 + lane);
+      x_sums[lane] = loop.input.sum_of(tile, begin, span, lane0 + lane);
       x_scales[lane] = loop.input.scales(tile)[begin / group_columns * tile.width + lane0 + lane];
     }
     for (std::size_t row0 = 0; row0 < panel_rows; row0 += 4 * quarters) {
       Sums sums[quarters][Lanes];
       TULLE_NO_UNROLL
-      for (std::size_t line = 0; line < Loop::lines; ++line) {
+      for (std::size_t line = 0; line < span / 8; ++line) {
         TULLE_UNROLL
         for (std::size_t q = 0; q < quarters; ++q) {
           const auto pairs = load<U8x16>(w + 4 * (panel_rows * line + row0 + 4 * q));
@@ -46,24 +48,25 @@ TULLE_TARGET_SIMD128 void compute_i4_panel(const Loop& loop, std::size_t which, 
           }
         }
       }
+      F32x4 w_scales[quarters], minima[quarters];
+      load_group_scales(loop.scales, loop.scale_index(which, begin) + row0, w_scales);
+      if constexpr (Minima) load_group_scales(loop.minima, loop.scale_index(which, begin) + row0, minima);
       TULLE_UNROLL
       for (std::size_t q = 0; q < quarters; ++q) {
-        const std::size_t row = row0 + 4 * q, at = loop.scale_index(which, begin) + row;
-        const F32x4 w_scale = load4(loop.scales + at);
+        const std::size_t row = row0 + 4 * q;
         TULLE_UNROLL
         for (std::size_t lane = 0; lane < Lanes; ++lane) {
           const I32x4 total = sums[q][lane].total(), dot = Minima ? total : total - splat(8 * x_sums[lane]);
           const F32x4 before = begin == 0 ? F32x4{} : load4(values[lane] + row);
-          F32x4 value = multiply_add(as_floats(dot), w_scale * splat(x_scales[lane]), before);
+          F32x4 value = multiply_add(as_floats(dot), w_scales[q] * splat(x_scales[lane]), before);
           if constexpr (Minima) {
-            value =
-                multiply_add(load4(loop.minima + at), splat(x_scales[lane] * static_cast<float>(x_sums[lane])), value);
+            value = multiply_add(minima[q], splat(x_scales[lane] * static_cast<float>(x_sums[lane])), value);
           }
           store(values[lane] + row, value);
         }
       }
     }
-    w += Loop::lines * 4 * panel_rows;
+    w += span / 8 * 4 * panel_rows;
   }
   for (std::size_t lane = 0; lane < Lanes && lane0 + lane < tile.inputs; ++lane) {
     store_panel(loop.y, loop.rows, which, tile.first + lane0 + lane, values[lane]);

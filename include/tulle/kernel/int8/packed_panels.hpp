@@ -29,16 +29,17 @@ class I8PanelReader {
         padded_(round_up(source.columns(), group_columns)),
         lines_(panel_rows * stride()),
         codes_(panel_rows * padded_),
-        scales_(panel_rows * rows_.scales_per_row()) {}
+        scales_(panel_rows * rows_.scales_per_row()),
+        minimums_(rows_.format().has_minimums ? scales_.size() : 0) {}
 
   void read(std::size_t panel) noexcept {
     const PanelRows rows(panel * panel_rows, rows_.rows());
-    rows_.read(rows, {lines_.data(), rows.size(), rows_.columns(), stride()}, scales_.data());
-    for (std::size_t row = rows.size(); row < panel_rows; ++row) {
-      const std::size_t per_row = rows_.scales_per_row();
-      std::fill_n(&lines_[row * stride()], padded_, std::int8_t{0});
-      std::fill_n(&scales_[row * per_row], per_row, 0.0f);
-    }
+    rows_.read(rows, {lines_.data(), rows.size(), rows_.columns(), stride()}, scales_.data(),
+               minimums_.empty() ? nullptr : minimums_.data());
+    const auto padding = static_cast<std::ptrdiff_t>(rows.size() * rows_.scales_per_row());
+    std::fill(lines_.begin() + static_cast<std::ptrdiff_t>(rows.size() * stride()), lines_.end(), std::int8_t{0});
+    std::fill(scales_.begin() + padding, scales_.end(), 0.0f);
+    if (!minimums_.empty()) std::fill(minimums_.begin() + padding, minimums_.end(), 0.0f);
     for (std::size_t column = 0; column < padded_; column += 4) {
       for (std::size_t row = 0; row < panel_rows; ++row) {
         std::memcpy(&codes_[column * panel_rows + row * 4], &lines_[row * stride() + column], 4);
@@ -46,10 +47,16 @@ class I8PanelReader {
     }
   }
 
-  std::size_t group() const noexcept { return rows_.group(); }
-  std::size_t scales_per_row() const noexcept { return rows_.scales_per_row(); }
+  const CodeFormat& format() const noexcept { return rows_.format(); }
   std::span<const std::int8_t> codes() const noexcept { return codes_; }  ///< [columns padded / 4][16 rows][4]
   std::span<const float> scales() const noexcept { return scales_; }      ///< [16 rows][scales of a row]
+
+  /// Of row `row` of the panel.
+  void copy_scales(std::size_t row, GroupScales& scales, GroupScales& minimums, std::size_t to) const noexcept {
+    const std::size_t per_row = rows_.scales_per_row();
+    scales.set_row(to, std::span(scales_).subspan(row * per_row, per_row));
+    if (!minimums_.empty()) minimums.set_row(to, std::span(minimums_).subspan(row * per_row, per_row));
+  }
 
  private:
   /// Of the rows as they are read: no power of 2, so that 16 of them do not share the sets of the L1 cache.
@@ -59,7 +66,7 @@ class I8PanelReader {
   std::size_t padded_;
   std::vector<std::int8_t> lines_;  // [16][stride]; behind the columns of the matrix they stay zeros
   std::vector<std::int8_t> codes_;
-  std::vector<float> scales_;
+  std::vector<float> scales_, minimums_;
 };
 
 /// How a layout stores a block, for code that is compiled once for all layouts.
@@ -103,7 +110,8 @@ class PackedPanels {
   PackedPanels(const WeightSource& source, const I8Format& format, ThreadPool* pool)
       : rows_(source.rows()), columns_(source.columns()), padded_(round_up(source.columns(), group_columns)) {
     std::vector<I8PanelReader> readers(panel_parts(pool), I8PanelReader(source, format.codes));
-    scales_ = GroupScales(rows_, padded_, readers[0].group());
+    scales_ = GroupScales(rows_, padded_, readers[0].format());
+    if (readers[0].format().has_minimums) minimums_ = GroupScales(rows_, padded_, readers[0].format());
     panel_bytes_ = blocks() * format.block_bytes;
     const std::size_t panels = round_up(rows_, panel_rows) / panel_rows;
     std::size_t size = checked_multiply(panels, panel_bytes_, "a weight matrix");
@@ -133,12 +141,13 @@ class PackedPanels {
   std::size_t columns() const noexcept { return columns_; }
   std::size_t padded_columns() const noexcept { return padded_; }
   std::size_t size_bytes() const noexcept {
-    return bytes_.size_bytes() + scales_.size_bytes() + offsets_.size() * sizeof(std::size_t);
+    return bytes_.size_bytes() + scales_.size_bytes() + minimums_.size_bytes() + offsets_.size() * sizeof(std::size_t);
   }
   const std::uint8_t* bytes() const noexcept { return bytes_.data(); }
   std::size_t panel_bytes() const noexcept { return panel_bytes_; }        ///< 0 where panels differ in size
   const std::size_t* offsets() const noexcept { return offsets_.data(); }  ///< of the panels, where they differ
   const GroupScales& scales() const noexcept { return scales_; }
+  const GroupScales& minimums() const noexcept { return minimums_; }  ///< without groups where codes have none
 
   /// Where panel `index` begins; of the one after the last, where all of them end.
   std::size_t panel_begin(std::size_t index) const noexcept {
@@ -151,9 +160,11 @@ class PackedPanels {
     for (std::size_t begin = 0; begin < columns_; begin += block_columns) {
       std::int8_t codes[block_codes];
       block = format.read(block, codes);
+      const float scale = scales_.at(row, begin), minimum = minimums_.groups() == 0 ? 0 : minimums_.at(row, begin);
       for (std::size_t k = 0; k < block_columns && begin + k < columns_; ++k) {
         const std::int8_t code = codes[(k / 4 * panel_rows + row % panel_rows) * 4 + k % 4];
-        out[begin + k] = scales_.at(row, begin + k) * static_cast<float>(code);
+        out[begin + k] = scale * static_cast<float>(code);
+        if (minimums_.groups() != 0) out[begin + k] += minimum;
       }
     }
   }
@@ -171,16 +182,15 @@ class PackedPanels {
       }
       out = format.write(codes, out);
     }
-    const float* scale = reader.scales().data();
-    for (std::size_t row = panel * panel_rows; row < (panel + 1) * panel_rows; ++row) {
-      for (std::size_t at = 0; at < reader.scales_per_row(); ++at) scales_.set(row, at, *scale++);
+    for (std::size_t row = 0; row < panel_rows; ++row) {
+      reader.copy_scales(row, scales_, minimums_, panel * panel_rows + row);
     }
   }
 
   std::size_t rows_ = 0, columns_ = 0, padded_ = 0, panel_bytes_ = 0;
   AlignedBuffer<std::uint8_t> bytes_;
   std::vector<std::size_t> offsets_;
-  GroupScales scales_;
+  GroupScales scales_, minimums_;
 };
 
 }  // namespace tulle::detail

@@ -6,8 +6,8 @@
 #include <span>
 #include <vector>
 
+#include <tulle/format/encoding/blocks_of_32.hpp>
 #include <tulle/format/encoding/plain.hpp>
-#include <tulle/format/encoding/q4_1.hpp>
 
 #include "unit/format/encoding/block_rows.hpp"
 #include "unit/kernel/encoded_matrix.hpp"

@@ -67,4 +67,5 @@ TEST_CASE("a block of MXFP4 in a GGUF file has columns 16 apart in a byte", "[fo
         std::vector<float>{0,   1,  2,  3,  4,  6,  8,  12,    -0.0f, -1, -2, -3, -4, -6, -8, -12,
                            -12, -8, -6, -4, -3, -2, -1, -0.0f, 12,    8,  6,  4,  3,  2,  1,  0});
   CHECK(find_encoding(DType::mxfp4) != nullptr);
+  testing::check_golden_blocks(mxfp4_rows, "mxfp4");
 }

@@ -82,16 +82,23 @@ TEST_CASE("a matrix without the zeros of a layout is refused, with its rows", "[
 }
 
 TEST_CASE("a scale is found by row and column, for rows and for groups", "[kernel][packed_panels]") {
-  for (const std::size_t group : {0, 16, 32}) {
+  const CodeFormat formats[] = {{.bits = 8},
+                                {.bits = 8, .group = 16},
+                                {.bits = 8, .group = 32},
+                                {.bits = 8, .group = 32, .half_scales = true},
+                                {.bits = 4, .group = 64, .half_scales = true}};
+  for (const CodeFormat& format : formats) {
     constexpr std::size_t rows = 35, columns = 96;
-    GroupScales scales(rows, columns, group);
+    const std::size_t per_row = format.scales_per_row(columns), group = format.group;
+    GroupScales scales(rows, columns, format);
     CHECK(scales.group() == group);
-    CHECK(scales.groups() == (group == 0 ? 0 : columns / group));
-    const std::size_t per_row = group == 0 ? 1 : columns / group;
-    CHECK(scales.size_bytes() == 48 * per_row * (group == 32 ? 2 : 4));
+    CHECK(scales.groups() == (group == 0 ? 0 : per_row));
+    CHECK(scales.size_bytes() == 48 * per_row * (format.half_scales ? 2 : 4));
     const auto wanted = [](std::size_t row, std::size_t index) { return static_cast<float>(row * 8 + index) * 0.5f; };
     for (std::size_t row = 0; row < rows; ++row) {
-      for (std::size_t index = 0; index < per_row; ++index) scales.set(row, index, wanted(row, index));
+      std::vector<float> of_row;
+      for (std::size_t index = 0; index < per_row; ++index) of_row.push_back(wanted(row, index));
+      scales.set_row(row, of_row);
     }
     for (std::size_t row = 0; row < rows; ++row) {
       for (std::size_t column = 0; column < columns; ++column) {
@@ -103,7 +110,42 @@ TEST_CASE("a scale is found by row and column, for rows and for groups", "[kerne
       CHECK(scales.floats()[(2 * 6 + 1) * 16 + 2] == wanted(34, 1));
       CHECK(scales.floats()[(2 * 6 + 1) * 16 + 3] == 0);
     }
-    if (group == 32) CHECK(to_float(scales.halves()[(1 * 3 + 2) * 16 + 5]) == wanted(21, 2));
+    if (scales.type() == ScaleType::f16) {
+      CHECK(to_float(scales.halves()[scales.index(21, 1)]) == wanted(21, 1));
+    }
+  }
+}
+
+TEST_CASE("factors of groups are multiplied by the number of their block", "[kernel][packed_panels]") {
+  for (const std::size_t group : {16, 32}) {
+    constexpr std::size_t rows = 20, columns = 768;
+    const CodeFormat format{.bits = 4, .group = group, .block = 256};
+    GroupScales scales(rows, columns, format);
+    const std::size_t groups = columns / group;
+    CHECK(format.scales_per_row(columns) == groups + 3);
+    CHECK(scales.size_bytes() == 32 * (groups + 2 * 3));
+    const auto factor = [](std::size_t row, std::size_t index) {
+      return static_cast<float>((row * 37 + index) % 256) - 128;
+    };
+    const auto of_block = [](std::size_t row, std::size_t block) {
+      return 0.25f + static_cast<float>(row * 3 + block);
+    };
+    std::vector<std::vector<float>> products;
+    for (std::size_t row = 0; row < rows; ++row) {
+      std::vector<float> numbers;
+      for (std::size_t index = 0; index < groups; ++index) numbers.push_back(factor(row, index));
+      for (std::size_t block = 0; block < 3; ++block) numbers.push_back(of_block(row, block));
+      scales.set_row(row, numbers);
+      format.multiply_out(numbers.data(), columns);
+      products.push_back(numbers);
+    }
+    for (std::size_t row = 0; row < rows; ++row) {
+      for (std::size_t column = 0; column < columns; ++column) {
+        REQUIRE(scales.at(row, column) == factor(row, column / group) * of_block(row, column / 256));
+        REQUIRE(products[row][column / group] == scales.at(row, column));
+      }
+    }
+    CHECK(scales[scales.index(25, 0)] == 0);
   }
 }
 

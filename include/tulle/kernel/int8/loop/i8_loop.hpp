@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// \file The inner loop of int8 weights, dense or sparse, on every instruction set (L2).
+/// \file The inner loop of int8 weights, dense or sparse, on every instruction set, and that of their minimums (L2).
 #pragma once
 
 #include <algorithm>
@@ -15,6 +15,8 @@
 #include <tulle/kernel/int8/loop/i8_loop_avx512.hpp>
 #include <tulle/kernel/int8/loop/i8_loop_simd128.hpp>
 #include <tulle/kernel/schedule/tile_schedule.hpp>
+#include <tulle/tensor/simd128.hpp>
+#include <tulle/tensor/x86.hpp>
 
 namespace tulle::detail {
 
@@ -130,5 +132,119 @@ struct I8Loop {
   }
 #endif
 };
+
+/// One tile of y = fma(minimum, x_scale * float(sum(x)), y), group after group: a weight is scale * code + minimum, and
+/// y holds the products of the codes. That is a 16th or 32nd of the columns, so the loop is the same for every layout.
+template <class Isa>
+struct MinimumLoop {
+  static constexpr std::size_t streams_one_row = 2, min_streams = 1;
+
+  const GroupScales& minimums;
+  const ActivationsI8& input;
+  MatrixView<float> y;
+  RowRange rows;
+
+  /// By which the minimum of a group is multiplied.
+  float x_sum(const InputTile& tile, std::size_t group, std::size_t lane) const noexcept {
+    const std::size_t begin = group * minimums.group();
+    return input.scales(tile)[begin / group_columns * tile.width + lane] *
+           static_cast<float>(input.sum_of(tile, begin, minimums.group(), lane));
+  }
+
+  template <std::size_t Panels, std::size_t Inputs>
+  void run(const std::size_t* which, const InputTile& tile) const noexcept {
+    for (std::size_t p = 0; p < Panels; ++p) {
+      if (p > 0 && which[p] == which[p - 1]) break;  // the last panel again: it must not be added twice
+      alignas(64) float values[tile_inputs][panel_rows] = {};
+      for (std::size_t lane = 0; lane < tile.inputs; ++lane) {
+        load_panel(y, rows, which[p], tile.first + lane, values[lane]);
+      }
+      add<Inputs>(Isa{}, which[p] * minimums.groups() * panel_rows, tile, values);
+      for (std::size_t lane = 0; lane < tile.inputs; ++lane) {
+        store_panel(y, rows, which[p], tile.first + lane, values[lane]);
+      }
+    }
+  }
+
+  using Values = float[tile_inputs][panel_rows];
+
+  /// `first`: the index of the panel's first minimum.
+  template <std::size_t>
+  void add(isa::Scalar, std::size_t first, const InputTile& tile, Values& values) const noexcept {
+    for (std::size_t group = 0; group < minimums.groups(); ++group) {
+      for (std::size_t lane = 0; lane < tile.inputs; ++lane) {
+        const float sum = x_sum(tile, group, lane);
+        for (std::size_t row = 0; row < panel_rows; ++row) {
+          values[lane][row] = std::fma(minimums[first + group * panel_rows + row], sum, values[lane][row]);
+        }
+      }
+    }
+  }
+
+#if defined(TULLE_SIMD128)
+  template <std::size_t>
+  void add(isa::Simd128, std::size_t first, const InputTile& tile, Values& values) const noexcept {
+    add_128(first, tile, values);
+  }
+  /// For any number of rows: few copies make a small WebAssembly module.
+  TULLE_TARGET_SIMD128 void add_128(std::size_t first, const InputTile& tile, Values& values) const noexcept {
+    using namespace simd128;
+    for (std::size_t group = 0; group < minimums.groups(); ++group) {
+      F32x4 minimum[4];
+      load_group_scales(minimums, first + group * panel_rows, minimum);
+      for (std::size_t lane = 0; lane < tile.inputs; ++lane) {
+        const F32x4 sum = splat(x_sum(tile, group, lane));
+        TULLE_UNROLL
+        for (std::size_t i = 0; i < 4; ++i) {
+          store(values[lane] + 4 * i, multiply_add(minimum[i], sum, load4(values[lane] + 4 * i)));
+        }
+      }
+    }
+  }
+#endif
+
+#if defined(TULLE_X86)
+  template <std::size_t Inputs>
+  TULLE_TARGET_AVX2 void add(isa::Avx2, std::size_t first, const InputTile& tile, Values& values) const noexcept {
+    for (std::size_t half = 0; half < panel_rows; half += 8) {
+      __m256 sums[Inputs];
+#pragma GCC unroll 8
+      for (std::size_t lane = 0; lane < Inputs; ++lane) sums[lane] = _mm256_loadu_ps(values[lane] + half);
+      for (std::size_t group = 0; group < minimums.groups(); ++group) {
+        const __m256 minimum = load8(minimums, first + group * panel_rows + half);
+#pragma GCC unroll 8
+        for (std::size_t lane = 0; lane < Inputs; ++lane) {
+          sums[lane] = _mm256_fmadd_ps(minimum, _mm256_set1_ps(x_sum(tile, group, lane)), sums[lane]);
+        }
+      }
+#pragma GCC unroll 8
+      for (std::size_t lane = 0; lane < Inputs; ++lane) _mm256_storeu_ps(values[lane] + half, sums[lane]);
+    }
+  }
+
+  template <std::size_t Inputs>
+  TULLE_TARGET_AVX512 void add(isa::Avx512, std::size_t first, const InputTile& tile, Values& values) const noexcept {
+    __m512 sums[Inputs];
+#pragma GCC unroll 8
+    for (std::size_t lane = 0; lane < Inputs; ++lane) sums[lane] = _mm512_loadu_ps(values[lane]);
+    for (std::size_t group = 0; group < minimums.groups(); ++group) {
+      const __m512 minimum = load16(minimums, first + group * panel_rows);
+#pragma GCC unroll 8
+      for (std::size_t lane = 0; lane < Inputs; ++lane) {
+        sums[lane] = _mm512_fmadd_ps(minimum, _mm512_set1_ps(x_sum(tile, group, lane)), sums[lane]);
+      }
+    }
+#pragma GCC unroll 8
+    for (std::size_t lane = 0; lane < Inputs; ++lane) _mm512_storeu_ps(values[lane], sums[lane]);
+  }
+#endif
+};
+
+/// Adds to Y = X W^T of the codes what the minimums make of X.
+template <class Tag>
+void add_minimums(const GroupScales& minimums, const ActivationsI8& input, MatrixView<float> y,
+                  RowRange range) noexcept {
+  for_each_tile(MinimumLoop<isa::WithoutDots<Tag>>{minimums, input, y, range}, input.inputs(), range);
+}
 
 }  // namespace tulle::detail

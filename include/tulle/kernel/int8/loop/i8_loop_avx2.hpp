@@ -18,8 +18,7 @@ namespace tulle::detail {
 
 /// 8 scales of a group from index `at` on: 1 where a row has one scale.
 TULLE_INLINE_AVX2 __m256 group_scales8(const GroupScales& scales, std::size_t group, std::size_t at) noexcept {
-  if (group == 32) return load8(scales.halves() + at);
-  return group == 16 ? load8(scales.floats() + at) : _mm256_set1_ps(1.0f);
+  return group == 0 ? _mm256_set1_ps(1.0f) : load8(scales, at);
 }
 
 /// Panels (as many at once as registers allow) by `Lanes` rows of a tile from `lane0` on. A tile of 4 rows or more has

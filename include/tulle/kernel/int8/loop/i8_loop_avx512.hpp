@@ -28,8 +28,7 @@ auto activations(const ActivationsI8& input, const InputTile& tile) noexcept {
 
 /// 16 scales of a group from index `at` on: 1 where a row has one scale.
 TULLE_INLINE_AVX512 __m512 group_scales16(const GroupScales& scales, std::size_t group, std::size_t at) noexcept {
-  if (group == 32) return load16(scales.halves() + at);
-  return group == 16 ? load16(scales.floats() + at) : _mm512_set1_ps(1.0f);
+  return group == 0 ? _mm512_set1_ps(1.0f) : load16(scales, at);
 }
 
 /// The start of the sums of a span of one or two blocks, which undoes the offsets of codes or activations.

@@ -33,13 +33,11 @@ struct I8Loop128 {
   TULLE_INLINE_SIMD128 void load_scales(std::size_t at, float (&to)[Rows]) const noexcept {
     using namespace simd128;
     F32x4 scales[Rows / 4];
-    if (all_scales.group() == 32) {
-      load4s(all_scales.halves() + at, scales);
-    } else if (all_scales.group() == 16) {
-      load4s(all_scales.floats() + at, scales);
-    } else {
+    if (all_scales.group() == 0) {
       TULLE_UNROLL
       for (F32x4& scale : scales) scale = splat(1.0f);
+    } else {
+      load_group_scales(all_scales, at, scales);
     }
     TULLE_UNROLL
     for (std::size_t i = 0; i < Rows / 4; ++i) store(to + 4 * i, scales[i]);

@@ -99,9 +99,12 @@ void check_any_group(DType dtype, testing::Zeros zeros) {
 TEMPLATE_LIST_TEST_CASE("the loop over any kind of scales gives the bits of the loop over one", "[kernel][i8_loop]",
                         testing::InstructionSets) {
   testing::require_machine<TestType>();
-  for (const DType dtype : {DType::i8, DType::q8_0, DType::q6_k}) {
+  for (const DType dtype : {DType::q6_k, DType::q8_k, DType::iq4_xs}) {
     check_any_group<detail::DenseBlocks, TestType>(dtype, {});
-    if (dtype != DType::q6_k) check_any_group<detail::BalancedBlocks<detail::TwoOfFour, 8>, TestType>(dtype, {2, 4});
+  }
+  for (const DType dtype : {DType::i8, DType::q8_0}) {
+    check_any_group<detail::DenseBlocks, TestType>(dtype, {});
+    check_any_group<detail::BalancedBlocks<detail::TwoOfFour, 8>, TestType>(dtype, {2, 4});
   }
 }
 
