@@ -90,6 +90,30 @@ class InspectTest(CommandTest):
         self.assertEqual({matrix["kernel"] for matrix in codegen["matrices"]}, {"dense_f16"})
         self.assertEqual(codegen["architecture"]["family"], "codegen")
 
+    def test_what_keeping_values_costs(self):
+        storage = {
+            (entry["type"], entry["kernel"]): entry
+            for name in ("k_quants", "low_bits", "four_bits")
+            for entry in self.inspect(MODELS / "gguf" / f"{name}.gguf")["storage"]
+        }
+        for of, file, packed in [
+            (("Q4_K", "dense_i4"), 144 / 256, 0.5 + 2 / 32 + 4 / 256),
+            (("Q5_K", "dense_i8"), 176 / 256, 1 + 2 / 32 + 4 / 256),
+            (("Q6_K", "dense_i8"), 210 / 256, 1 + 1 / 16 + 2 / 256),
+            (("Q2_K", "dense_i4"), 84 / 256, 0.5 + 2 / 16 + 4 / 256),
+            (("TQ1_0", "dense_i4"), 54 / 256, 0.5 + 2 / 32),
+            (("IQ4_NL", "dense_i8"), 18 / 32, 1 + 2 / 32),
+        ]:
+            self.assertAlmostEqual(storage[of]["file_bytes_per_weight"], file)
+            self.assertAlmostEqual(storage[of]["packed_bytes_per_weight"], packed)
+        self.assertNotIn("note", storage["Q4_K", "dense_i4"])
+        self.assertIn("--kernel i4 takes 0.56", storage["IQ4_NL", "dense_i8"]["note"])
+        self.assertIn("0.21 bytes a weight in the file, 0.56 in memory", storage["TQ1_0", "dense_i4"]["note"])
+        self.assertNotIn("--kernel", storage["TQ1_0", "dense_i4"]["note"])
+        self.assertFalse(any("note" in entry for entry in self.inspect(Q8_0, "--kernel", "dense_f32")["storage"]))
+        text = self.succeed("inspect", "--model", MODELS / "gguf" / "four_bits.gguf").decode()
+        self.assertIn(storage["IQ4_NL", "dense_i8"]["note"], text)
+
     def test_memory(self):
         small, large = (self.inspect(Q8_0, "--sequence-length", length)["memory"] for length in (64, 256))
         self.assertEqual((small["sequence_length"], large["sequence_length"]), (64, 256))

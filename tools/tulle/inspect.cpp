@@ -12,6 +12,7 @@
 #include "model_flags.hpp"
 #include "model_path.hpp"
 #include "model_report.hpp"
+#include "model_storage.hpp"
 #include "pipeline.hpp"
 #include "streams.hpp"
 
@@ -20,7 +21,7 @@ namespace {
 constexpr const char* inspect_footer =
     R"(Sparsity is measured: the share of exact zeros in every linear matrix, and the pattern they keep: 1:4, 4:16,
 2:4, 4:8, 8:16 (at most N of every M columns are not zero), unstructured, or dense. The model is loaded, and
-one token is run, to tell what it takes.
+one token is run, to tell what it takes. A note says where keeping every value takes much more memory than the file.
 
 Examples:
   tulle inspect -m model.gguf
@@ -49,6 +50,7 @@ int inspect(const InspectFlags& flags) {
                      {"instruction_set", tulle::instruction_set_name(tulle::active_instruction_set())},
                      {"architecture", describe(model->architecture())}};
   describe_tensors(*checkpoint, *model, report);
+  report["storage"] = describe_storage(*checkpoint, *model, flags.model.kernel == "auto");
   const std::size_t weights = model->weights().size_bytes();
   report["memory"] = {{"weights_bytes", weights},
                       {"cache_bytes", engine->cache_bytes()},

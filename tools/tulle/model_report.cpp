@@ -188,6 +188,11 @@ std::string as_text(const OrderedJson& report) {
   rows = {{"kernel", "packed matrices", "size"}};
   for (const auto& [name, sum] : kernels) rows.push_back({name, std::to_string(sum.first), mebibytes(sum.second)});
   text.append("\n").append(text_table(rows));
+  std::string notes;
+  for (const auto& storage : report["storage"]) {
+    if (storage.contains("note")) notes += storage["note"].get<std::string>() + "\n";
+  }
+  if (!notes.empty()) text.append("\n").append(notes);
 
   const auto& memory = report["memory"];
   text += "\nzeros in linear matrices: " + percent(report["sparsity"]) +

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file What `tulle inspect` says of the bytes that a weight takes, in the file and in memory.
+#pragma once
+
+#include <tulle/core/json.hpp>
+#include <tulle/format/checkpoint.hpp>
+#include <tulle/generate/model.hpp>
+#include <tulle/kernel/any_kernel.hpp>
+
+/// An array of "type", "kernel", "file_bytes_per_weight" and "packed_bytes_per_weight", one entry for each type of
+/// matrices and each kernel that they run on. `automatic`: the kernels were chosen to keep the file's values. Where
+/// that takes much more memory than the file, a "note" says so, and what takes less.
+nlohmann::ordered_json describe_storage(const tulle::Checkpoint& checkpoint,
+                                        const tulle::Model<tulle::AnyKernel>& model, bool automatic);
