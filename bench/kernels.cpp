@@ -15,6 +15,8 @@
 #include <CLI/CLI.hpp>
 
 #include <tulle/core/thread_pool.hpp>
+#include <tulle/format/encoding/blocks_of_256.hpp>
+#include <tulle/format/encoding/blocks_of_32.hpp>
 #include <tulle/format/encoding/i8.hpp>
 #include <tulle/kernel/any_kernel.hpp>
 #include <tulle/kernel/schedule/work_partition.hpp>
@@ -33,21 +35,54 @@ const std::map<std::string, std::vector<Shape>> models{
     {"tinyllama-1.1b", {{2560, 2048, 22}, {2048, 2048, 22}, {11264, 2048, 22}, {2048, 5632, 22}, {32000, 2048, 1}}},
     {"smollm2-135m", {{960, 576, 30}, {576, 576, 30}, {3072, 576, 30}, {576, 1536, 30}, {49152, 576, 1}}}};
 
-/// A kernel and the sparsity pattern that it runs on.
+/// A kernel and the sparsity pattern that it runs on, or the type of blocks that its codes and scales are read from.
 struct Form {
   std::string zeros;  ///< "", "50 %" (unstructured) or "2:4"
   std::string kernel;
+  const tulle::RowEncoding* blocks = nullptr;
+
+  std::string name() const { return kernel + (blocks == nullptr ? "" : " " + std::string(dtype_name(blocks->dtype))); }
 };
 
-const std::vector<Form> forms{
-    {"", "dense_f32"},      {"", "dense_f16"},        {"", "dense_i8"},       {"", "dense_i4"},
-    {"2:4", "2:4_i8"},      {"8:16", "8:16_gap4_i8"}, {"8:16", "8:16_i8"},    {"8:16", "bitmask_i8"},
-    {"4:16", "4:16_i8"},    {"4:16", "bitmask_i8"},   {"2:4", "2:4_i4"},      {"8:16", "8:16_gap4_i4"},
-    {"4:16", "4:16_i4"},    {"30 %", "bitmask_i8"},   {"50 %", "bitmask_i8"}, {"60 %", "bitmask_i8"},
-    {"70 %", "bitmask_i8"}, {"80 %", "bitmask_i8"},   {"90 %", "bitmask_i8"}, {"95 %", "bitmask_i8"},
-    {"50 %", "ell_i8"},     {"60 %", "ell_i8"},       {"70 %", "ell_i8"},     {"80 %", "ell_i8"},
-    {"90 %", "ell_i8"},     {"95 %", "ell_i8"},       {"70 %", "ell_i4"},     {"80 %", "ell_i4"},
-    {"90 %", "ell_i4"}};
+const std::vector<Form> forms{{"", "dense_f32"},
+                              {"", "dense_f16"},
+                              {"", "dense_i8"},
+                              {"", "dense_i4"},
+                              {"2:4", "2:4_i8"},
+                              {"8:16", "8:16_gap4_i8"},
+                              {"8:16", "8:16_i8"},
+                              {"8:16", "bitmask_i8"},
+                              {"4:16", "4:16_i8"},
+                              {"4:16", "bitmask_i8"},
+                              {"2:4", "2:4_i4"},
+                              {"8:16", "8:16_gap4_i4"},
+                              {"4:16", "4:16_i4"},
+                              {"30 %", "bitmask_i8"},
+                              {"50 %", "bitmask_i8"},
+                              {"60 %", "bitmask_i8"},
+                              {"70 %", "bitmask_i8"},
+                              {"80 %", "bitmask_i8"},
+                              {"90 %", "bitmask_i8"},
+                              {"95 %", "bitmask_i8"},
+                              {"50 %", "ell_i8"},
+                              {"60 %", "ell_i8"},
+                              {"70 %", "ell_i8"},
+                              {"80 %", "ell_i8"},
+                              {"90 %", "ell_i8"},
+                              {"95 %", "ell_i8"},
+                              {"70 %", "ell_i4"},
+                              {"80 %", "ell_i4"},
+                              {"90 %", "ell_i4"},
+                              {"", "dense_i4", &tulle::q4_0_rows},
+                              {"", "dense_i4", &tulle::q4_1_rows},
+                              {"", "dense_i4", &tulle::q4_k_rows},
+                              {"", "dense_i4", &tulle::q2_k_rows},
+                              {"", "dense_i4", &tulle::q3_k_rows},
+                              {"", "dense_i8", &tulle::q8_0_rows},
+                              {"", "dense_i8", &tulle::q5_0_rows},
+                              {"", "dense_i8", &tulle::q5_1_rows},
+                              {"", "dense_i8", &tulle::q5_k_rows},
+                              {"", "dense_i8", &tulle::q6_k_rows}};
 
 class Random {
  public:
@@ -96,6 +131,33 @@ std::vector<std::uint16_t> masks_of(const std::string& zeros, Random& random) {
   return masks;
 }
 
+/// int8 codes with these zeros and a scale per row.
+std::shared_ptr<const tulle::WeightSource> random_codes(const Shape& shape, const std::vector<std::uint16_t>& masks,
+                                                        Random& random) {
+  std::vector<std::byte> codes(shape.rows * shape.columns);
+  for (std::size_t at = 0; at < codes.size(); at += 16) {
+    const unsigned mask = masks[random() >> 50];
+    for (std::size_t k = 0; k < 16; k += 8) {
+      const std::uint64_t eight = random();
+      for (std::size_t i = 0; i < 8; ++i) {
+        const auto code = static_cast<std::byte>(eight >> 8 * i | 1);  // never zero by chance
+        codes[at + k + i] = mask >> (k + i) & 1 ? code : std::byte{0};
+      }
+    }
+  }
+  const tulle::MatrixBytes bytes(codes);
+  return tulle::i8_rows(bytes.copied(), shape.rows, shape.columns, {.scales = {0.001f}});
+}
+
+/// Random bytes, without those that would make an f16 scale of 2 and more.
+std::shared_ptr<const tulle::WeightSource> random_blocks(const Shape& shape, const tulle::RowEncoding& encoding,
+                                                         Random& random) {
+  std::vector<std::byte> blocks(tulle::dtype_bytes(encoding.dtype, shape.rows * shape.columns, "a matrix"));
+  for (std::byte& byte : blocks) byte = static_cast<std::byte>(random() >> 56 & 0x3F);
+  const tulle::MatrixBytes bytes(blocks);
+  return std::make_shared<const tulle::FileRows>(encoding, bytes.copied(), shape.rows, shape.columns);
+}
+
 /// All matrices of a model in one form.
 class Model {
  public:
@@ -104,20 +166,10 @@ class Model {
     const std::vector<std::uint16_t> masks = masks_of(form.zeros, random);
     std::size_t max_columns = 0, max_rows = 0;
     for (const Shape& shape : shapes) {
-      std::vector<std::byte> codes(shape.rows * shape.columns);
-      for (std::size_t at = 0; at < codes.size(); at += 16) {
-        const unsigned mask = masks[random() >> 50];
-        for (std::size_t k = 0; k < 16; k += 8) {
-          const std::uint64_t eight = random();
-          for (std::size_t i = 0; i < 8; ++i) {
-            const auto code = static_cast<std::byte>(eight >> 8 * i | 1);  // never zero by chance
-            codes[at + k + i] = mask >> (k + i) & 1 ? code : std::byte{0};
-          }
-        }
-      }
-      const tulle::I8Rows rows(std::make_unique<const tulle::MatrixBytes>(codes), shape.rows, shape.columns, {0.001f});
+      const auto rows =
+          form.blocks == nullptr ? random_codes(shape, masks, random) : random_blocks(shape, *form.blocks, random);
       for (std::size_t i = 0; i < std::min(shape.count, layers); ++i) {
-        matrices_.push_back(tulle::AnyKernel::pack(rows, {.kernel = tulle::kernel_choice(form.kernel)}));
+        matrices_.push_back(tulle::AnyKernel::pack(*rows, {.kernel = tulle::kernel_choice(form.kernel)}));
         elements_ += shape.rows * shape.columns;
         bytes_ += matrices_.back().size_bytes();
       }
@@ -172,7 +224,7 @@ int main(int argc, char** argv) {
   app.add_option("--repeats", repeats, "Runs of each kernel")->capture_default_str();
   app.add_option("--inputs", inputs, "Rows of activations: 1 for decode, 512 for prefill")->capture_default_str();
   app.add_option("--layers", layers, "At most so many matrices of each shape (few of them stay in the cache)");
-  app.add_option("--only", only, "Kernels whose name contains this; dense_i8 always runs");
+  app.add_option("--only", only, "Kernels whose name, type of blocks or sparsity contains this; dense_i8 always runs");
   app.footer("TULLE_ISA=avx2 forces an instruction set.\nExample: bench_kernels --inputs 512 --layers 2 --only i8");
   CLI11_PARSE(app, argc, argv);
   if (!models.contains(shape)) return std::fprintf(stderr, "unknown shape %s\n", shape.c_str()), 1;
@@ -187,10 +239,10 @@ int main(int argc, char** argv) {
   std::vector<std::function<void()>> tasks{[&] { probe(); }};
   std::optional<std::size_t> float_at, int8_at;
   for (const Form& form : forms) {
-    if (form.kernel != "dense_i8" && (form.kernel + " " + form.zeros).find(only) == std::string::npos) continue;
-    if (form.kernel == "dense_f32") float_at = tasks.size();
-    if (form.kernel == "dense_i8") int8_at = tasks.size();
-    std::fprintf(stderr, "packing %s %s\n", form.kernel.c_str(), form.zeros.c_str());
+    if (form.name() != "dense_i8" && (form.name() + " " + form.zeros).find(only) == std::string::npos) continue;
+    if (form.name() == "dense_f32") float_at = tasks.size();
+    if (form.name() == "dense_i8") int8_at = tasks.size();
+    std::fprintf(stderr, "packing %s %s\n", form.name().c_str(), form.zeros.c_str());
     chosen.push_back(form);
     built.push_back(std::make_unique<Model>(shapes, form, layers, inputs));
     tasks.push_back([&pool, model = built.back().get()] { model->run(pool); });
@@ -211,7 +263,7 @@ int main(int argc, char** argv) {
     const auto ratio = [&](std::optional<std::size_t> to) {
       return to ? std::to_string(times[*to].median() / median).substr(0, 4) : std::string("-");
     };
-    std::printf("| %s | %s | %.3f | %.2f (%.2f - %.2f) | %.1f | %.2f | %s | %s |\n", chosen[i].kernel.c_str(),
+    std::printf("| %s | %s | %.3f | %.2f (%.2f - %.2f) | %.1f | %.2f | %s | %s |\n", chosen[i].name().c_str(),
                 chosen[i].zeros.c_str(), static_cast<double>(model.bytes()) / static_cast<double>(model.elements()),
                 median * 1e3, times[i + 1].min() * 1e3, times[i + 1].max() * 1e3,
                 static_cast<double>(model.elements() * inputs) / median / 1e9,

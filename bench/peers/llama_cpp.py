@@ -34,10 +34,10 @@ def model_file(model, kind, zeros="0"):
     return part.rename(path)
 
 
-def run_llama(build, model, threads):
+def run_llama(bench, model, threads):
     tests = json.loads(
         output_of(
-            PEERS / build / "bin" / "llama-bench",
+            bench,
             "-m",
             model,
             "-t",
@@ -84,7 +84,14 @@ def main():
         default=DEFAULT_MODEL,
         help="all but the first have random weights, for speed only (default %(default)s)",
     )
-    parser.add_argument("--types", nargs="+", choices=["Q8_0", "Q4_0"], default=["Q8_0", "Q4_0"], help="default: both")
+    parser.add_argument(
+        "--types",
+        nargs="+",
+        choices=["Q8_0", "Q4_0", "Q5_0", "Q4_K_S", "Q4_K_M", "Q5_K_M", "Q6_K"],
+        default=["Q8_0", "Q4_0"],
+        help="what llama-quantize makes (default Q8_0 Q4_0)",
+    )
+    parser.add_argument("--bench", help="another llama-bench beside it, such as that of ik_llama.cpp")
     parser.add_argument("--structure", help="also the Q8_0 model pruned, for speed only: 2:4, 8:16-gap4, 4:16")
     options = parser.parse_args()
 
@@ -97,9 +104,11 @@ def main():
         for kind in options.types:
             model = model_file(options.model, kind)
             engines = {
-                "llama.cpp": lambda: run_llama(folder, model, options.threads),
+                "llama.cpp": lambda: run_llama(PEERS / folder / "bin" / "llama-bench", model, options.threads),
                 "tulle": lambda: run_tulle(model, options.threads, isa, options.seconds),
             }
+            if options.bench:
+                engines[options.bench] = lambda: run_llama(options.bench, model, options.threads)
             if kind == "Q8_0" and options.structure:
                 if options.model == DEFAULT_MODEL:
                     pruned, flags = model, [*isa, "--structure", options.structure]
