@@ -3,6 +3,7 @@
 ///
 /// Synthetic weights and sparsity patterns: for speed only. All kernels run interleaved in one process, on the same
 /// sizes.
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstdio>
@@ -240,6 +241,9 @@ int main(int argc, char** argv) {
   std::optional<std::size_t> float_at, int8_at;
   for (const Form& form : forms) {
     if (form.name() != "dense_i8" && (form.name() + " " + form.zeros).find(only) == std::string::npos) continue;
+    const std::size_t in_block = form.blocks == nullptr ? 1 : tulle::dtype_info(form.blocks->dtype).block_elements;
+    const auto is_whole = [&](const Shape& each) { return each.columns % in_block == 0; };
+    if (!std::all_of(shapes.begin(), shapes.end(), is_whole)) continue;
     if (form.name() == "dense_f32") float_at = tasks.size();
     if (form.name() == "dense_i8") int8_at = tasks.size();
     std::fprintf(stderr, "packing %s %s\n", form.name().c_str(), form.zeros.c_str());

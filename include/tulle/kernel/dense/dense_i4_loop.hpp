@@ -41,8 +41,8 @@ struct DenseI4Loop {
   const std::uint8_t* panel(std::size_t index) const noexcept {
     return codes + index * (padded_columns() / 2) * panel_rows;
   }
-  std::size_t scale_index(std::size_t panel_index, std::size_t column) const noexcept {
-    return (panel_index * scales.groups() + column / scales.group()) * panel_rows;
+  ScalePlace place(std::size_t panel_index, std::size_t column) const noexcept {  // of minima as of scales
+    return scales.place(panel_index, column / scales.group(), column);
   }
 
   template <std::size_t Panels, std::size_t Inputs>
@@ -69,10 +69,10 @@ struct DenseI4Loop {
             const auto code = static_cast<std::int32_t>(column % 8 < 4 ? pair & 15u : pair >> 4);
             dot += code * x[code_index(column, tile.width, lane)];
           }
-          const std::size_t at = scale_index(which, begin) + row;
-          values[row] = std::fma(static_cast<float>(dot), scales[at] * x_scale, values[row]);
+          const std::size_t of_row = which * panel_rows + row;
+          values[row] = std::fma(static_cast<float>(dot), scales.at(of_row, begin) * x_scale, values[row]);
           if constexpr (Minima) {
-            values[row] = std::fma(minima[at], x_scale * static_cast<float>(x_sum), values[row]);
+            values[row] = std::fma(minima.at(of_row, begin), x_scale * static_cast<float>(x_sum), values[row]);
           }
         }
       }
@@ -160,10 +160,10 @@ struct DenseI4Loop {
               for (std::size_t lane = 0; lane < lanes; ++lane) {
                 dots[lane] = _mm256_add_epi32(dots[lane], widens ? pairs[lane] : _mm256_madd_epi16(pairs[lane], ones));
               }
-              const std::size_t at = scale_index(which[p0 + p], begin) + 8 * half;
-              const __m256 w_scale = load8(scales, at);
+              const ScalePlace at = place(which[p0 + p], begin);
+              const __m256 w_scale = load8(scales, at, 8 * half);
               __m256 minimum{};
-              if constexpr (Minima) minimum = load8(minima, at);
+              if constexpr (Minima) minimum = load8(minima, at, 8 * half);
 #pragma GCC unroll 4
               for (std::size_t lane = 0; lane < lanes; ++lane) {
                 const float x_scale = x_scales[begin / group_columns * Inputs + lane0 + lane];
@@ -234,7 +234,7 @@ struct DenseI4Loop {
       }
 #pragma GCC unroll 4
       for (std::size_t p = 0; p < Panels; ++p) {
-        const std::size_t at = scale_index(which[p], begin);
+        const ScalePlace at = place(which[p], begin);
         const __m512 w_scale = load16(scales, at);
         __m512 minimum{};
         if constexpr (Minima) minimum = load16(minima, at);

@@ -49,8 +49,8 @@ TULLE_TARGET_SIMD128 void compute_i4_panel(const Loop& loop, std::size_t which, 
         }
       }
       F32x4 w_scales[quarters], minima[quarters];
-      load_group_scales(loop.scales, loop.scale_index(which, begin) + row0, w_scales);
-      if constexpr (Minima) load_group_scales(loop.minima, loop.scale_index(which, begin) + row0, minima);
+      load_group_scales(loop.scales, loop.place(which, begin), row0, w_scales);
+      if constexpr (Minima) load_group_scales(loop.minima, loop.place(which, begin), row0, minima);
       TULLE_UNROLL
       for (std::size_t q = 0; q < quarters; ++q) {
         const std::size_t row = row0 + 4 * q;

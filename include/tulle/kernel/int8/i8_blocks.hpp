@@ -2,7 +2,6 @@
 /// \file The blocks of an int8 matrix, where its panels of them lie in memory, and the scales beside them (L2).
 #pragma once
 
-#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -49,11 +48,18 @@ constexpr ScaleType scale_type(const CodeFormat& format) noexcept {
   return format.block != 0 ? ScaleType::factors : format.half_scales ? ScaleType::f16 : ScaleType::f32;
 }
 
+/// Where the scales of a group of a panel lie, and the f16 numbers of its block: 16 of each, one for a row.
+struct ScalePlace {
+  std::size_t group, block;
+};
+
 /// What the codes of a matrix are multiplied by: a scale per row, or scales of groups of columns in panels [groups][16
 /// rows], beside them the f16 numbers of blocks in panels [blocks][16 rows]. Minimums are stored in the same ways.
 /// Padding rows and columns have scale 0.
 class GroupScales {
  public:
+  static constexpr std::size_t block_columns = 256;  ///< of formats with blocks
+
   GroupScales() = default;
   /// `columns`: with padding; a multiple of 256 where the format has blocks.
   GroupScales(std::size_t rows, std::size_t columns, const CodeFormat& format)
@@ -64,9 +70,9 @@ class GroupScales {
     if (type_ == ScaleType::f32) floats_ = AlignedBuffer<float>(count, Pages::shared);
     if (type_ == ScaleType::f16) halves_ = AlignedBuffer<Half>(count, Pages::shared);
     if (type_ != ScaleType::factors) return;
+    blocks_ = columns / block_columns;
     factors_ = AlignedBuffer<std::int8_t>(count, Pages::shared);
-    halves_ = AlignedBuffer<Half>(padded_rows * (columns / format.block), Pages::shared);
-    block_shift_ = static_cast<std::size_t>(std::countr_zero(format.block / group_));
+    halves_ = AlignedBuffer<Half>(padded_rows * blocks_, Pages::shared);
   }
 
   std::size_t group() const noexcept { return group_; }    ///< columns that share a scale; 0: the whole row
@@ -79,86 +85,82 @@ class GroupScales {
   const Half* halves() const noexcept { return halves_.data(); }   ///< of groups, or of blocks
   const std::int8_t* factors() const noexcept { return factors_.data(); }
 
-  /// Of a row's group in its panels.
-  std::size_t index(std::size_t row, std::size_t group_index) const noexcept {
-    return (row / panel_rows * groups_ + group_index) * panel_rows + row % panel_rows;
-  }
-  /// Of its block, from the index of a group.
-  std::size_t block_index(std::size_t index) const noexcept {
-    return (index / panel_rows >> block_shift_) * panel_rows + index % panel_rows;
+  /// `column`: any of the group.
+  ScalePlace place(std::size_t panel, std::size_t group_index, std::size_t column) const noexcept {
+    return {(panel * groups_ + group_index) * panel_rows, (panel * blocks_ + column / block_columns) * panel_rows};
   }
 
   /// `scales`: the numbers of a row, as `WeightSource::codes` gives them.
   void set_row(std::size_t row, std::span<const float> scales) noexcept {
-    const std::size_t groups = group_ == 0 ? 1 : groups_;
-    for (std::size_t at = 0; at < scales.size(); ++at) {
-      if (at >= groups) {
-        halves_[block_index(index(row, (at - groups) << block_shift_))] = to_half(scales[at]);
-      } else if (type_ == ScaleType::factors) {
-        factors_[index(row, at)] = static_cast<std::int8_t>(scales[at]);
+    if (group_ == 0) {
+      floats_[row] = scales[0];
+      return;
+    }
+    const ScalePlace first = place(row / panel_rows, 0, 0);
+    for (std::size_t index = 0; index < scales.size(); ++index) {
+      const std::size_t at = first.group + index * panel_rows + row % panel_rows;
+      if (type_ == ScaleType::f32) {
+        floats_[at] = scales[index];
       } else if (type_ == ScaleType::f16) {
-        halves_[index(row, at)] = to_half(scales[at]);
+        halves_[at] = to_half(scales[index]);
+      } else if (index < groups_) {
+        factors_[at] = static_cast<std::int8_t>(scales[index]);
       } else {
-        floats_[group_ == 0 ? row : index(row, at)] = scales[at];
+        halves_[first.block + (index - groups_) * panel_rows + row % panel_rows] = to_half(scales[index]);
       }
     }
   }
-  /// Of the group at an index, or of a row.
-  float operator[](std::size_t index) const noexcept {
-    if (type_ == ScaleType::f32) return floats_[index];
-    if (type_ == ScaleType::f16) return to_float(halves_[index]);
-    return static_cast<float>(factors_[index]) * to_float(halves_[block_index(index)]);
-  }
   float at(std::size_t row, std::size_t column) const noexcept {
-    return (*this)[group_ == 0 ? row : index(row, column / group_)];
+    if (group_ == 0) return floats_[row];
+    const ScalePlace first = place(row / panel_rows, column / group_, column);
+    const std::size_t lane = row % panel_rows;
+    if (type_ == ScaleType::f32) return floats_[first.group + lane];
+    if (type_ == ScaleType::f16) return to_float(halves_[first.group + lane]);
+    return static_cast<float>(factors_[first.group + lane]) * to_float(halves_[first.block + lane]);
   }
 
  private:
-  std::size_t group_ = 0, groups_ = 0, block_shift_ = 0;  // a block has 2^block_shift groups
+  std::size_t group_ = 0, groups_ = 0, blocks_ = 0;
   ScaleType type_ = ScaleType::f32;
   AlignedBuffer<float> floats_;
   AlignedBuffer<Half> halves_;
   AlignedBuffer<std::int8_t> factors_;
 };
 
-#if defined(TULLE_X86)
-
 namespace detail {
 
-/// 8 or 16 scales of a group from index `at` on.
-TULLE_INLINE_AVX2 __m256 load8(const GroupScales& scales, std::size_t at) noexcept {
-  if (scales.type() == ScaleType::f16) return load8(scales.halves() + at);
-  if (scales.type() == ScaleType::f32) return load8(scales.floats() + at);
-  return _mm256_mul_ps(load8(scales.factors() + at), load8(scales.halves() + scales.block_index(at)));
-}
-TULLE_INLINE_AVX512 __m512 load16(const GroupScales& scales, std::size_t at) noexcept {
-  if (scales.type() == ScaleType::f16) return load16(scales.halves() + at);
-  if (scales.type() == ScaleType::f32) return load16(scales.floats() + at);
-  return _mm512_mul_ps(load16(scales.factors() + at), load16(scales.halves() + scales.block_index(at)));
-}
+#if defined(TULLE_X86)
 
-}  // namespace detail
+/// 16 scales of a group, or 8 of them from row `row` of the panel on.
+TULLE_INLINE_AVX2 __m256 load8(const GroupScales& scales, ScalePlace at, std::size_t row) noexcept {
+  if (scales.type() == ScaleType::f16) return load8(scales.halves() + at.group + row);
+  if (scales.type() == ScaleType::f32) return load8(scales.floats() + at.group + row);
+  return _mm256_mul_ps(load8(scales.factors() + at.group + row), load8(scales.halves() + at.block + row));
+}
+TULLE_INLINE_AVX512 __m512 load16(const GroupScales& scales, ScalePlace at) noexcept {
+  if (scales.type() == ScaleType::f16) return load16(scales.halves() + at.group);
+  if (scales.type() == ScaleType::f32) return load16(scales.floats() + at.group);
+  return _mm512_mul_ps(load16(scales.factors() + at.group), load16(scales.halves() + at.block));
+}
 
 #endif
 
 #if defined(TULLE_SIMD128)
 
-namespace detail {
-
-/// 4 Count scales of a group from index `at` on.
+/// 4 Count scales of a group from row `row` of the panel on.
 template <std::size_t Count>
-TULLE_INLINE_SIMD128 void load_group_scales(const GroupScales& scales, std::size_t at,
+TULLE_INLINE_SIMD128 void load_group_scales(const GroupScales& scales, ScalePlace at, std::size_t row,
                                             simd128::F32x4 (&to)[Count]) noexcept {
   using namespace simd128;
-  if (scales.type() == ScaleType::f32) return load4s(scales.floats() + at, to);
-  if (scales.type() == ScaleType::f16) return load4s(scales.halves() + at, to);
-  load4s(scales.halves() + scales.block_index(at), to);
+  if (scales.type() == ScaleType::f32) return load4s(scales.floats() + at.group + row, to);
+  if (scales.type() == ScaleType::f16) return load4s(scales.halves() + at.group + row, to);
+  load4s(scales.halves() + at.block + row, to);
   TULLE_UNROLL
-  for (std::size_t i = 0; i < Count; ++i) to[i] *= load4(scales.factors() + at + 4 * i);
+  for (std::size_t i = 0; i < Count; ++i) to[i] *= load4(scales.factors() + at.group + row + 4 * i);
 }
 
-}  // namespace detail
-
 #endif
+
+}  // namespace detail
 
 }  // namespace tulle

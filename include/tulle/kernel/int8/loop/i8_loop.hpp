@@ -144,6 +144,9 @@ struct MinimumLoop {
   MatrixView<float> y;
   RowRange rows;
 
+  ScalePlace place(std::size_t panel, std::size_t group) const noexcept {
+    return minimums.place(panel, group, group * minimums.group());
+  }
   /// By which the minimum of a group is multiplied.
   float x_sum(const InputTile& tile, std::size_t group, std::size_t lane) const noexcept {
     const std::size_t begin = group * minimums.group();
@@ -159,7 +162,7 @@ struct MinimumLoop {
       for (std::size_t lane = 0; lane < tile.inputs; ++lane) {
         load_panel(y, rows, which[p], tile.first + lane, values[lane]);
       }
-      add<Inputs>(Isa{}, which[p] * minimums.groups() * panel_rows, tile, values);
+      add<Inputs>(Isa{}, which[p], tile, values);
       for (std::size_t lane = 0; lane < tile.inputs; ++lane) {
         store_panel(y, rows, which[p], tile.first + lane, values[lane]);
       }
@@ -168,14 +171,14 @@ struct MinimumLoop {
 
   using Values = float[tile_inputs][panel_rows];
 
-  /// `first`: the index of the panel's first minimum.
   template <std::size_t>
-  void add(isa::Scalar, std::size_t first, const InputTile& tile, Values& values) const noexcept {
+  void add(isa::Scalar, std::size_t panel, const InputTile& tile, Values& values) const noexcept {
     for (std::size_t group = 0; group < minimums.groups(); ++group) {
       for (std::size_t lane = 0; lane < tile.inputs; ++lane) {
         const float sum = x_sum(tile, group, lane);
         for (std::size_t row = 0; row < panel_rows; ++row) {
-          values[lane][row] = std::fma(minimums[first + group * panel_rows + row], sum, values[lane][row]);
+          values[lane][row] =
+              std::fma(minimums.at(panel * panel_rows + row, group * minimums.group()), sum, values[lane][row]);
         }
       }
     }
@@ -183,15 +186,15 @@ struct MinimumLoop {
 
 #if defined(TULLE_SIMD128)
   template <std::size_t>
-  void add(isa::Simd128, std::size_t first, const InputTile& tile, Values& values) const noexcept {
-    add_128(first, tile, values);
+  void add(isa::Simd128, std::size_t panel, const InputTile& tile, Values& values) const noexcept {
+    add_128(panel, tile, values);
   }
   /// For any number of rows: few copies make a small WebAssembly module.
-  TULLE_TARGET_SIMD128 void add_128(std::size_t first, const InputTile& tile, Values& values) const noexcept {
+  TULLE_TARGET_SIMD128 void add_128(std::size_t panel, const InputTile& tile, Values& values) const noexcept {
     using namespace simd128;
     for (std::size_t group = 0; group < minimums.groups(); ++group) {
       F32x4 minimum[4];
-      load_group_scales(minimums, first + group * panel_rows, minimum);
+      load_group_scales(minimums, place(panel, group), 0, minimum);
       for (std::size_t lane = 0; lane < tile.inputs; ++lane) {
         const F32x4 sum = splat(x_sum(tile, group, lane));
         TULLE_UNROLL
@@ -205,13 +208,13 @@ struct MinimumLoop {
 
 #if defined(TULLE_X86)
   template <std::size_t Inputs>
-  TULLE_TARGET_AVX2 void add(isa::Avx2, std::size_t first, const InputTile& tile, Values& values) const noexcept {
+  TULLE_TARGET_AVX2 void add(isa::Avx2, std::size_t panel, const InputTile& tile, Values& values) const noexcept {
     for (std::size_t half = 0; half < panel_rows; half += 8) {
       __m256 sums[Inputs];
 #pragma GCC unroll 8
       for (std::size_t lane = 0; lane < Inputs; ++lane) sums[lane] = _mm256_loadu_ps(values[lane] + half);
       for (std::size_t group = 0; group < minimums.groups(); ++group) {
-        const __m256 minimum = load8(minimums, first + group * panel_rows + half);
+        const __m256 minimum = load8(minimums, place(panel, group), half);
 #pragma GCC unroll 8
         for (std::size_t lane = 0; lane < Inputs; ++lane) {
           sums[lane] = _mm256_fmadd_ps(minimum, _mm256_set1_ps(x_sum(tile, group, lane)), sums[lane]);
@@ -223,12 +226,12 @@ struct MinimumLoop {
   }
 
   template <std::size_t Inputs>
-  TULLE_TARGET_AVX512 void add(isa::Avx512, std::size_t first, const InputTile& tile, Values& values) const noexcept {
+  TULLE_TARGET_AVX512 void add(isa::Avx512, std::size_t panel, const InputTile& tile, Values& values) const noexcept {
     __m512 sums[Inputs];
 #pragma GCC unroll 8
     for (std::size_t lane = 0; lane < Inputs; ++lane) sums[lane] = _mm512_loadu_ps(values[lane]);
     for (std::size_t group = 0; group < minimums.groups(); ++group) {
-      const __m512 minimum = load16(minimums, first + group * panel_rows);
+      const __m512 minimum = load16(minimums, place(panel, group));
 #pragma GCC unroll 8
       for (std::size_t lane = 0; lane < Inputs; ++lane) {
         sums[lane] = _mm512_fmadd_ps(minimum, _mm512_set1_ps(x_sum(tile, group, lane)), sums[lane]);

@@ -16,11 +16,6 @@
 
 namespace tulle::detail {
 
-/// 8 scales of a group from index `at` on: 1 where a row has one scale.
-TULLE_INLINE_AVX2 __m256 group_scales8(const GroupScales& scales, std::size_t group, std::size_t at) noexcept {
-  return group == 0 ? _mm256_set1_ps(1.0f) : load8(scales, at);
-}
-
 /// Panels (as many at once as registers allow) by `Lanes` rows of a tile from `lane0` on. A tile of 4 rows or more has
 /// `Width` of them, or as many as it says where that is 4.
 template <std::size_t Panels, std::size_t Lanes, std::size_t Width, class Loop>
@@ -31,7 +26,6 @@ TULLE_TARGET_AVX2 void compute_i8_avx2(const Loop& loop, const std::size_t* whic
   constexpr bool offset_codes = Layout::offset_codes && std::is_same_v<Isa, isa::AvxVnni>;  // undone by the first sums
   const std::size_t group = loop.group(), span = loop.span(), blocks = span / block_columns,
                     width = Width == 4 ? tile.width : Width;
-  const std::size_t groups = loop.padded_columns() / span;
   const float* x_scales = loop.input.scales(tile);
   __m256 values[Panels][Lanes][2];
   typename Layout::Cursor w[Panels];
@@ -94,8 +88,8 @@ TULLE_TARGET_AVX2 void compute_i8_avx2(const Loop& loop, const std::size_t* whic
     for (std::size_t p = 0; p < Panels; ++p) {
 #pragma GCC unroll 2
       for (std::size_t half = 0; half < 2; ++half) {
-        const std::size_t scale_at = (which[p] * groups + index) * panel_rows + 8 * half;
-        const __m256 w_scale = group_scales8(loop.scales, group, scale_at);
+        const __m256 w_scale =
+            group == 0 ? _mm256_set1_ps(1.0f) : load8(loop.scales, loop.scales.place(which[p], index, begin), 8 * half);
 #pragma GCC unroll 4
         for (std::size_t lane = 0; lane < Lanes; ++lane) {
           const __m256 x_scale = _mm256_set1_ps(x_scales[begin / group_columns * width + lane0 + lane]);

@@ -26,11 +26,6 @@ auto activations(const ActivationsI8& input, const InputTile& tile) noexcept {
   }
 }
 
-/// 16 scales of a group from index `at` on: 1 where a row has one scale.
-TULLE_INLINE_AVX512 __m512 group_scales16(const GroupScales& scales, std::size_t group, std::size_t at) noexcept {
-  return group == 0 ? _mm512_set1_ps(1.0f) : load16(scales, at);
-}
-
 /// The start of the sums of a span of one or two blocks, which undoes the offsets of codes or activations.
 template <class Layout, std::size_t Panels, std::size_t Inputs>
 TULLE_INLINE_AVX512 void start_i8_avx512(const typename Layout::Cursor (&w)[Panels], const std::int32_t* x_sums,
@@ -61,8 +56,7 @@ TULLE_INLINE_AVX512 void start_i8_avx512(const typename Layout::Cursor (&w)[Pane
 template <std::size_t Panels, std::size_t Inputs, class Loop>
 TULLE_TARGET_AVX512 void compute_i8_avx512(const Loop& loop, const std::size_t* which, const InputTile& tile) noexcept {
   using Layout = typename Loop::Layout;
-  const std::size_t group = loop.group(), span = loop.span(), blocks = span / block_columns,
-                    groups = loop.padded_columns() / span;
+  const std::size_t group = loop.group(), span = loop.span(), blocks = span / block_columns;
   const float* x_scales = loop.input.scales(tile);
   const std::int32_t* x_sums = loop.input.sums(tile) + loop.columns.begin / sum_columns * Inputs;
   __m512 values[Panels][Inputs];
@@ -110,7 +104,8 @@ TULLE_TARGET_AVX512 void compute_i8_avx512(const Loop& loop, const std::size_t* 
     }
 #pragma GCC unroll 4
     for (std::size_t p = 0; p < Panels; ++p) {
-      const __m512 w_scale = group_scales16(loop.scales, group, (which[p] * groups + index) * panel_rows);
+      const __m512 w_scale =
+          group == 0 ? _mm512_set1_ps(1.0f) : load16(loop.scales, loop.scales.place(which[p], index, begin));
 #pragma GCC unroll 8
       for (std::size_t lane = 0; lane < Inputs; ++lane) {
         const __m512 x_scale = _mm512_set1_ps(x_scales[begin / group_columns * Inputs + lane]);

@@ -28,16 +28,16 @@ struct I8Loop128 {
   MatrixView<float> y;
   RowRange rows, columns;
 
-  /// The scales of some rows of a panel, 4 at a time, from index `at` of theirs on.
+  /// The scales of some rows of a panel, from row `row` on.
   template <std::size_t Rows>
-  TULLE_INLINE_SIMD128 void load_scales(std::size_t at, float (&to)[Rows]) const noexcept {
+  TULLE_INLINE_SIMD128 void load_scales(ScalePlace at, std::size_t row, float (&to)[Rows]) const noexcept {
     using namespace simd128;
     F32x4 scales[Rows / 4];
     if (all_scales.group() == 0) {
       TULLE_UNROLL
       for (F32x4& scale : scales) scale = splat(1.0f);
     } else {
-      load_group_scales(all_scales, at, scales);
+      load_group_scales(all_scales, at, row, scales);
     }
     TULLE_UNROLL
     for (std::size_t i = 0; i < Rows / 4; ++i) store(to + 4 * i, scales[i]);
@@ -53,7 +53,7 @@ struct I8Loop128 {
     using Sums = typename Step::Sums;
     constexpr std::size_t quarters = Lanes == 1 ? 4 : 2;
     constexpr bool offset_w = has_offset && Layout::offset_codes, offset_x = has_offset && !Layout::offset_codes;
-    const std::size_t span = all_scales.group() == 16 ? 16 : 32, groups = input.padded_columns() / span;
+    const std::size_t span = all_scales.group() == 16 ? 16 : 32;
     const auto* codes = offset_x ? reinterpret_cast<const std::int8_t*>(input.offset_codes(tile)) : input.codes(tile);
     const float* x_scales = input.scales(tile);
     const std::int32_t* x_sums = input.sums(tile);
@@ -83,10 +83,10 @@ struct I8Loop128 {
         }
       }
       for (std::size_t p = 0; p < count; ++p) {
-        const std::size_t scale_at = (which[p] * groups + begin / span) * panel_rows;
+        const ScalePlace scale_at = all_scales.place(which[p], begin / span, begin);
         for (std::size_t q0 = 0; q0 < 4; q0 += quarters) {
           alignas(16) float w_scales[4 * quarters];
-          if constexpr (Lanes > 1) load_scales(scale_at + 4 * q0, w_scales);  // for all lanes
+          if constexpr (Lanes > 1) load_scales(scale_at, 4 * q0, w_scales);  // for all lanes
           for (std::size_t lane0 = first; lane0 < end; lane0 += Lanes) {
             // Loaded again, so that registers are free for the sums.
             const auto reload = [](const auto* from) { return Lanes == 1 ? from : load_again(from); };
@@ -134,7 +134,7 @@ struct I8Loop128 {
               x += block_columns;
             }
             const float* x_scale = reload(x_scales + begin / group_columns * width + lane0);
-            if constexpr (Lanes == 1) load_scales(scale_at + 4 * q0, w_scales);
+            if constexpr (Lanes == 1) load_scales(scale_at, 4 * q0, w_scales);
             const float* w_scale = reload(w_scales);
             TULLE_UNROLL
             for (std::size_t q = 0; q < quarters; ++q) {
