@@ -32,24 +32,29 @@ constexpr bool is_number_dtype(DType dtype) noexcept {
   return dtype <= DType::u8;
 }
 
-/// `count` elements of such a type; exactly, but those of F64, I64 and I32 are rounded. out [count].
-inline void decode_floats(DType dtype, const std::byte* bytes, std::size_t count, float* out) noexcept {
-  const auto decode = [&]<class T>(T) {
-    for (std::size_t i = 0; i < count; ++i) out[i] = static_cast<float>(load_unaligned<T>(bytes + i * sizeof(T)));
-  };
+/// An element of F64 or of integers, rounded to the nearest float.
+inline float load_number(DType dtype, const std::byte* bytes) noexcept {
   switch (dtype) {
-    case DType::f32: std::memcpy(out, bytes, count * sizeof(float)); return;
-    case DType::bf16:
-      for (std::size_t i = 0; i < count; ++i) out[i] = to_float(load_unaligned<BFloat16>(bytes + 2 * i));
-      return;
-    case DType::f64: return decode(double{});
-    case DType::i64: return decode(std::int64_t{});
-    case DType::i32: return decode(std::int32_t{});
-    case DType::i16: return decode(std::int16_t{});
-    case DType::i8: return decode(std::int8_t{});
-    case DType::u8: return decode(std::uint8_t{});
-    default:
-      for (std::size_t i = 0; i < count; ++i) out[i] = load_half(bytes + 2 * i);
+    case DType::f64: return static_cast<float>(load_unaligned<double>(bytes));
+    case DType::i64: return static_cast<float>(load_unaligned<std::int64_t>(bytes));
+    case DType::i32: return static_cast<float>(load_unaligned<std::int32_t>(bytes));
+    case DType::i16: return static_cast<float>(load_unaligned<std::int16_t>(bytes));
+    case DType::i8: return static_cast<float>(load_unaligned<std::int8_t>(bytes));
+    default: return static_cast<float>(load_unaligned<std::uint8_t>(bytes));
+  }
+}
+
+/// `count` elements of a type for which `is_number_dtype`; F32, F16 and BF16 exactly. out [count].
+inline void decode_floats(DType dtype, const std::byte* bytes, std::size_t count, float* out) noexcept {
+  if (dtype == DType::f32) {
+    std::memcpy(out, bytes, count * sizeof(float));
+  } else if (dtype == DType::f16) {
+    for (std::size_t i = 0; i < count; ++i) out[i] = load_half(bytes + 2 * i);
+  } else if (dtype == DType::bf16) {
+    for (std::size_t i = 0; i < count; ++i) out[i] = to_float(load_unaligned<BFloat16>(bytes + 2 * i));
+  } else {
+    const std::size_t size = dtype_info(dtype).block_bytes;
+    for (std::size_t i = 0; i < count; ++i) out[i] = load_number(dtype, bytes + size * i);
   }
 }
 

@@ -10,11 +10,14 @@
 
 namespace tulle {
 
+struct RowEncoding;
+
 struct Encoding {
-  DType dtype;  ///< of the tensor "NAME.weight"
+  DType dtype;              ///< of the tensor "NAME.weight"
+  const RowEncoding* rows;  ///< nullptr: int8 codes, whose scales lie beside them
 
   /// The matrix of a tensor with two extents. Errors: those of the encoding and of reading.
-  std::shared_ptr<const WeightSource> (*open)(const TensorSource& source, const EncodedTensor& tensor);
+  std::shared_ptr<const WeightSource> open(const TensorSource& source, const EncodedTensor& tensor) const;
 };
 
 /// All that weights are read from, in the order of messages.

@@ -23,21 +23,22 @@
 
 namespace tulle {
 
+TULLE_INLINE std::shared_ptr<const WeightSource> Encoding::open(const TensorSource& source,
+                                                                const EncodedTensor& tensor) const {
+  return rows != nullptr ? open_rows(*rows, source, tensor) : open_i8_rows(source, tensor);
+}
+
 TULLE_INLINE std::span<const Encoding> encodings() {
   // Adding an encoding is adding a line here and the header it needs.
   static constexpr std::array all{
-      Encoding{DType::f32, open_rows<f32_rows>},       Encoding{DType::f16, open_rows<f16_rows>},
-      Encoding{DType::bf16, open_rows<bf16_rows>},     Encoding{DType::i8, open_i8_rows},
-      Encoding{DType::q8_0, open_rows<q8_0_rows>},     Encoding{DType::q4_0, open_rows<q4_0_rows>},
-      Encoding{DType::q4_1, open_rows<q4_1_rows>},     Encoding{DType::q5_0, open_rows<q5_0_rows>},
-      Encoding{DType::q5_1, open_rows<q5_1_rows>},     Encoding{DType::q2_k, open_rows<q2_k_rows>},
-      Encoding{DType::q3_k, open_rows<q3_k_rows>},     Encoding{DType::q4_k, open_rows<q4_k_rows>},
-      Encoding{DType::q5_k, open_rows<q5_k_rows>},     Encoding{DType::q6_k, open_rows<q6_k_rows>},
-      Encoding{DType::q8_k, open_rows<q8_k_rows>},     Encoding{DType::iq4_nl, open_rows<iq4_nl_rows>},
-      Encoding{DType::iq4_xs, open_rows<iq4_xs_rows>}, Encoding{DType::mxfp4, open_rows<mxfp4_rows>},
-      Encoding{DType::tq1_0, open_rows<tq1_0_rows>},   Encoding{DType::tq2_0, open_rows<tq2_0_rows>},
-      Encoding{DType::f64, open_rows<f64_rows>},       Encoding{DType::i64, open_rows<i64_rows>},
-      Encoding{DType::i32, open_rows<i32_rows>},       Encoding{DType::i16, open_rows<i16_rows>}};
+      Encoding{DType::f32, &f32_rows},       Encoding{DType::f16, &f16_rows},       Encoding{DType::bf16, &bf16_rows},
+      Encoding{DType::i8, nullptr},          Encoding{DType::q8_0, &q8_0_rows},     Encoding{DType::q4_0, &q4_0_rows},
+      Encoding{DType::q4_1, &q4_1_rows},     Encoding{DType::q5_0, &q5_0_rows},     Encoding{DType::q5_1, &q5_1_rows},
+      Encoding{DType::q2_k, &q2_k_rows},     Encoding{DType::q3_k, &q3_k_rows},     Encoding{DType::q4_k, &q4_k_rows},
+      Encoding{DType::q5_k, &q5_k_rows},     Encoding{DType::q6_k, &q6_k_rows},     Encoding{DType::q8_k, &q8_k_rows},
+      Encoding{DType::iq4_nl, &iq4_nl_rows}, Encoding{DType::iq4_xs, &iq4_xs_rows}, Encoding{DType::mxfp4, &mxfp4_rows},
+      Encoding{DType::tq1_0, &tq1_0_rows},   Encoding{DType::tq2_0, &tq2_0_rows},   Encoding{DType::f64, &f64_rows},
+      Encoding{DType::i64, &i64_rows},       Encoding{DType::i32, &i32_rows},       Encoding{DType::i16, &i16_rows}};
   return all;
 }
 

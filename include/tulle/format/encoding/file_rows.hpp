@@ -19,18 +19,15 @@
 
 namespace tulle {
 
-/// How one row of `columns` elements is stored: as blocks of codes, a whole number of them, or as floats.
+/// How one row of `columns` elements is stored: as blocks of codes, a whole number of them, or as plain numbers.
 struct RowEncoding {
   DType dtype;
   CodeFormat format;
   BlockLayout blocks{};
 
-  /// Of floats. out [columns].
-  void (*decode_floats)(const std::byte* row, std::size_t columns, float* out) noexcept = nullptr;
-
   /// out [columns].
   void decode(const std::byte* row, std::size_t columns, float* out) const noexcept {
-    if (decode_floats != nullptr) return decode_floats(row, columns, out);
+    if (format.bits == 0) return decode_floats(dtype, row, columns, out);
     detail::decode_blocks(blocks, dtype, format, row, columns, out);
   }
 
@@ -108,10 +105,10 @@ class FileRows final : public WeightSource {
   std::size_t rows_, columns_, row_bytes_;
 };
 
-/// Opens the matrix that a tensor [rows, columns] holds.
-template <const RowEncoding& Encoding>
-std::shared_ptr<const WeightSource> open_rows(const TensorSource& source, const EncodedTensor& tensor) {
-  return std::make_shared<const FileRows>(Encoding, std::make_unique<const MatrixBytes>(source, tensor),
+/// Opens the matrix that a tensor [rows, columns] holds. Lifetime: that of the encoding, which is a constant.
+inline std::shared_ptr<const WeightSource> open_rows(const RowEncoding& encoding, const TensorSource& source,
+                                                     const EncodedTensor& tensor) {
+  return std::make_shared<const FileRows>(encoding, std::make_unique<const MatrixBytes>(source, tensor),
                                           tensor.shape[0], tensor.shape[1]);
 }
 

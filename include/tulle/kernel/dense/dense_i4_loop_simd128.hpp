@@ -32,6 +32,9 @@ TULLE_TARGET_SIMD128 void compute_i4_panel(const Loop& loop, std::size_t which, 
       x_sums[lane] = loop.input.sum_of(tile, begin, span, lane0 + lane);
       x_scales[lane] = loop.input.scales(tile)[begin / group_columns * tile.width + lane0 + lane];
     }
+    alignas(16) float w_scales[panel_rows], minima[panel_rows];
+    load_group_scales(loop.scales, loop.place(which, begin), w_scales);
+    if constexpr (Minima) load_group_scales(loop.minima, loop.place(which, begin), minima);
     for (std::size_t row0 = 0; row0 < panel_rows; row0 += 4 * quarters) {
       Sums sums[quarters][Lanes];
       TULLE_NO_UNROLL
@@ -48,9 +51,6 @@ TULLE_TARGET_SIMD128 void compute_i4_panel(const Loop& loop, std::size_t which, 
           }
         }
       }
-      F32x4 w_scales[quarters], minima[quarters];
-      load_group_scales(loop.scales, loop.place(which, begin), row0, w_scales);
-      if constexpr (Minima) load_group_scales(loop.minima, loop.place(which, begin), row0, minima);
       TULLE_UNROLL
       for (std::size_t q = 0; q < quarters; ++q) {
         const std::size_t row = row0 + 4 * q;
@@ -58,9 +58,9 @@ TULLE_TARGET_SIMD128 void compute_i4_panel(const Loop& loop, std::size_t which, 
         for (std::size_t lane = 0; lane < Lanes; ++lane) {
           const I32x4 total = sums[q][lane].total(), dot = Minima ? total : total - splat(8 * x_sums[lane]);
           const F32x4 before = begin == 0 ? F32x4{} : load4(values[lane] + row);
-          F32x4 value = multiply_add(as_floats(dot), w_scales[q] * splat(x_scales[lane]), before);
+          F32x4 value = multiply_add(as_floats(dot), load4(w_scales + row) * splat(x_scales[lane]), before);
           if constexpr (Minima) {
-            value = multiply_add(minima[q], splat(x_scales[lane] * static_cast<float>(x_sums[lane])), value);
+            value = multiply_add(load4(minima + row), splat(x_scales[lane] * static_cast<float>(x_sums[lane])), value);
           }
           store(values[lane] + row, value);
         }

@@ -147,16 +147,22 @@ TULLE_INLINE_AVX512 __m512 load16(const GroupScales& scales, ScalePlace at) noex
 
 #if defined(TULLE_SIMD128)
 
-/// 4 Count scales of a group from row `row` of the panel on.
-template <std::size_t Count>
-TULLE_INLINE_SIMD128 void load_group_scales(const GroupScales& scales, ScalePlace at, std::size_t row,
-                                            simd128::F32x4 (&to)[Count]) noexcept {
+/// 16 scales of a group to `to` [16]; ones where a row has one scale. Not inline: few copies make a small WebAssembly
+/// module.
+[[gnu::noinline]] TULLE_TARGET_SIMD128 inline void load_group_scales(const GroupScales& scales, ScalePlace at,
+                                                                     float* to) noexcept {
   using namespace simd128;
-  if (scales.type() == ScaleType::f32) return load4s(scales.floats() + at.group + row, to);
-  if (scales.type() == ScaleType::f16) return load4s(scales.halves() + at.group + row, to);
-  load4s(scales.halves() + at.block + row, to);
+  F32x4 values[4] = {splat(1.0f), splat(1.0f), splat(1.0f), splat(1.0f)};
+  if (scales.type() == ScaleType::f32 && scales.group() != 0) {
+    load4s(scales.floats() + at.group, values);
+  } else if (scales.type() != ScaleType::f32) {
+    load4s(scales.halves() + (scales.type() == ScaleType::f16 ? at.group : at.block), values);
+  }
   TULLE_UNROLL
-  for (std::size_t i = 0; i < Count; ++i) to[i] *= load4(scales.factors() + at.group + row + 4 * i);
+  for (std::size_t i = 0; i < 4; ++i) {
+    if (scales.type() == ScaleType::factors) values[i] *= load4(scales.factors() + at.group + 4 * i);
+    store(to + 4 * i, values[i]);
+  }
 }
 
 #endif

@@ -186,20 +186,16 @@ struct MinimumLoop {
 
 #if defined(TULLE_SIMD128)
   template <std::size_t>
-  void add(isa::Simd128, std::size_t panel, const InputTile& tile, Values& values) const noexcept {
-    add_128(panel, tile, values);
-  }
-  /// For any number of rows: few copies make a small WebAssembly module.
-  TULLE_TARGET_SIMD128 void add_128(std::size_t panel, const InputTile& tile, Values& values) const noexcept {
+  TULLE_TARGET_SIMD128 void add(isa::Simd128, std::size_t panel, const InputTile& tile, Values& values) const noexcept {
     using namespace simd128;
     for (std::size_t group = 0; group < minimums.groups(); ++group) {
-      F32x4 minimum[4];
-      load_group_scales(minimums, place(panel, group), 0, minimum);
+      alignas(16) float minimum[panel_rows];
+      load_group_scales(minimums, place(panel, group), minimum);
       for (std::size_t lane = 0; lane < tile.inputs; ++lane) {
         const F32x4 sum = splat(x_sum(tile, group, lane));
         TULLE_UNROLL
         for (std::size_t i = 0; i < 4; ++i) {
-          store(values[lane] + 4 * i, multiply_add(minimum[i], sum, load4(values[lane] + 4 * i)));
+          store(values[lane] + 4 * i, multiply_add(load4(minimum + 4 * i), sum, load4(values[lane] + 4 * i)));
         }
       }
     }

@@ -28,21 +28,6 @@ struct I8Loop128 {
   MatrixView<float> y;
   RowRange rows, columns;
 
-  /// The scales of some rows of a panel, from row `row` on.
-  template <std::size_t Rows>
-  TULLE_INLINE_SIMD128 void load_scales(ScalePlace at, std::size_t row, float (&to)[Rows]) const noexcept {
-    using namespace simd128;
-    F32x4 scales[Rows / 4];
-    if (all_scales.group() == 0) {
-      TULLE_UNROLL
-      for (F32x4& scale : scales) scale = splat(1.0f);
-    } else {
-      load_group_scales(all_scales, at, row, scales);
-    }
-    TULLE_UNROLL
-    for (std::size_t i = 0; i < Rows / 4; ++i) store(to + 4 * i, scales[i]);
-  }
-
   /// `count` panels (at most 4) by lane `first` of a tile, or one panel by all its lanes from `first` on, `Lanes` at a
   /// time. Registers hold the sums of all 16 rows of a panel by one lane, or of 8 rows by 4 lanes.
   template <std::size_t Lanes>
@@ -83,10 +68,9 @@ struct I8Loop128 {
         }
       }
       for (std::size_t p = 0; p < count; ++p) {
-        const ScalePlace scale_at = all_scales.place(which[p], begin / span, begin);
+        alignas(16) float w_scales[panel_rows];
+        load_group_scales(all_scales, all_scales.place(which[p], begin / span, begin), w_scales);
         for (std::size_t q0 = 0; q0 < 4; q0 += quarters) {
-          alignas(16) float w_scales[4 * quarters];
-          if constexpr (Lanes > 1) load_scales(scale_at, 4 * q0, w_scales);  // for all lanes
           for (std::size_t lane0 = first; lane0 < end; lane0 += Lanes) {
             // Loaded again, so that registers are free for the sums.
             const auto reload = [](const auto* from) { return Lanes == 1 ? from : load_again(from); };
@@ -134,8 +118,7 @@ struct I8Loop128 {
               x += block_columns;
             }
             const float* x_scale = reload(x_scales + begin / group_columns * width + lane0);
-            if constexpr (Lanes == 1) load_scales(scale_at, 4 * q0, w_scales);
-            const float* w_scale = reload(w_scales);
+            const float* w_scale = reload(w_scales + 4 * q0);
             TULLE_UNROLL
             for (std::size_t q = 0; q < quarters; ++q) {
               TULLE_UNROLL
