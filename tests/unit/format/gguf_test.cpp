@@ -143,6 +143,22 @@ TEST_CASE("tensor types that are not read are named together with the tensor", "
   }
 }
 
+TEST_CASE("rows of every type are whole blocks, and inside of the file", "[format][gguf]") {
+  for (const Encoding& encoding : encodings) {
+    const DTypeInfo& info = dtype_info(encoding.dtype);
+    CAPTURE(info.name);
+    const auto with = [&](std::size_t columns, std::size_t bytes) {
+      return code_of(GgufBuilder().tensor("w", {columns, 2}, info.ggml_type, Bytes(bytes)).build());
+    };
+    CHECK(with(info.block_elements, 2 * info.block_bytes) == std::nullopt);
+    CHECK(with(1000 * info.block_elements, 2 * info.block_bytes) == ErrorCode::malformed);
+    CHECK(with(std::size_t{1} << 62, 2 * info.block_bytes) == ErrorCode::malformed);
+    if (info.block_elements == 1) continue;
+    CHECK(with(info.block_elements / 2, info.block_bytes) == ErrorCode::malformed);
+    CHECK(with(info.block_elements + 1, 4 * info.block_bytes) == ErrorCode::malformed);
+  }
+}
+
 TEST_CASE("claims are checked against the length of the file before anything is reserved", "[format][gguf]") {
   const auto huge = std::numeric_limits<std::uint64_t>::max();
   for (const std::uint64_t claim : {huge, huge / 2, std::uint64_t{1} << 32, std::uint64_t{2}}) {
