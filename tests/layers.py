@@ -122,7 +122,7 @@ WIDE_TEMPLATES = {}
 CPU, SYSTEM_CALLS, COMPILER = "instruction sets of one CPU family", "calls of one system", "a gap of one compiler"
 PREPROCESSOR = {"core/": SYSTEM_CALLS, "tensor/": CPU, "kernel/": CPU, "cache/": CPU, "model/": CPU,
                 "format/": SYSTEM_CALLS, "sampling/": COMPILER, "text/": COMPILER, "generate/": SYSTEM_CALLS}
-PREPROCESSOR_LINES = 140  # all of them together; 128 in November 2026
+PREPROCESSOR_LINES = 150  # all of them together; 12 of them leave definitions to the library tulle::compiled
 
 COLUMNS = 120
 LINES = ("tests", "tools", "bench", "capi", "examples")  # folders whose C and C++ lines are measured, beside include/

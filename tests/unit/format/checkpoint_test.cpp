@@ -244,7 +244,8 @@ TEST_CASE("an index must agree with its shards", "[format][checkpoint]") {
   CHECK(code_of(folder.path()) == ErrorCode::malformed);
 }
 
-TEST_CASE("a model from memory that is cut or changed anywhere opens or is refused", "[format][checkpoint]") {
+TEST_CASE("a model from memory that is cut or changed anywhere opens or is refused",
+          "[format][checkpoint][mutations]") {
   const Bytes file = tiny_llama_gguf().tensor("rope_freqs.weight", {1}, 0, float_bytes(1)).build();
   survive_mutations(file, 2000, [](const Bytes& bytes) {
     const auto checkpoint = Checkpoint::from_gguf_bytes(bytes, "memory");

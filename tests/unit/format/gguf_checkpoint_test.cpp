@@ -51,7 +51,8 @@ TEST_CASE("experts of a file become matrices of their own, which the file's byte
   CHECK(parts.tensors.find("blk.1.ffn_down_exps.weight") == nullptr);
 }
 
-TEST_CASE("files of all kinds of rows open or are refused, however they are changed", "[format][gguf_checkpoint]") {
+TEST_CASE("files of all kinds of rows open or are refused, however they are changed",
+          "[format][gguf_checkpoint][mutations]") {
   for (const std::string name : {"llama", "falcon", "gemma3", "gpt-oss", "mpt", "phi3"}) {
     CAPTURE(name);
     const std::string prefix = name + ".";

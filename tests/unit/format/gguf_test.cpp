@@ -144,7 +144,7 @@ TEST_CASE("tensor types that are not read are named together with the tensor", "
 }
 
 TEST_CASE("rows of every type are whole blocks, and inside of the file", "[format][gguf]") {
-  for (const Encoding& encoding : encodings) {
+  for (const Encoding& encoding : encodings()) {
     const DTypeInfo& info = dtype_info(encoding.dtype);
     CAPTURE(info.name);
     const auto with = [&](std::size_t columns, std::size_t bytes) {

@@ -17,14 +17,12 @@
 
 #include <tulle/core/half.hpp>
 #include <tulle/core/rng.hpp>
+#include <tulle/format/encoding/blocks_of_256.hpp>
+#include <tulle/format/encoding/blocks_of_32.hpp>
 #include <tulle/format/encoding/file_rows.hpp>
 #include <tulle/format/encoding/i8.hpp>
+#include <tulle/format/encoding/mxfp4.hpp>
 #include <tulle/format/encoding/plain.hpp>
-#include <tulle/format/encoding/q4_0.hpp>
-#include <tulle/format/encoding/q4_1.hpp>
-#include <tulle/format/encoding/q5_k.hpp>
-#include <tulle/format/encoding/q6_k.hpp>
-#include <tulle/format/encoding/q8_0.hpp>
 #include <tulle/tensor/matrix_view.hpp>
 #include <tulle/tensor/weight_source.hpp>
 

@@ -268,10 +268,10 @@ TEST_CASE("a tensor of the wrong shape is an error that names it", "[model][weig
 TEST_CASE("a tensor of a type that cannot be there is an error that names it", "[model][weight_loader]") {
   const Architecture model = llama();
   MemorySource matrix = testing::random_tensors(model);
-  matrix.put(layer0 + "mlp.up_proj.weight", DType::i32, {96, 64}, std::vector<std::byte>(96 * 64 * 4));
+  matrix.put(layer0 + "mlp.up_proj.weight", DType::boolean, {96, 64}, std::vector<std::byte>(96 * 64));
   check_refused(matrix, model, ErrorCode::unsupported, layer0 + "mlp.up_proj.weight");
   MemorySource norm = testing::random_tensors(model);
-  norm.put("model.norm.weight", DType::i8, {64}, std::vector<std::byte>(64));
+  norm.put("model.norm.weight", DType::q8_0, {64}, std::vector<std::byte>(2 * 34));
   check_refused(norm, model, ErrorCode::unsupported, "model.norm.weight");
 }
 
