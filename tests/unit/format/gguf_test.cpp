@@ -147,12 +147,12 @@ TEST_CASE("rows of every type are whole blocks, and inside of the file", "[forma
   for (const Encoding& encoding : encodings()) {
     const DTypeInfo& info = dtype_info(encoding.dtype);
     CAPTURE(info.name);
-    const auto with = [&](std::size_t columns, std::size_t bytes) {
+    const auto with = [&](std::uint64_t columns, std::size_t bytes) {
       return code_of(GgufBuilder().tensor("w", {columns, 2}, info.ggml_type, Bytes(bytes)).build());
     };
     CHECK(with(info.block_elements, 2 * info.block_bytes) == std::nullopt);
     CHECK(with(1000 * info.block_elements, 2 * info.block_bytes) == ErrorCode::malformed);
-    CHECK(with(std::size_t{1} << 62, 2 * info.block_bytes) == ErrorCode::malformed);
+    CHECK(with(std::uint64_t{1} << 62, 2 * info.block_bytes) == ErrorCode::malformed);
     if (info.block_elements == 1) continue;
     CHECK(with(info.block_elements / 2, info.block_bytes) == ErrorCode::malformed);
     CHECK(with(info.block_elements + 1, 4 * info.block_bytes) == ErrorCode::malformed);
