@@ -97,8 +97,8 @@ def load():
     idle = not json.loads(server.get("/slots")[1])[0]["requests"]
     status = server.stop()
     half = memory[len(memory) // 2]
-    return {"passed": not wrong and idle and status == 0 and memory[-1] <= 1.05 * half, "finished": finished[0],
-            "left": left[0], "wrong": wrong[:3], "megabytes_in_the_middle": half // 1024,
+    return {"passed": not wrong and idle and status == 0 and memory[-1] <= 1.05 * half, "finished_texts": finished[0],
+            "left_texts": left[0], "wrong": wrong[:3], "megabytes_in_the_middle": half // 1024,
             "megabytes_at_the_end": memory[-1] // 1024}
 
 
