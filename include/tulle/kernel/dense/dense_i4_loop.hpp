@@ -41,16 +41,17 @@ struct DenseI4Loop {
   const std::uint8_t* panel(std::size_t index) const noexcept {
     return codes + index * (padded_columns() / 2) * panel_rows;
   }
-  ScalePlace place(std::size_t panel_index, std::size_t column) const noexcept {  // of minima as of scales
-    return scales.place(panel_index, column / scales.group(), column);
-  }
 
   template <std::size_t Panels, std::size_t Inputs>
   void run(const std::size_t* which, const InputTile& tile) const noexcept {
     if constexpr (std::is_same_v<Isa, isa::Scalar>) {
       for (std::size_t p = 0; p < Panels; ++p) compute_panel(which[p], tile);
-    } else {
+    } else if constexpr (std::is_same_v<Isa, isa::Simd128>) {
       compute<Panels, Inputs>(Isa{}, which, tile);
+    } else if (span() == group_columns) {
+      compute<Panels, Inputs, group_columns>(Isa{}, which, tile);
+    } else {
+      compute<Panels, Inputs, 16>(Isa{}, which, tile);
     }
   }
 
@@ -95,12 +96,11 @@ struct DenseI4Loop {
 #if defined(TULLE_X86)
   /// A pair sum of maddubs is at most 2 * 15 * 127 = 3810, so 8 of them (4 lines) fit an int16: one widening for 32
   /// columns. The dot product of AVX-VNNI widens by itself.
-  template <std::size_t Panels, std::size_t Inputs>
+  template <std::size_t Panels, std::size_t Inputs, std::size_t Span>
   TULLE_TARGET_AVX2 void compute(isa::Avx2, const std::size_t* which, const InputTile& tile) const noexcept {
     constexpr std::size_t at_once = Inputs == 1 || Panels * Inputs <= 2 ? Panels : 1;  // each a separate memory stream
     constexpr std::size_t lanes = Inputs < 4 ? Inputs : 4;
     constexpr bool widens = std::is_same_v<Isa, isa::AvxVnni>;
-    const std::size_t span = this->span();
     const float* x_scales = input.scales(tile);
     const __m256i ones = _mm256_set1_epi16(1), nibble = _mm256_set1_epi8(15);
     for (std::size_t p0 = 0; p0 < Panels; p0 += at_once) {
@@ -114,15 +114,17 @@ struct DenseI4Loop {
           for (std::size_t lane = 0; lane < lanes; ++lane)
             values[p][lane][0] = values[p][lane][1] = _mm256_setzero_ps();
         }
-        for (std::size_t begin = 0; begin < padded_columns(); begin += span) {
+        GroupCursor groups(scales.group());
+        for (std::size_t begin = 0; begin < padded_columns(); begin += Span) {
+          const std::size_t group = groups.index_of(begin);
           const std::int8_t* x = input.codes(tile) + code_index(begin, Inputs, lane0);
           std::int32_t x_sum[lanes];
 #pragma GCC unroll 4
-          for (std::size_t lane = 0; lane < lanes; ++lane) x_sum[lane] = input.sum_of(tile, begin, span, lane0 + lane);
+          for (std::size_t lane = 0; lane < lanes; ++lane) x_sum[lane] = input.sum_of(tile, begin, Span, lane0 + lane);
 #pragma GCC unroll 4
           for (std::size_t p = 0; p < at_once; ++p) {
             if constexpr (Inputs == 1) {
-              prefetch_stream<group_columns / 2 * panel_rows>(w[p] + begin / 2 * panel_rows);
+              prefetch_stream<Span / 2 * panel_rows>(w[p] + begin / 2 * panel_rows);
             }
 #pragma GCC unroll 2
             for (std::size_t half = 0; half < 2; ++half) {
@@ -133,8 +135,8 @@ struct DenseI4Loop {
               __m256i pairs[lanes];
 #pragma GCC unroll 4
               for (std::size_t lane = 0; lane < lanes; ++lane) pairs[lane] = _mm256_setzero_si256();
-#pragma GCC unroll 1
-              for (std::size_t column = 0; column < span; column += block_columns) {
+#pragma GCC unroll 2
+              for (std::size_t column = 0; column < Span; column += block_columns) {
 #pragma GCC unroll 2
                 for (std::size_t line = 0; line < lines; ++line) {
                   const __m256i both = _mm256_load_si256(reinterpret_cast<const __m256i*>(
@@ -160,7 +162,7 @@ struct DenseI4Loop {
               for (std::size_t lane = 0; lane < lanes; ++lane) {
                 dots[lane] = _mm256_add_epi32(dots[lane], widens ? pairs[lane] : _mm256_madd_epi16(pairs[lane], ones));
               }
-              const ScalePlace at = place(which[p0 + p], begin);
+              const ScalePlace at = scales.place(which[p0 + p], group, begin);  // and of minima
               const __m256 w_scale = load8(scales, at, 8 * half);
               __m256 minimum{};
               if constexpr (Minima) minimum = load8(minima, at, 8 * half);
@@ -182,9 +184,8 @@ struct DenseI4Loop {
     }
   }
 
-  template <std::size_t Panels, std::size_t Inputs>
+  template <std::size_t Panels, std::size_t Inputs, std::size_t Span>
   TULLE_TARGET_AVX512 void compute(isa::Avx512, const std::size_t* which, const InputTile& tile) const noexcept {
-    const std::size_t span = this->span();
     const float* x_scales = input.scales(tile);
     const __m512i nibble = _mm512_set1_epi8(15);
     __m512 values[Panels][Inputs];
@@ -195,23 +196,25 @@ struct DenseI4Loop {
 #pragma GCC unroll 8
       for (std::size_t lane = 0; lane < Inputs; ++lane) values[p][lane] = _mm512_setzero_ps();
     }
-    for (std::size_t begin = 0; begin < padded_columns(); begin += span) {
+    GroupCursor groups(scales.group());
+    for (std::size_t begin = 0; begin < padded_columns(); begin += Span) {
+      const std::size_t group = groups.index_of(begin);
       const std::int8_t* x = input.codes(tile) + code_index(begin, Inputs, 0);
       if constexpr (Inputs == 1) {
 #pragma GCC unroll 4
         for (std::size_t p = 0; p < Panels; ++p)
-          prefetch_stream<group_columns / 2 * panel_rows>(w[p] + begin / 2 * panel_rows);
+          prefetch_stream<Span / 2 * panel_rows>(w[p] + begin / 2 * panel_rows);
       }
       std::int32_t x_sum[Inputs];
       __m512i dots[Panels][Inputs];
 #pragma GCC unroll 8
       for (std::size_t lane = 0; lane < Inputs; ++lane) {
-        x_sum[lane] = input.sum_of(tile, begin, span, lane);
+        x_sum[lane] = input.sum_of(tile, begin, Span, lane);
 #pragma GCC unroll 4
         for (std::size_t p = 0; p < Panels; ++p) dots[p][lane] = _mm512_set1_epi32(Minima ? 0 : -8 * x_sum[lane]);
       }
-#pragma GCC unroll 1
-      for (std::size_t column = 0; column < span; column += block_columns) {
+#pragma GCC unroll 2
+      for (std::size_t column = 0; column < Span; column += block_columns) {
 #pragma GCC unroll 2
         for (std::size_t line = 0; line < lines; ++line) {
           __m512i low[Panels], high[Panels];
@@ -234,7 +237,7 @@ struct DenseI4Loop {
       }
 #pragma GCC unroll 4
       for (std::size_t p = 0; p < Panels; ++p) {
-        const ScalePlace at = place(which[p], begin);
+        const ScalePlace at = scales.place(which[p], group, begin);  // and of minima
         const __m512 w_scale = load16(scales, at);
         __m512 minimum{};
         if constexpr (Minima) minimum = load16(minima, at);

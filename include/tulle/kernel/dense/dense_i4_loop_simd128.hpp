@@ -24,6 +24,7 @@ TULLE_TARGET_SIMD128 void compute_i4_panel(const Loop& loop, std::size_t which, 
   const std::size_t span = loop.span();
   const std::uint8_t* w = loop.panel(which);
   alignas(16) float values[Lanes][panel_rows];  // set by the first span, added to by the others
+  GroupCursor groups(loop.scales.group());
   for (std::size_t begin = 0; begin < loop.padded_columns(); begin += span) {
     const std::int8_t* x = loop.input.codes(tile) + code_index(begin, tile.width, lane0);
     std::int32_t x_sums[Lanes];
@@ -33,8 +34,9 @@ TULLE_TARGET_SIMD128 void compute_i4_panel(const Loop& loop, std::size_t which, 
       x_scales[lane] = loop.input.scales(tile)[begin / group_columns * tile.width + lane0 + lane];
     }
     alignas(16) float w_scales[panel_rows], minima[panel_rows];
-    load_group_scales(loop.scales, loop.place(which, begin), w_scales);
-    if constexpr (Minima) load_group_scales(loop.minima, loop.place(which, begin), minima);
+    const ScalePlace at = loop.scales.place(which, groups.index_of(begin), begin);  // and of minima
+    load_group_scales(loop.scales, at, w_scales);
+    if constexpr (Minima) load_group_scales(loop.minima, at, minima);
     for (std::size_t row0 = 0; row0 < panel_rows; row0 += 4 * quarters) {
       Sums sums[quarters][Lanes];
       TULLE_NO_UNROLL

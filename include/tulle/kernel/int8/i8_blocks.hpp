@@ -53,6 +53,22 @@ struct ScalePlace {
   std::size_t group, block;
 };
 
+/// The groups of columns that are visited in order, without a division.
+class GroupCursor {
+ public:
+  explicit GroupCursor(std::size_t group_size) noexcept : size_(group_size), end_(group_size) {}
+
+  /// `column`: that of the last call, or the first of a later span, none of which crosses the end of a group.
+  std::size_t index_of(std::size_t column) noexcept {
+    if (column != end_) return index_;
+    end_ += size_;
+    return ++index_;
+  }
+
+ private:
+  std::size_t size_, end_, index_ = 0;
+};
+
 /// What the codes of a matrix are multiplied by: a scale per row, or scales of groups of columns in panels [groups][16
 /// rows], beside them the f16 numbers of blocks in panels [blocks][16 rows]. Minimums are stored in the same ways.
 /// Padding rows and columns have scale 0.

@@ -147,52 +147,59 @@ struct MinimumLoop {
   ScalePlace place(std::size_t panel, std::size_t group) const noexcept {
     return minimums.place(panel, group, group * minimums.group());
   }
-  /// By which the minimum of a group is multiplied.
-  float x_sum(const InputTile& tile, std::size_t group, std::size_t lane) const noexcept {
+  /// By which the minimum of a group is multiplied, for every input of a tile.
+  template <std::size_t Inputs>
+  [[gnu::always_inline]] void load_sums(const InputTile& tile, std::size_t group, float (&to)[Inputs]) const noexcept {
     const std::size_t begin = group * minimums.group();
-    return input.scales(tile)[begin / group_columns * tile.width + lane] *
-           static_cast<float>(input.sum_of(tile, begin, minimums.group(), lane));
+    const std::int32_t* sums = input.sums(tile) + begin / sum_columns * Inputs;
+    const std::int32_t* second = minimums.group() == sum_columns ? nullptr : sums + Inputs;
+    const float* scales = input.scales(tile) + begin / group_columns * Inputs;
+    for (std::size_t lane = 0; lane < Inputs; ++lane) {
+      const std::int32_t sum = second == nullptr ? sums[lane] : sums[lane] + second[lane];
+      to[lane] = scales[lane] * static_cast<float>(sum);
+    }
   }
 
   template <std::size_t Panels, std::size_t Inputs>
   void run(const std::size_t* which, const InputTile& tile) const noexcept {
     for (std::size_t p = 0; p < Panels; ++p) {
       if (p > 0 && which[p] == which[p - 1]) break;  // the last panel again: it must not be added twice
-      alignas(64) float values[tile_inputs][panel_rows] = {};
+      alignas(64) float values[Inputs][panel_rows] = {};
       for (std::size_t lane = 0; lane < tile.inputs; ++lane) {
         load_panel(y, rows, which[p], tile.first + lane, values[lane]);
       }
-      add<Inputs>(Isa{}, which[p], tile, values);
+      add(Isa{}, which[p], tile, values);
       for (std::size_t lane = 0; lane < tile.inputs; ++lane) {
         store_panel(y, rows, which[p], tile.first + lane, values[lane]);
       }
     }
   }
 
-  using Values = float[tile_inputs][panel_rows];
-
-  template <std::size_t>
-  void add(isa::Scalar, std::size_t panel, const InputTile& tile, Values& values) const noexcept {
+  template <std::size_t Inputs>
+  void add(isa::Scalar, std::size_t panel, const InputTile& tile, float (&values)[Inputs][panel_rows]) const noexcept {
     for (std::size_t group = 0; group < minimums.groups(); ++group) {
-      for (std::size_t lane = 0; lane < tile.inputs; ++lane) {
-        const float sum = x_sum(tile, group, lane);
+      float sums[Inputs];
+      load_sums(tile, group, sums);
+      for (std::size_t lane = 0; lane < Inputs; ++lane) {
         for (std::size_t row = 0; row < panel_rows; ++row) {
           values[lane][row] =
-              std::fma(minimums.at(panel * panel_rows + row, group * minimums.group()), sum, values[lane][row]);
+              std::fma(minimums.at(panel * panel_rows + row, group * minimums.group()), sums[lane], values[lane][row]);
         }
       }
     }
   }
 
 #if defined(TULLE_SIMD128)
-  template <std::size_t>
-  TULLE_TARGET_SIMD128 void add(isa::Simd128, std::size_t panel, const InputTile& tile, Values& values) const noexcept {
+  template <std::size_t Inputs>
+  TULLE_TARGET_SIMD128 void add(isa::Simd128, std::size_t panel, const InputTile& tile,
+                                float (&values)[Inputs][panel_rows]) const noexcept {
     using namespace simd128;
     for (std::size_t group = 0; group < minimums.groups(); ++group) {
-      alignas(16) float minimum[panel_rows];
+      alignas(16) float minimum[panel_rows], sums[Inputs];
       load_group_scales(minimums, place(panel, group), minimum);
-      for (std::size_t lane = 0; lane < tile.inputs; ++lane) {
-        const F32x4 sum = splat(x_sum(tile, group, lane));
+      load_sums(tile, group, sums);
+      for (std::size_t lane = 0; lane < Inputs; ++lane) {
+        const F32x4 sum = splat(sums[lane]);
         TULLE_UNROLL
         for (std::size_t i = 0; i < 4; ++i) {
           store(values[lane] + 4 * i, multiply_add(load4(minimum + 4 * i), sum, load4(values[lane] + 4 * i)));
@@ -204,37 +211,43 @@ struct MinimumLoop {
 
 #if defined(TULLE_X86)
   template <std::size_t Inputs>
-  TULLE_TARGET_AVX2 void add(isa::Avx2, std::size_t panel, const InputTile& tile, Values& values) const noexcept {
+  TULLE_TARGET_AVX2 void add(isa::Avx2, std::size_t panel, const InputTile& tile,
+                             float (&values)[Inputs][panel_rows]) const noexcept {
     for (std::size_t half = 0; half < panel_rows; half += 8) {
-      __m256 sums[Inputs];
+      __m256 totals[Inputs];
 #pragma GCC unroll 8
-      for (std::size_t lane = 0; lane < Inputs; ++lane) sums[lane] = _mm256_loadu_ps(values[lane] + half);
+      for (std::size_t lane = 0; lane < Inputs; ++lane) totals[lane] = _mm256_loadu_ps(values[lane] + half);
       for (std::size_t group = 0; group < minimums.groups(); ++group) {
+        alignas(32) float sums[Inputs];
+        load_sums(tile, group, sums);
         const __m256 minimum = load8(minimums, place(panel, group), half);
 #pragma GCC unroll 8
         for (std::size_t lane = 0; lane < Inputs; ++lane) {
-          sums[lane] = _mm256_fmadd_ps(minimum, _mm256_set1_ps(x_sum(tile, group, lane)), sums[lane]);
+          totals[lane] = _mm256_fmadd_ps(minimum, _mm256_set1_ps(sums[lane]), totals[lane]);
         }
       }
 #pragma GCC unroll 8
-      for (std::size_t lane = 0; lane < Inputs; ++lane) _mm256_storeu_ps(values[lane] + half, sums[lane]);
+      for (std::size_t lane = 0; lane < Inputs; ++lane) _mm256_storeu_ps(values[lane] + half, totals[lane]);
     }
   }
 
   template <std::size_t Inputs>
-  TULLE_TARGET_AVX512 void add(isa::Avx512, std::size_t panel, const InputTile& tile, Values& values) const noexcept {
-    __m512 sums[Inputs];
+  TULLE_TARGET_AVX512 void add(isa::Avx512, std::size_t panel, const InputTile& tile,
+                               float (&values)[Inputs][panel_rows]) const noexcept {
+    __m512 totals[Inputs];
 #pragma GCC unroll 8
-    for (std::size_t lane = 0; lane < Inputs; ++lane) sums[lane] = _mm512_loadu_ps(values[lane]);
+    for (std::size_t lane = 0; lane < Inputs; ++lane) totals[lane] = _mm512_loadu_ps(values[lane]);
     for (std::size_t group = 0; group < minimums.groups(); ++group) {
+      alignas(32) float sums[Inputs];
+      load_sums(tile, group, sums);
       const __m512 minimum = load16(minimums, place(panel, group));
 #pragma GCC unroll 8
       for (std::size_t lane = 0; lane < Inputs; ++lane) {
-        sums[lane] = _mm512_fmadd_ps(minimum, _mm512_set1_ps(x_sum(tile, group, lane)), sums[lane]);
+        totals[lane] = _mm512_fmadd_ps(minimum, _mm512_set1_ps(sums[lane]), totals[lane]);
       }
     }
 #pragma GCC unroll 8
-    for (std::size_t lane = 0; lane < Inputs; ++lane) _mm512_storeu_ps(values[lane], sums[lane]);
+    for (std::size_t lane = 0; lane < Inputs; ++lane) _mm512_storeu_ps(values[lane], totals[lane]);
   }
 #endif
 };
