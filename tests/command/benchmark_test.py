@@ -201,22 +201,23 @@ class BenchmarkTest(CommandTest):
         machine = self.benchmark(Q8_0, "--no-baselines")["machine"]
         other = "dense_i8" if "Intel" in machine["processor"] else "ell_i8"
         half = {"avx512": "bitmask_i8", "avx_vnni": other, "avx2": other}.get(machine["instruction_set"])
-        for model in [MODELS / "llama-tiny-tied", MODELS / "codegen-tiny", MODELS / "llama-tiny-int8", Q8_0]:
-            for flags, kernel, sparsity in [
-                (["--structure", "2:4"], "2:4_i8", 0.5),
-                (["--structure", "4:16"], "4:16_i8", 0.75),
-                (["--structure", "1:4", "--sparsity", 0.75], "4:16_i8", 0.75),
-                (["--structure", "8:16-gap4", "--sparsity", 0.5], "8:16_gap4_i8", 0.5),
-                (["--sparsity", 0.5], half, 0.5),
-                (["--sparsity", 0.9, "--structure", "unstructured"], "ell_i8", 0.9),
-            ]:
-                report = self.benchmark(model, *flags, "--baselines", "dense_i8")
-                result, dense = report["results"]
-                wanted = "dense_i8" if machine["instruction_set"] == "scalar" else kernel
-                self.assertEqual(set(result["kernel_bytes"]), {wanted}, (model, flags))
-                self.assertEqual(result["sparsity"], sparsity)
-                self.assertEqual(set(dense["kernel_bytes"]), {"dense_i8"})
-                self.assertIn("worthless", report["settings"]["caveat"])
+        tied, codegen, int8 = (MODELS / name for name in ("llama-tiny-tied", "codegen-tiny", "llama-tiny-int8"))
+        for model, flags, kernel, sparsity in [
+            (tied, ["--structure", "2:4"], "2:4_i8", 0.5),
+            (codegen, ["--structure", "4:16"], "4:16_i8", 0.75),
+            (int8, ["--structure", "1:4", "--sparsity", 0.75], "4:16_i8", 0.75),
+            (Q8_0, ["--structure", "8:16-gap4", "--sparsity", 0.5], "8:16_gap4_i8", 0.5),
+            (codegen, ["--sparsity", 0.5], half, 0.5),
+            (int8, ["--sparsity", 0.5], half, 0.5),
+            (Q8_0, ["--sparsity", 0.9, "--structure", "unstructured"], "ell_i8", 0.9),
+        ]:
+            report = self.benchmark(model, *flags, "--baselines", "dense_i8")
+            result, dense = report["results"]
+            wanted = "dense_i8" if machine["instruction_set"] == "scalar" else kernel
+            self.assertEqual(set(result["kernel_bytes"]), {wanted}, (model, flags))
+            self.assertEqual(result["sparsity"], sparsity)
+            self.assertEqual(set(dense["kernel_bytes"]), {"dense_i8"})
+            self.assertIn("worthless", report["settings"]["caveat"])
 
     def test_zeros_of_a_file_are_measured(self):
         dense, sparse = (self.model(MODELS / name) for name in ("llama-tiny-gqa", "llama-tiny-int8"))

@@ -167,6 +167,9 @@ TEMPLATE_LIST_TEST_CASE("ELL keeps the laws of linear kernels", "[conformance][l
   using Suite4 = LinearKernelSuite<BasicEllI4<TestType>, BasicEllI4<ReferenceSet<TestType>>>;
   Suite4(DType::i8, {}, {3, 16}).check_all();
   Suite4(DType::f32, {}, {1, 2}).check_all();
+  Suite8(DType::i8).check_spans();
+  Suite8(DType::i8, {}, {4, 16}).check_spans();
+  Suite4(DType::i8, {}, {3, 16}).check_spans();
 }
 
 TEMPLATE_LIST_TEST_CASE("the run-time kernel keeps the laws and gives the bits of the form it chose",

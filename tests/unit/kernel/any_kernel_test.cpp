@@ -168,7 +168,7 @@ TEST_CASE("Q4_0 weights get the layout of their zeros, and keep their values", "
   }
 }
 
-TEST_CASE("several threads pack what one packs", "[kernel][any_kernel]") {
+TEST_CASE("several threads pack what one packs", "[kernel][any_kernel][no_simd]") {
   ThreadPool pool(3);
   const std::pair<DType, testing::Zeros> cases[] = {
       {DType::f32, {}},          {DType::bf16, {}},      {DType::q4_1, {}},    {DType::q6_k, {}},   {DType::i8, {2, 4}},

@@ -174,7 +174,7 @@ std::size_t fewest_columns(unsigned mask) {
 
 }  // namespace
 
-TEST_CASE("of all masks of 16, each pattern takes those it can hold and chooses well", "[kernel][balanced]") {
+TEST_CASE("of all masks of 16, each pattern takes those it can hold and chooses well", "[kernel][balanced][no_simd]") {
   std::size_t whole_8 = 0;
   for (unsigned mask = 0; mask < 65536; ++mask) {
     const auto values = row_with(mask);
