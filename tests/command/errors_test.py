@@ -181,8 +181,11 @@ class FileTest(CommandTest):
             if done.returncode:
                 self.assertRegex(done.stderr.decode(errors="replace"), r"\Atulle: [^\n]+\n\Z")
 
-    def test_tensors_of_a_type_that_is_not_read(self):
-        self.refuse_model(MODELS / "codegen-tiny-bin", "pytorch_model.bin")
+    def test_pickles_of_other_things_than_tensors(self):
+        model = self.copy("codegen-tiny-bin")
+        for name, saying in [("reducer", "posix.system"), ("legacy", "before 1.6"), ("deflated", "compressed")]:
+            shutil.copyfile(MODELS.parent / "pytorch" / "hostile" / f"{name}.bin", model / "pytorch_model.bin")
+            self.refuse_model(model, saying)
 
     def test_chat_templates(self):
         model = chat_model(self.folder / "none", template=None)

@@ -22,9 +22,9 @@ namespace tulle {
 /// Threads: immutable once opened.
 class Checkpoint final : public TensorSource {
  public:
-  /// `path`: a directory with config.json and safetensors (one file, or shards with an index), a .safetensors file in
-  /// one, a GGUF file (known by its first bytes), or a directory that holds exactly one .gguf file. Of a model in parts
-  /// (gguf-split) the first one; the others lie beside it.
+  /// `path`: a directory with config.json and safetensors or pytorch_model.bin (one file, or shards with an index), a
+  /// .safetensors file in one, a GGUF file (known by its first bytes), or a directory that holds exactly one .gguf file.
+  /// Of a model in parts (gguf-split) the first one; the others lie beside it.
   /// Errors: not_found, io, malformed, unsupported.
   static std::shared_ptr<const Checkpoint> open(const std::string& path);
 

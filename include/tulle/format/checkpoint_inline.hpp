@@ -18,6 +18,7 @@
 #include <tulle/format/gguf_checkpoint.hpp>
 #include <tulle/format/model_files.hpp>
 #include <tulle/format/model_path.hpp>
+#include <tulle/format/pytorch/pytorch_checkpoint.hpp>
 #include <tulle/format/safetensors_checkpoint.hpp>
 
 namespace tulle {
@@ -25,8 +26,8 @@ namespace tulle {
 namespace detail {
 
 /// The first that finds its kind of model opens it. Adding a file format is adding a line here and the header it needs.
-inline constexpr std::array checkpoint_openers{safetensors_opener, shards_opener, pytorch_refusal,
-                                               pytorch_shards_refusal, gguf_opener};
+inline constexpr std::array checkpoint_openers{safetensors_opener, shards_opener, pytorch_opener, pytorch_shards_opener,
+                                               gguf_opener};
 
 }  // namespace detail
 

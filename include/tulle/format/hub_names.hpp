@@ -69,7 +69,7 @@ inline void complete_hub_names(const Json& config, TensorFiles& tensors, std::st
           if (lacks && !tensor.name.starts_with("lm_head.")) tensor.name.insert(0, prefix);
           if (tensor.shape.size() == 2 && is_float_dtype(tensor.dtype) && is_transposed_in_hub(config, tensor.name)) {
             std::swap(tensor.shape[0], tensor.shape[1]);
-            tensor.transposed = true;
+            tensor.transposed = !tensor.transposed;
           }
           put(std::move(tensor));
         },

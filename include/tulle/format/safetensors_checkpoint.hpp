@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// \file Hugging Face directories: config.json and safetensors, one file or shards with an index (L3).
+/// \file Hugging Face directories: config.json and weights, one file or shards with an index; safetensors (L3).
 #pragma once
 
 #include <cstddef>
@@ -47,14 +47,19 @@ inline const InputFile& open_safetensors(const ModelFiles& files, const std::str
   return file;
 }
 
-inline void open_one_safetensors(const ModelFiles& files, const std::string& name, CheckpointParts& parts) {
+/// Adds the tensors of a file to the parts.
+using OpenWeights = const InputFile& (*)(const ModelFiles& files, const std::string& name, CheckpointParts& parts);
+
+template <OpenWeights Open>
+void open_one_file(const ModelFiles& files, const std::string& name, CheckpointParts& parts) {
   open_configs(files, parts);
-  open_safetensors(files, name, parts);
+  Open(files, name, parts);
   complete_hub_names(parts.config, parts.tensors, parts.path);
   check_quantized_tensors(parts.tensors, parts.config, files.where());
 }
 
-inline void open_shards(const ModelFiles& files, const std::string& index_name, CheckpointParts& parts) {
+template <OpenWeights Open>
+void open_shards(const ModelFiles& files, const std::string& index_name, CheckpointParts& parts) {
   open_configs(files, parts);
   const Json index = files.json(index_name);
   const std::string index_path = files.path(index_name);
@@ -70,7 +75,7 @@ inline void open_shards(const ModelFiles& files, const std::string& index_name, 
     shards[name].push_back(entry.key());
   }
   for (const auto& [name, tensors] : shards) {
-    const InputFile& shard = open_safetensors(files, name, parts);
+    const InputFile& shard = Open(files, name, parts);
     for (const std::string& tensor : tensors) {
       if (parts.tensors.file_of(tensor) != &shard) {
         fail(ErrorCode::malformed, index_path, ": tensor ", quoted_name(tensor), " is not in ", quoted_name(name));
@@ -81,24 +86,13 @@ inline void open_shards(const ModelFiles& files, const std::string& index_name, 
   check_quantized_tensors(parts.tensors, parts.config, files.where());
 }
 
-inline void refuse_pytorch_model(const ModelFiles& files, const std::string& name, CheckpointParts&) {
-  fail(ErrorCode::unsupported, files.where(), " holds ", name, ", which is not read; save the model as safetensors");
-}
-
-inline constexpr char safetensors_name[] = "model.safetensors", shards_name[] = "model.safetensors.index.json",
-                      pytorch_name[] = "pytorch_model.bin", pytorch_shards_name[] = "pytorch_model.bin.index.json";
+inline constexpr char safetensors_name[] = "model.safetensors", shards_name[] = "model.safetensors.index.json";
 
 }  // namespace detail
 
 inline constexpr CheckpointOpener safetensors_opener{"safetensors", detail::find_huggingface<detail::safetensors_name>,
-                                                     detail::open_one_safetensors};
+                                                     detail::open_one_file<detail::open_safetensors>};
 inline constexpr CheckpointOpener shards_opener{"safetensors", detail::find_huggingface<detail::shards_name>,
-                                                detail::open_shards};
-
-/// The message for a format that is not read: what to do.
-inline constexpr CheckpointOpener pytorch_refusal{"pytorch", detail::find_huggingface<detail::pytorch_name>,
-                                                  detail::refuse_pytorch_model};
-inline constexpr CheckpointOpener pytorch_shards_refusal{
-    "pytorch", detail::find_huggingface<detail::pytorch_shards_name>, detail::refuse_pytorch_model};
+                                                detail::open_shards<detail::open_safetensors>};
 
 }  // namespace tulle

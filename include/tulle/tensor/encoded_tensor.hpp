@@ -94,6 +94,11 @@ inline std::vector<float> read_floats(const TensorSource& source, const EncodedT
   std::vector<float> values(tensor.elements());
   decode_floats(tensor.dtype, TensorBytes(source, tensor).span().data(), values.size(), values.data());
   for (float& value : values) value += tensor.offset;
+  if (tensor.transposed) {
+    const std::vector<float> as_they_lie = values;
+    const std::size_t rows = tensor.shape[0], columns = tensor.shape[1];
+    for (std::size_t i = 0; i < values.size(); ++i) values[i] = as_they_lie[i % columns * rows + i / columns];
+  }
   if (tensor.order.as_it_lies()) return values;
   std::vector<float> ordered(tensor.taken_elements());
   for (std::size_t i = 0; i < ordered.size(); ++i) ordered[i] = values[tensor.order[i]];

@@ -18,10 +18,6 @@ TEST_CASE("each opener finds the file that its kind of directory begins with", "
   CHECK(shards_opener.find(files).empty());
   folder.write("model.safetensors.index.json", "{}");
   CHECK(shards_opener.find(files) == "model.safetensors.index.json");
-  folder.write("pytorch_model.bin", "");
-  CheckpointParts parts;
-  CHECK(test::error_of([&] { pytorch_refusal.open(files, pytorch_refusal.find(files), parts); }) ==
-        ErrorCode::unsupported);
 }
 
 TEST_CASE("a directory with one safetensors file is opened", "[format][safetensors_checkpoint]") {

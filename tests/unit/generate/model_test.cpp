@@ -233,18 +233,28 @@ TEST_CASE("end tokens come from the generation config where it has them", "[gene
   CHECK(model->architecture().impossible_eos == std::vector<Token>{256});
 }
 
-TEST_CASE("files that this version does not run say so", "[generate][model]") {
-  const auto refusal = [](const std::string& name) {
-    try {
-      (void)tiny_model(name);
-    } catch (const Error& error) {
-      CHECK(error.code() == ErrorCode::unsupported);
-      return std::string(error.what());
-    }
-    return std::string();
-  };
-  CHECK(refusal("codegen-tiny-bin").find("pytorch_model.bin") != std::string::npos);
+#if !defined(__EMSCRIPTEN__)
+TEST_CASE("pytorch_model.bin gives the logits of transformers", "[generate][model][golden]") {
+  check_against_transformers(GoldenModel("codegen-tiny-bin"), "dense_f32", 1e-4);
+  check_against_transformers(GoldenModel("codegen-tiny-bin"), "auto", 1e-4);
 }
+
+TEST_CASE("pytorch_model.bin gives the logits of the same safetensors, to the bit", "[generate][model][golden]") {
+  const GoldenModel golden("starcoder2-tiny");
+  EngineOptions options = small_engine();
+  options.sequence_length = golden.tokens.size();
+  const auto logits_of = [&](const std::string& name) {
+    return testing::prompt_logits(*tiny_engine(name, options, "auto"), golden.tokens);
+  };
+  const auto expected = logits_of(golden.name);
+  for (const char* name : {"../pytorch/one", "../pytorch/shards"}) CHECK(logits_of(name) == expected);
+}
+#else
+TEST_CASE("files that this version does not run say so", "[generate][model]") {
+  const std::string message = test::message_of([] { (void)tiny_model("codegen-tiny-bin"); });
+  CHECK(message.find("pytorch_model.bin") != std::string::npos);
+}
+#endif
 
 TEST_CASE("loading a model reports its progress and a missing path", "[generate][model]") {
   double last = 0;
