@@ -108,7 +108,7 @@ class FileTest(CommandTest):
             ({"num_key_value_heads": 3}, "key-value"),
             ({"intermediate_size": 81}, ["shape", "81"]),
             ({"hidden_act": "gelu"}, "hidden_act"),
-            ({"quantization_config": {"quant_method": "gptq"}}, "gptq"),
+            ({"quantization_config": {"quant_method": "fp8"}}, "fp8"),
         ]:
             self.refuse_model(self.edit_config("llama-tiny-gqa", **changes), words)
             shutil.rmtree(self.folder / "llama-tiny-gqa")

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// \file Which quantized checkpoints of the compressed-tensors form can be read: integer weights of 4 or 8 bits (L3).
+/// \file Which quantized checkpoints of the compressed-tensors form can be read: integers of 4 or 8 bits, floats of 8 (L3).
 #pragma once
 
 #include <algorithm>
@@ -12,6 +12,7 @@
 #include <tulle/core/error.hpp>
 #include <tulle/core/json.hpp>
 #include <tulle/format/encoding/coded_rows.hpp>
+#include <tulle/format/gptq_config.hpp>
 #include <tulle/format/quoted_name.hpp>
 #include <tulle/tensor/encoded_tensor.hpp>
 
@@ -30,11 +31,12 @@ inline const Json* filled_object(const Json& object, const char* key, std::strin
 [[noreturn]] inline void refuse_quantization(std::string_view where, const std::string& what) {
   fail(ErrorCode::unsupported, where, ": ", what,
        "; use the unquantized model, or one saved as int-quantized or pack-quantized with integer weights of 4 or 8 "
-       "bits");
+       "bits, float-quantized with 8 bits, or by GPTQ or AWQ");
 }
 
 inline void check_quantization_format(const std::string& format, std::string_view where) {
-  if (format != "int-quantized" && format != "naive-quantized" && format != "pack-quantized") {
+  if (format != "int-quantized" && format != "naive-quantized" && format != "pack-quantized" &&
+      format != "float-quantized") {
     refuse_quantization(where, "quantization format " + quoted_name(format) + " is not supported");
   }
 }
@@ -43,7 +45,9 @@ inline void check_quantization_format(const std::string& format, std::string_vie
 /// activations are quantized is a matter of the kernel that runs them. Returns the columns that share a scale, or 0.
 inline std::size_t quantization_group(const std::string& name, const Json& group, std::string_view where) {
   if (group.is_array()) {
-    if (name == "W8A8" || name == "INT8_W8A8" || name == "W8A16") return 0;
+    if (name == "W8A8" || name == "INT8_W8A8" || name == "W8A16" || name == "FP8" || name == "FP8_DYNAMIC") {
+      return 0;
+    }
     if (name == "W4A16" || name == "W4A16_ASYM" || name == "W4A8") return 128;
     refuse_quantization(where, "quantization preset " + quoted_name(name) + " is not supported");
   }
@@ -58,9 +62,9 @@ inline std::size_t quantization_group(const std::string& name, const Json& group
     refuse_quantization(where, "quantization group " + quoted_name(name) + " has " + what);
   };
   const auto type = json_value(*weights, "type", std::string("int"), where);
-  if (type != "int") refuse("weights of type " + quoted_name(type));
+  if (type != "int" && type != "float") refuse("weights of type " + quoted_name(type));
   const int bits = json_value(*weights, "num_bits", 8, where);
-  if (bits != 8 && bits != 4) refuse("weights of " + std::to_string(bits) + " bits");
+  if (bits != 8 && (bits != 4 || type != "int")) refuse(type + " weights of " + std::to_string(bits) + " bits");
   const int group_size = json_value(*weights, "group_size", -1, where);
   const auto strategy = json_value(*weights, "strategy", std::string(group_size > 0 ? "group" : "channel"), where);
   if (strategy == "channel" || strategy == "tensor") return 0;
@@ -93,13 +97,15 @@ inline constexpr std::string_view bitmask_method = "tulle-bitmask";
 
 /// Reads `quantization_config` (or `compression_config`, as compressed-tensors up to 0.6 wrote it) of a config.json.
 /// Its tensors are then looked at by `check_quantized_tensors`.
-/// Errors: unsupported for every form but integer weights of 4 or 8 bits and MXFP4; malformed for wrong JSON types.
+/// Errors: unsupported for every form but integer weights of 4 or 8 bits, floats of 8, both alone and sparse, GPTQ, AWQ
+/// and MXFP4; malformed for wrong JSON types.
 inline void check_quantization_config(const Json& config, std::string_view where) {
   const auto [settings, outer] = detail::quantization_settings(config, where);
   if (settings == nullptr) return;
 
   const auto method = json_value(*settings, "quant_method", std::string("compressed-tensors"), where);
   if (method == bitmask_method || method == "mxfp4") return;  // of GPT-OSS: the tensors say all
+  if (method == "gptq" || method == "awq") return check_gptq_config(*settings, method, where);
   if (method != "compressed-tensors") {
     detail::refuse_quantization(where, "quantization method " + detail::quoted_name(method) + " is not supported");
   }
@@ -109,7 +115,7 @@ inline void check_quantization_config(const Json& config, std::string_view where
   for (const Json* holder : {settings, outer}) {
     const Json* sparsity = holder == nullptr ? nullptr : detail::filled_object(*holder, "sparsity_config", where);
     const auto format = sparsity == nullptr ? "dense" : json_value(*sparsity, "format", std::string("dense"), where);
-    if (format != "dense") {
+    if (format != "dense" && format != "sparse-bitmask" && format != "sparse-24-bitmask") {
       fail(ErrorCode::unsupported, where, ": sparsity format ", detail::quoted_name(format),
            " is not supported; save the model with its zeros in place");
     }
@@ -128,13 +134,15 @@ inline bool quantizes_activations_per_token(const Json& config) {
   if (groups == nullptr) return false;
   for (const Json& group : *groups) {
     const Json* activations = group.is_object() ? detail::filled_object(group, "input_activations", "config") : nullptr;
-    if (activations != nullptr && json_value(*activations, "strategy", std::string(), "config") == "token") return true;
+    if (activations == nullptr || json_value(*activations, "type", std::string("int"), "config") != "int") continue;
+    if (json_value(*activations, "strategy", std::string(), "config") == "token") return true;
   }
   return false;
 }
 
-/// Every I8 matrix "P.weight" [N, K] and every packed one "P.weight_packed" needs "P.weight_scale": floats [N, groups],
-/// [N] or one, where `columns / groups` is what the config says. Their values are read with the matrix.
+/// Every I8 matrix "P.weight" [N, K], every F8 one where the config has groups, and every packed one "P.weight_packed"
+/// needs "P.weight_scale": floats [N, groups], [N] or one, where `columns / groups` is what the config says. Their values
+/// are read with the matrix.
 /// Errors: not_found, malformed or unsupported, naming the tensor.
 inline void check_quantized_tensors(const TensorSource& source, const Json& config, std::string_view where) {
   const std::vector<std::size_t> known = detail::quantization_groups(config, where);
@@ -143,13 +151,15 @@ inline void check_quantized_tensors(const TensorSource& source, const Json& conf
       settings != nullptr && json_value(*settings, "quant_method", std::string(), where) == bitmask_method;
   for (const std::string& name : source.names()) {
     const EncodedTensor& tensor = *source.find(name);
-    const bool is_i8 = tensor.dtype == DType::i8 && tensor.shape.size() == 2 && name.ends_with(".weight");
+    const bool is_float = !known.empty() && is_f8_dtype(tensor.dtype);
+    const bool is_plain =
+        (tensor.dtype == DType::i8 || is_float) && tensor.shape.size() == 2 && name.ends_with(".weight");
     const bool is_packed = name.ends_with(".weight_packed");
-    if (!is_i8 && !is_packed) continue;
-    const std::string weight = is_i8 ? name : name.substr(0, name.rfind('_'));
+    if (!is_plain && !is_packed) continue;
+    const std::string weight = is_plain ? name : name.substr(0, name.rfind('_'));
     const detail::Sizes shape =
-        is_i8 ? detail::Sizes{tensor.shape[0], tensor.shape[1]}
-              : detail::read_sizes(source, detail::find_beside(source, weight + "_shape", tensor), 2);
+        is_plain ? detail::Sizes{tensor.shape[0], tensor.shape[1]}
+                 : detail::read_sizes(source, detail::find_beside(source, weight + "_shape", tensor), 2);
     const EncodedTensor& scale = detail::find_beside(source, scale_name(weight), tensor);
     const std::size_t groups = detail::scales_in_row(scale, shape[0]);
     if (groups == 1 ||

@@ -26,8 +26,8 @@ namespace tulle {
 namespace detail {
 
 inline DType safetensors_dtype(const std::string& name, const std::string& tensor) {
-  constexpr std::array readable{DType::f64, DType::f32, DType::f16, DType::bf16, DType::i64,
-                                DType::i32, DType::i16, DType::i8,  DType::u8,   DType::boolean};
+  constexpr std::array readable{DType::f64, DType::f32, DType::f16, DType::bf16,    DType::i64,     DType::i32,
+                                DType::i16, DType::i8,  DType::u8,  DType::boolean, DType::f8_e4m3, DType::f8_e5m2};
   for (const DType dtype : readable) {
     if (dtype_name(dtype) == name) return dtype;
   }

@@ -15,9 +15,11 @@
 #include <tulle/format/byte_reader.hpp>
 #include <tulle/format/checkpoint_opener.hpp>
 #include <tulle/format/compressed_tensors.hpp>
+#include <tulle/format/gptq_config.hpp>
 #include <tulle/format/hub_names.hpp>
 #include <tulle/format/quoted_name.hpp>
 #include <tulle/format/safetensors.hpp>
+#include <tulle/format/sparse_vectors.hpp>
 
 namespace tulle {
 
@@ -50,12 +52,19 @@ inline const InputFile& open_safetensors(const ModelFiles& files, const std::str
 /// Adds the tensors of a file to the parts.
 using OpenWeights = const InputFile& (*)(const ModelFiles& files, const std::string& name, CheckpointParts& parts);
 
+/// What other files and versions name, shape and store in another way.
+inline void complete_tensors(const ModelFiles& files, CheckpointParts& parts) {
+  complete_hub_names(parts.config, parts.tensors, parts.path);
+  expand_sparse_vectors(parts.tensors, parts.path);
+  complete_gptq_zero_points(parts.config, parts.tensors, parts.path);
+  check_quantized_tensors(parts.tensors, parts.config, files.where());
+}
+
 template <OpenWeights Open>
 void open_one_file(const ModelFiles& files, const std::string& name, CheckpointParts& parts) {
   open_configs(files, parts);
   Open(files, name, parts);
-  complete_hub_names(parts.config, parts.tensors, parts.path);
-  check_quantized_tensors(parts.tensors, parts.config, files.where());
+  complete_tensors(files, parts);
 }
 
 template <OpenWeights Open>
@@ -82,8 +91,7 @@ void open_shards(const ModelFiles& files, const std::string& index_name, Checkpo
       }
     }
   }
-  complete_hub_names(parts.config, parts.tensors, parts.path);
-  check_quantized_tensors(parts.tensors, parts.config, files.where());
+  complete_tensors(files, parts);
 }
 
 inline constexpr char safetensors_name[] = "model.safetensors", shards_name[] = "model.safetensors.index.json";

@@ -88,27 +88,36 @@ TEST_CASE("integer weights of 4 and 8 bits, in groups and with zero points, are 
     CHECK(with("/config_groups", Json{{preset, {"Linear"}}}) == std::nullopt);
 }
 
+TEST_CASE("floats of 8 bits, GPTQ, AWQ, and the sparse forms are read", "[format][compressed_tensors]") {
+  CHECK(with("/format", "float-quantized") == std::nullopt);
+  CHECK(with("/config_groups/group_0/weights/type", "float") == std::nullopt);
+  CHECK(with("/config_groups", Json{{"FP8_DYNAMIC", {"Linear"}}}) == std::nullopt);
+  for (const char* method : {"gptq", "awq"}) CHECK(with("/quant_method", method) == std::nullopt);
+  for (const char* format : {"sparse-bitmask", "sparse-24-bitmask"}) {
+    CHECK(with("/sparsity_config", Json{{"format", format}}) == std::nullopt);
+    CHECK(code_of({{"compression_config", {{"sparsity_config", {{"format", format}}}}}}) == std::nullopt);
+  }
+}
+
 TEST_CASE("every other form is refused by name", "[format][compressed_tensors]") {
-  for (const char* method : {"gptq", "awq", "bitsandbytes", "fp8"})
-    CHECK(with("/quant_method", method) == ErrorCode::unsupported);
-  for (const char* format : {"float-quantized", "nvfp4-pack-quantized", "marlin-24", "fakequant"}) {
+  for (const char* method : {"bitsandbytes", "fp8"}) CHECK(with("/quant_method", method) == ErrorCode::unsupported);
+  for (const char* format : {"nvfp4-pack-quantized", "marlin-24", "fakequant"}) {
     CHECK(with("/format", format) == ErrorCode::unsupported);
     CHECK(with("/config_groups/group_0/format", format) == ErrorCode::unsupported);
   }
   CHECK(with("/transform_config", Json{{"config_groups", {{"u", 1}}}}) == ErrorCode::unsupported);
-  CHECK(with("/config_groups/group_0/weights/type", "float") == ErrorCode::unsupported);
+  CHECK(with("/config_groups/group_0/weights", Json{{"type", "float"}, {"num_bits", 4}}) == ErrorCode::unsupported);
+  CHECK(with("/config_groups/group_0/weights/type", "complex") == ErrorCode::unsupported);
   CHECK(with("/config_groups/group_0/weights/num_bits", 3) == ErrorCode::unsupported);
   CHECK(with("/config_groups/group_0/weights/strategy", "group") == ErrorCode::unsupported);
   CHECK(with("/config_groups/group_0/weights/strategy", "block") == ErrorCode::unsupported);
-  CHECK(with("/config_groups", Json{{"FP8", {"Linear"}}}) == ErrorCode::unsupported);
-  for (const char* format : {"sparse-bitmask", "sparse-24-bitmask", "marlin-24"}) {
-    CHECK(with("/sparsity_config", Json{{"format", format}}) == ErrorCode::unsupported);
-    CHECK(code_of({{"compression_config", {{"sparsity_config", {{"format", format}}}}}}) == ErrorCode::unsupported);
-  }
+  CHECK(with("/config_groups", Json{{"NVFP4", {"Linear"}}}) == ErrorCode::unsupported);
+  CHECK(with("/sparsity_config", Json{{"format", "marlin-24"}}) == ErrorCode::unsupported);
+  CHECK(code_of({{"compression_config", {{"sparsity_config", {{"format", "marlin-24"}}}}}}) == ErrorCode::unsupported);
   const std::string message = message_of(
-      [&] { check_quantization_config({{"quantization_config", {{"quant_method", "gptq"}}}}, "m/config.json"); });
+      [&] { check_quantization_config({{"quantization_config", {{"quant_method", "fp8"}}}}, "m/config.json"); });
   CHECK(message.find("m/config.json") != std::string::npos);
-  CHECK(message.find("\"gptq\"") != std::string::npos);
+  CHECK(message.find("\"fp8\"") != std::string::npos);
 }
 
 TEST_CASE("wrong JSON types are malformed", "[format][compressed_tensors]") {
@@ -125,7 +134,9 @@ TEST_CASE("wrong JSON types are malformed", "[format][compressed_tensors]") {
 TEST_CASE("activations per token are what the strategy of a group says", "[format][compressed_tensors]") {
   Json settings = w8a8();
   CHECK(quantizes_activations_per_token({{"quantization_config", settings}}));
-  settings["config_groups"]["group_0"]["input_activations"]["strategy"] = "tensor";
+  settings["config_groups"]["group_0"]["input_activations"]["type"] = "float";
+  CHECK_FALSE(quantizes_activations_per_token({{"quantization_config", settings}}));
+  settings["config_groups"]["group_0"]["input_activations"] = {{"type", "int"}, {"strategy", "tensor"}};
   CHECK_FALSE(quantizes_activations_per_token({{"quantization_config", settings}}));
   settings["config_groups"]["group_0"]["input_activations"] = nullptr;
   CHECK_FALSE(quantizes_activations_per_token({{"quantization_config", settings}}));
@@ -157,6 +168,10 @@ TEST_CASE("an I8 matrix needs a scale per row or one, or those of groups that th
   CHECK(scaled(DType::f32, {6, 3}) == ErrorCode::unsupported);
   CHECK(scaled(DType::f32, {6, 4}) == ErrorCode::unsupported);
 
+  Tensors floats;
+  floats.add("q.weight", DType::f8_e4m3, {6, 4});
+  CHECK(error_of([&] { check_quantized_tensors(floats, config, "m"); }) == ErrorCode::not_found);
+  CHECK(error_of([&] { check_quantized_tensors(floats, Json(), "m"); }) == std::nullopt);
   Tensors alone;
   alone.add("q.weight", DType::i8, {6, 4});
   CHECK(error_of([&] { check_quantized_tensors(alone, config, "m"); }) == ErrorCode::not_found);

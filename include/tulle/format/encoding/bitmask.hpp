@@ -96,7 +96,7 @@ inline void unpack_masked_4(const CodeStorage& storage, std::size_t row, std::si
 
 }  // namespace detail
 
-/// F32, F16 or BF16 where the bits of a mask are, zeros elsewhere.
+/// Plain numbers where the bits of a mask are, zeros elsewhere.
 class BitmaskFloats final : public WeightSource {
  public:
   /// `storage` has a mask and begins.
@@ -105,7 +105,9 @@ class BitmaskFloats final : public WeightSource {
 
   std::size_t rows() const noexcept override { return rows_; }
   std::size_t columns() const noexcept override { return columns_; }
-  CodeFormat code_format() const noexcept override { return {.floats = dtype_}; }
+  CodeFormat code_format() const noexcept override {
+    return {.floats = is_float_dtype(dtype_) ? dtype_ : is_f8_dtype(dtype_) ? DType::f16 : DType::f32};
+  }
   std::size_t size_bytes() const noexcept override { return storage_.size_bytes(); }
   std::shared_ptr<const WeightSource> copied() const override {
     return std::make_shared<const BitmaskFloats>(storage_.copied(), rows_, columns_, dtype_);

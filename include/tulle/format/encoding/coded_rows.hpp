@@ -3,33 +3,19 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
-#include <optional>
+#include <memory>
 #include <span>
-#include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
-#include <tulle/core/error.hpp>
 #include <tulle/core/half.hpp>
+#include <tulle/format/encoding/code_scales.hpp>
 #include <tulle/format/encoding/file_rows.hpp>
 
 namespace tulle {
-
-/// The name of the scales of a weight tensor.
-inline std::string scale_name(std::string_view weight_name) {
-  return std::string(weight_name) + "_scale";
-}
-
-/// What makes values of the codes of a matrix: value = scale * (code - zero point).
-struct CodeScales {
-  std::size_t group = 0;             ///< columns that share one; 0: a whole row
-  std::vector<float> scales{};       ///< [rows, groups]
-  std::vector<std::int8_t> zeros{};  ///< [rows, groups]; empty: all are 0
-};
 
 /// The bytes of a matrix of codes, and how a row of them is read.
 struct CodeStorage {
@@ -44,8 +30,10 @@ struct CodeStorage {
   std::size_t size_bytes() const noexcept { return bytes->span().size() + (mask ? mask->span().size() : 0); }
 };
 
-/// Symmetric codes are kept. Codes of 4 bits with zero points become codes of 5 bits without: the difference. Codes of
-/// 8 bits with zero points would need 9, so they are read as floats alone.
+/// Symmetric codes are kept. Codes of 4 bits with zero points keep their bits where a minimum, -scale * zero point, is
+/// exact and kernels of 4 bits take the groups; otherwise they become codes of 5 bits without: the difference. Codes of 8
+/// bits with zero points would need 9, and kernels know no groups of columns in any order: both are read as floats alone.
+/// What kernels of 8 bits take has groups of at most 32 columns, so larger ones are divided.
 class CodedRows final : public WeightSource {
  public:
   /// `bits`: 4 or 8. scales: [rows, groups], one per row or one for all.
@@ -63,14 +51,42 @@ class CodedRows final : public WeightSource {
 
   void decode(std::span<const std::uint32_t> rows, MatrixView<float> out) const noexcept override;
   void codes(std::span<const std::uint32_t> rows, MatrixView<std::int8_t> out, float* scales,
-             float*) const noexcept override;
+             float* minimums) const noexcept override;
 
  private:
+  bool has_exact_minimums() const noexcept;
+  float minimum(std::size_t at) const noexcept {  // the value of the lowest code
+    return static_cast<float>(-(1 << (bits_ - 1)) - scales_.zeros[at]) * scales_.scales[at];
+  }
+  void divide_groups(std::size_t group);
+
   CodeStorage storage_;
   std::size_t rows_, columns_, bits_, groups_, group_;
   CodeScales scales_;
   CodeFormat format_;
 };
+
+/// Scales of F16 and BF16, widened, leave room for the bits of a zero point.
+inline bool CodedRows::has_exact_minimums() const noexcept {
+  return (scales_.group == 16 || (scales_.group != 0 && scales_.group % 32 == 0)) &&
+         std::all_of(scales_.scales.begin(), scales_.scales.end(),
+                     [](float scale) { return std::bit_cast<std::uint32_t>(scale) % 32 == 0; });
+}
+
+/// `group`: divides the columns of a group.
+inline void CodedRows::divide_groups(std::size_t group) {
+  const std::size_t times = group_ / group, groups = (columns_ + group - 1) / group;
+  const auto divided = [&](const auto& numbers) {
+    auto result = numbers;
+    result.resize(numbers.empty() ? 0 : rows_ * groups);
+    for (std::size_t i = 0; i < result.size(); ++i) result[i] = numbers[i / groups * groups_ + i % groups / times];
+    return result;
+  };
+  scales_.scales = divided(scales_.scales);
+  scales_.zeros = divided(scales_.zeros);
+  scales_.group = group_ = group;
+  groups_ = groups;
+}
 
 inline CodedRows::CodedRows(CodeStorage storage, std::size_t rows, std::size_t columns, std::size_t bits,
                             CodeScales scales)
@@ -80,21 +96,21 @@ inline CodedRows::CodedRows(CodeStorage storage, std::size_t rows, std::size_t c
       bits_(bits),
       group_(std::max<std::size_t>(1, scales.group == 0 ? columns : scales.group)),
       scales_(std::move(scales)) {
-  groups_ = (columns + group_ - 1) / group_;
+  groups_ = scales_.group_of.empty() ? (columns + group_ - 1) / group_
+                                     : scales_.scales.size() / std::max<std::size_t>(1, rows);
   if (scales_.scales.size() == 1) scales_.scales.resize(rows * groups_, scales_.scales[0]);
-  bool is_symmetric = true;
-  for (const std::int8_t zero : scales_.zeros) is_symmetric = is_symmetric && zero == 0;
-  if (is_symmetric) {
-    scales_.zeros.clear();
-  } else {
-    if (bits == 8) return;  // floats
-    ++bits;
-  }
-  format_.bits = bits;
+  const auto is_zero = [](std::int8_t zero) { return zero == 0; };
+  if (std::all_of(scales_.zeros.begin(), scales_.zeros.end(), is_zero)) scales_.zeros.clear();
+  const bool is_symmetric = scales_.zeros.empty();
+  if (!scales_.group_of.empty() || (bits == 8 && !is_symmetric)) return;  // floats
+  format_.has_minimums = !is_symmetric && has_exact_minimums();
+  format_.bits = is_symmetric || format_.has_minimums ? bits : bits + 1;
+  if (format_.bits > 4 && scales_.group > 32 && scales_.group % 32 == 0) divide_groups(32);
   format_.group = scales_.group;
   format_.half_scales = format_.group != 0;
-  for (const float scale : scales_.scales) {
-    format_.half_scales = format_.half_scales && to_float(to_half(scale)) == scale;
+  for (std::size_t i = 0; i < scales_.scales.size() && format_.half_scales; ++i) {
+    const auto is_half = [](float value) { return to_float(to_half(value)) == value; };
+    format_.half_scales = is_half(scales_.scales[i]) && (!format_.has_minimums || is_half(minimum(i)));
   }
 }
 
@@ -103,118 +119,33 @@ inline void CodedRows::decode(std::span<const std::uint32_t> rows, MatrixView<fl
     // The codes lie in the last quarter of the floats' memory: a float never covers a code that is still to be read.
     const std::byte* code = reinterpret_cast<std::byte*>(out[i]) + 3 * columns_;
     storage_.unpack(storage_, rows[i], columns_, reinterpret_cast<std::byte*>(out[i]) + 3 * columns_);
-    for (std::size_t begin = 0, at = rows[i] * groups_; begin < columns_; begin += group_, ++at) {
+    const auto decode_columns = [&](std::size_t begin, std::size_t end, std::size_t at) {
       const int zero = scales_.zeros.empty() ? 0 : scales_.zeros[at];
-      const std::size_t end = std::min(begin + group_, columns_);
       for (std::size_t column = begin; column < end; ++column, ++code) {
         out[i][column] = static_cast<float>(static_cast<std::int8_t>(*code) - zero) * scales_.scales[at];
       }
+    };
+    const std::size_t step = scales_.group_of.empty() ? group_ : 1;
+    for (std::size_t begin = 0; begin < columns_; begin += step) {
+      decode_columns(begin, std::min(begin + step, columns_), rows[i] * groups_ + scales_.group_at(begin));
     }
   }
 }
 
 inline void CodedRows::codes(std::span<const std::uint32_t> rows, MatrixView<std::int8_t> out, float* scales,
-                             float*) const noexcept {
+                             float* minimums) const noexcept {
+  const int lowest = format_.has_minimums ? -(1 << (bits_ - 1)) : 0;
   for (std::size_t i = 0; i < rows.size(); ++i, scales += groups_) {
     storage_.unpack(storage_, rows[i], columns_, reinterpret_cast<std::byte*>(out[i]));
-    std::copy_n(scales_.scales.begin() + static_cast<std::ptrdiff_t>(rows[i] * groups_), groups_, scales);
+    const std::size_t first = rows[i] * groups_;
+    std::copy_n(scales_.scales.begin() + static_cast<std::ptrdiff_t>(first), groups_, scales);
     for (std::size_t column = 0; column < columns_ && !scales_.zeros.empty(); ++column) {
-      out[i][column] = static_cast<std::int8_t>(out[i][column] - scales_.zeros[rows[i] * groups_ + column / group_]);
+      const int zero = format_.has_minimums ? lowest : scales_.zeros[first + column / group_];
+      out[i][column] = static_cast<std::int8_t>(out[i][column] - zero);
     }
+    if (minimums == nullptr || !format_.has_minimums) continue;
+    for (std::size_t at = 0; at < groups_; ++at) *minimums++ = minimum(first + at);
   }
-}
-
-namespace detail {
-
-[[noreturn]] inline void fail_tensor(const EncodedTensor& tensor, const char* what,
-                                     ErrorCode code = ErrorCode::malformed) {
-  fail(code, "tensor \"", tensor.name, "\" ", what);
-}
-
-/// The tensor `name` beside the tensor `of`. Errors: not_found.
-inline const EncodedTensor& find_beside(const TensorSource& source, const std::string& name, const EncodedTensor& of) {
-  const EncodedTensor* tensor = source.find(name);
-  if (tensor != nullptr) return *tensor;
-  fail(ErrorCode::not_found, "tensor \"", of.name, "\" has no \"", name, "\" beside it; is the checkpoint complete?");
-}
-
-/// Two or three sizes.
-using Sizes = std::array<std::size_t, 3>;
-
-/// `count` sizes of an I64 tensor, each below 2^32. Errors: malformed.
-inline Sizes read_sizes(const TensorSource& source, const EncodedTensor& tensor, std::size_t count) {
-  if (tensor.dtype != DType::i64 || tensor.elements() != count) fail_tensor(tensor, "must be I64 with 2 or 3 sizes");
-  const TensorBytes bytes(source, tensor);
-  Sizes sizes{};
-  for (std::size_t i = 0; i < count; ++i) {
-    const auto size = load_unaligned<std::uint64_t>(bytes.span().data() + 8 * i);
-    if (size >> 32 != 0) fail_tensor(tensor, "holds a size that is negative or too large");
-    sizes[i] = static_cast<std::size_t>(size);
-  }
-  return sizes;
-}
-
-inline bool has_shape(const EncodedTensor& tensor, std::size_t rows, std::size_t columns) {
-  return tensor.shape.size() == 2 && tensor.shape[0] == rows && tensor.shape[1] == columns;
-}
-
-/// How many scales a row has. Errors: malformed when they are not [rows, groups], [rows] or one; unsupported for a type
-/// that is not floats.
-inline std::size_t scales_in_row(const EncodedTensor& scale, std::size_t rows) {
-  const auto& shape = scale.shape;
-  if (!is_float_dtype(scale.dtype)) fail_tensor(scale, "is not F32, F16 or BF16", ErrorCode::unsupported);
-  if (scale.elements() == 1 || (shape.size() == 1 && shape[0] == rows)) return 1;
-  if (shape.size() == 2 && shape[0] == rows && shape[1] != 0) return shape[1];
-  fail_tensor(scale, "must hold a scale for each row, for each group of columns of a row, or one for all");
-}
-
-/// I8 in the shape of the scales, or packed codes of `bits` bits in I32 words along the rows, [words, groups]
-/// (compressed-tensors from 0.10 on). Errors: malformed.
-inline std::vector<std::int8_t> read_zero_points(const TensorSource& source, const EncodedTensor& tensor,
-                                                 std::size_t rows, std::size_t groups, std::size_t bits) {
-  const std::size_t count = tensor.elements();
-  const bool is_packed = tensor.dtype == DType::i32 && has_shape(tensor, (rows * bits + 31) / 32, groups);
-  if (!is_packed && (tensor.dtype != DType::i8 || (count != 1 && count != rows * groups))) {
-    fail_tensor(tensor, "must hold a zero point for every scale, I8 or packed in I32 along the rows");
-  }
-  const TensorBytes bytes(source, tensor);
-  std::vector<std::int8_t> zeros(rows * groups);
-  const int low = -(1 << (bits - 1));
-  for (std::size_t at = 0; at < zeros.size(); ++at) {
-    int zero = 0;
-    if (is_packed) {
-      const std::size_t bit = at / groups * bits;  // 4 or 8 bits never straddle words
-      const auto word = load_unaligned<std::uint32_t>(bytes.span().data() + (bit / 32 * groups + at % groups) * 4);
-      zero = static_cast<int>((word >> (bit % 32)) & ((1u << bits) - 1)) + low;
-    } else {
-      zero = static_cast<std::int8_t>(bytes.span()[count == 1 ? 0 : at]);
-    }
-    if (zero < low || zero >= -low) fail_tensor(tensor, "holds a zero point outside of the codes");
-    zeros[at] = static_cast<std::int8_t>(zero);
-  }
-  return zeros;
-}
-
-}  // namespace detail
-
-/// "WEIGHT_scale" and "WEIGHT_zero_point" beside the codes `tensor` of `columns` columns. WEIGHT: "P.weight".
-/// `group`: columns that share a scale; by default that is `columns` over the number of scales, which must divide it.
-/// Errors: not_found without scales; malformed and unsupported, with the tensor's name.
-inline CodeScales read_code_scales(const TensorSource& source, const EncodedTensor& tensor, const std::string& weight,
-                                   std::size_t rows, std::size_t columns, std::size_t bits,
-                                   std::optional<std::size_t> group = {}) {
-  const EncodedTensor& scale = detail::find_beside(source, scale_name(weight), tensor);
-  const std::size_t groups = detail::scales_in_row(scale, rows);
-  if (group ? groups != CodeFormat{.group = *group}.groups(columns) : columns % groups != 0) {
-    detail::fail_tensor(scale, "has groups of which a row is no whole number");
-  }
-  CodeScales result;
-  result.group = group ? *group : groups == 1 ? 0 : columns / groups;
-  result.scales = read_floats(source, scale);
-  if (const EncodedTensor* zero = source.find(weight + "_zero_point")) {
-    result.zeros = detail::read_zero_points(source, *zero, rows, groups, bits);
-  }
-  return result;
 }
 
 }  // namespace tulle

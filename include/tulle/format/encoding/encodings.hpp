@@ -29,8 +29,8 @@ const Encoding* find_encoding(DType dtype) noexcept;
 /// For messages: "F32, F16, ...".
 std::string encoding_names();
 
-/// `TensorSource::matrix` of a source whose layers store their weights in "NAME.weight", "NAME.weight_packed" or
-/// "NAME.weight_mask" or "NAME_blocks", and in tensors beside these.
+/// `TensorSource::matrix` of a source whose layers store their weights in "NAME.weight", "NAME.weight_packed",
+/// "NAME.weight_mask", "NAME.bitmask", "NAME.qweight" or "NAME_blocks", and in tensors beside these.
 std::shared_ptr<const WeightSource> open_matrix(const TensorSource& source, const std::string& name);
 
 }  // namespace tulle

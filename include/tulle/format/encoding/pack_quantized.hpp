@@ -49,10 +49,6 @@ inline std::size_t packed_bits(const EncodedTensor& packed, std::size_t rows, st
 /// Errors: not_found, malformed and unsupported, with the tensor's name.
 inline std::shared_ptr<const WeightSource> open_packed_rows(const TensorSource& source, const EncodedTensor& packed) {
   const std::string weight = packed.name.substr(0, packed.name.rfind('_'));
-  if (const EncodedTensor* order = source.find(weight + "_g_idx")) {
-    detail::fail_tensor(*order, "orders groups by activations; quantize with actorder \"static\"",
-                        ErrorCode::unsupported);
-  }
   const auto shape = detail::read_sizes(source, detail::find_beside(source, weight + "_shape", packed), 2);
   const std::size_t bits = detail::packed_bits(packed, shape[0], shape[1]);
   CodeScales scales = read_code_scales(source, packed, weight, shape[0], shape[1], bits);

@@ -41,16 +41,3 @@ TEST_CASE("int8 codes with zero points are read as floats", "[format][encoding]"
   source.put("a.weight_zero_point", DType::i8, {2, 2}, std::vector<std::byte>(4));
   CHECK(open_matrix(source, "a")->code_format().bits == 8);
 }
-
-TEST_CASE("scales and zero points of the wrong number or type are refused by name", "[format][encoding]") {
-  MemorySource source = grouped_i8({1, 1, 1, 1});
-  const auto message = [&] { return test::message_of([&] { (void)open_matrix(source, "a"); }); };
-  source.put_floats("a.weight_scale", {2, 3}, std::vector<float>(6));
-  CHECK(message().find("a.weight_scale") != std::string::npos);
-  source.put_floats("a.weight_scale", {2, 2}, std::vector<float>(4));
-  CHECK(message() == "no error");
-  source.put("a.weight_zero_point", DType::i8, {2, 1}, std::vector<std::byte>(2));
-  CHECK(message().find("a.weight_zero_point") != std::string::npos);
-  source.put("a.weight_zero_point", DType::i32, {2, 2}, std::vector<std::byte>(16));
-  CHECK(message().find("a.weight_zero_point") != std::string::npos);
-}

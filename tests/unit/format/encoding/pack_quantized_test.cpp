@@ -3,9 +3,11 @@
 
 #include <catch2/catch_all.hpp>
 #include <cstring>
+#include <map>
 #include <string>
 #include <vector>
 
+#include "unit/format/encoding/quantized_golden.hpp"
 #include "unit/format/export/made_model.hpp"
 #include "unit/format/file_builder.hpp"
 
@@ -90,10 +92,37 @@ TEST_CASE("the asymmetric example gives the differences to its zero points", "[f
   CHECK(message(source).find("a.weight_zero_point") != std::string::npos);
 }
 
+TEST_CASE("int- and pack-quantized matrices are those that compressed-tensors reads", "[format][encoding][golden]") {
+  const std::map<std::string, CodeFormat> formats{{"channel", {.bits = 8}},
+                                                  {"tensor", {.bits = 8}},
+                                                  {"group", {.bits = 8, .group = 32}},
+                                                  {"asymmetric", {}},
+                                                  {"act_order", {}},
+                                                  {"channel4", {.bits = 4}},
+                                                  {"group4", {.bits = 4, .group = 32, .half_scales = true}},
+                                                  {"asymmetric4", {.bits = 4, .group = 64, .has_minimums = true}},
+                                                  {"asymmetric4_f32", {.bits = 5, .group = 32}},
+                                                  {"asymmetric4_channel", {.bits = 5}},
+                                                  {"act_order4", {}},
+                                                  {"act_order4_asymmetric", {}},
+                                                  {"group8", {.bits = 8, .group = 32, .half_scales = true}},
+                                                  {"asymmetric8", {}}};
+  const auto check = [&](const std::string& layer, const WeightSource& matrix) {
+    CodeFormat format = matrix.code_format();
+    if (layer == "group" || layer == "asymmetric4")
+      format.half_scales = false;  // BF16: some are exact in F16, some may not be
+    CHECK(format == formats.at(layer));
+  };
+  CHECK(testing::check_quantized("ct_int", check) == 5);
+  CHECK(testing::check_quantized("ct_pack", check) == 9);
+}
+
 TEST_CASE("packed codes whose tensors do not fit together are refused by name", "[format][encoding]") {
   MemorySource source = packed(2, 16, {1, 2, 3, 4});
   CHECK(message(source) == "no error");
-  source.put("a.weight_g_idx", DType::i32, {16}, std::vector<std::byte>(64));
+  source.put("a.weight_g_idx", DType::i32, {15}, std::vector<std::byte>(60));
+  CHECK(message(source).find("a.weight_g_idx") != std::string::npos);
+  source.put("a.weight_g_idx", DType::i32, {16}, std::vector<std::byte>(64, std::byte{1}));
   CHECK(message(source).find("a.weight_g_idx") != std::string::npos);
   source.erase("a.weight_g_idx");
   source.put("a.weight_shape", DType::i64, {2}, bytes_of(std::vector<std::int64_t>{2, 17}));
