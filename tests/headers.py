@@ -16,6 +16,9 @@ from clang_tools import ROOT, changed
 
 INCLUDE = ROOT / "include" / "tulle"
 
+# The first error of a translation unit ends it. This one stands behind the last header, before templates are instantiated.
+END = "all headers were read"
+
 # Headers over a library that not every build has, and the macro by which it is there.
 SKIPPED = {"text/sentencepiece.hpp": "TULLE_WITH_SENTENCEPIECE"}
 
@@ -64,39 +67,107 @@ def code_of(name):
     return re.sub(r"//[^\n]*", "", (INCLUDE / name).read_text(encoding="utf-8"))
 
 
+NO_NAMES = set("alignas bool const constexpr decltype default false int noexcept requires sizeof static_assert true "
+               "void".split())
+
+
 def declared_names(code):
     """Macros, and what is declared in a namespace, whose lines begin at the margin."""
     names = set(re.findall(r"^#\s*define\s+(\w+)", code, re.MULTILINE))
-    for line in re.findall(r"^[A-Za-z_\[][^\n]*", code, re.MULTILINE):
-        names |= set(re.findall(r"\b([A-Za-z_]\w*)\s*[({=;]", line))
+    for line in re.findall(r"^(?!template\b)[A-Za-z_\[][^\n]*", code, re.MULTILINE):
         names |= set(re.findall(r"\b(?:struct|class|concept|using|enum)\s+(?:class\s+)?(\w+)", line))
-    return names
+        for name, end in re.findall(r"(?<![\w:])([A-Za-z_]\w*)(?:\[[^\]]*\])?\s*([({=;])", line):
+            names.add(name)
+            if line.startswith("enum") or (end == "(" and name not in NO_NAMES):
+                break  # what follows are enumerators or parameters
+    return names - NO_NAMES
+
+
+# Where names of other libraries are. A header that uses any other must stand first of its translation unit.
+FOREIGN = {name: header for header, names in {
+    "algorithm": "adjacent_find all_of any_of clamp copy copy_n count count_if equal fill fill_n find find_if "
+                 "lower_bound make_heap max max_element merge min mismatch none_of nth_element partial_sort pop_heap "
+                 "push_heap reverse sort transform unique upper_bound",
+    "array": "array",
+    "atomic": "atomic memory_order_acq_rel memory_order_acquire memory_order_relaxed memory_order_release "
+              "memory_order_seq_cst",
+    "bit": "bit_cast bit_ceil bit_floor countr_zero endian has_single_bit popcount", "bitset": "bitset",
+    "cassert": "assert", "cctype": "tolower", "cerrno": "errno",
+    "charconv": "chars_format errc from_chars to_chars", "chrono": "chrono",
+    "cmath": "abs ceil cos exp exp2 fabs floor fma fmod isfinite isinf isnan ldexp llround log log2 lround nearbyint "
+             "nextafter pow round sin sqrt tanh",
+    "compare": "partial_ordering", "concepts": "constructible_from convertible_to same_as", "condition_variable": "condition_variable cv_status",
+    "cstddef": "byte ptrdiff_t size_t to_integer",
+    "cstdint": "SIZE_MAX UINT32_MAX int16_t int32_t int64_t int8_t uint16_t uint32_t uint64_t uint8_t uintptr_t",
+    "cstdio": "FILE SEEK_END SEEK_SET fclose fopen fread fseek ftell fwrite rename snprintf",
+    "cstdlib": "aligned_alloc atoi free getenv strtod", "cstring": "memcpy memset strchr strerror",
+    "ctime": "strftime time time_t tm",
+    "deque": "deque", "exception": "current_exception exception exception_ptr rethrow_exception",
+    "fcntl.h": "O_CLOEXEC O_RDONLY open", "filesystem": "filesystem", "functional": "function greater less less_equal",
+    "initializer_list": "initializer_list", 
+    "iterator": "back_inserter default_sentinel_t input_iterator_tag make_move_iterator prev size",
+    "limits": "numeric_limits", "map": "map", "memory": "make_shared make_unique shared_ptr unique_ptr",
+    "mutex": "lock_guard mutex unique_lock", "new": "bad_alloc nothrow", "numbers": "numbers",
+    "numeric": "accumulate iota", "optional": "nullopt nullopt_t optional", "random": "mt19937_64 random_device",
+    "ranges": "ranges views", "sched.h": "CPU_ISSET CPU_SET CPU_SETSIZE CPU_ZERO", "set": "set",
+    "span": "as_bytes span", "sstream": "ostringstream", "stdexcept": "runtime_error",
+    "string": "stod stoi string to_string u32string", "string_view": "string_view string_view_literals",
+    "sys/mman.h": "MADV_DONTNEED MADV_HUGEPAGE MAP_FAILED MAP_PRIVATE PROT_READ madvise mmap munmap",
+    "sys/socket.h": "SHUT_RDWR SOL_SOCKET SO_REUSEADDR SO_REUSEPORT setsockopt shutdown",
+    "sys/stat.h": "S_ISREG fstat", "system_error": "error_code", "thread": "this_thread thread",
+    "tuple": "apply tie tuple tuple_element_t",
+    "type_traits": "bool_constant conditional_t is_arithmetic_v is_base_of_v is_floating_point_v is_integral_v "
+                   "is_nothrow_invocable_v is_same_v is_signed_v is_trivially_copyable_v remove_cvref_t "
+                   "remove_reference_t type_identity",
+    "unistd.h": "close sysconf", "unordered_map": "unordered_map",
+    "utility": "as_const declval exchange forward get in_place in_range index_sequence make_index_sequence move pair swap",
+    "variant": "get_if holds_alternative variant visit", "vector": "erase erase_if vector",
+    "zlib.h": "MAX_WBITS Z_BUF_ERROR Z_MEM_ERROR Z_NO_FLUSH Z_OK Z_STREAM_END", "httplib.h": "httplib",
+    "immintrin.h": "__m _mm", "nlohmann/json.hpp": "nlohmann", "xsimd/xsimd.hpp": "xsimd", "xtensor/xtensor.hpp": "xt",
+}.items() for name in names.split()}
+
+
+def foreign_names(code):
+    """Of other libraries: what stands in std, other namespaces, beginnings of intrinsics, macros, functions of C."""
+    code = re.sub(r'"(\\.|[^"\\\n])*"', "", re.sub(r"^\s*#.*$", "", code, flags=re.MULTILINE))
+    names = re.findall(r"\bstd::(\w+)|\b(nlohmann|xsimd|xt|httplib|YAML|prometheus)::", code)
+    names += re.findall(r"\b(assert|errno|_mm|__m)(?:\d+\w*|_\w+)?\b()", code)
+    names += re.findall(r"(?<![\w>:])::(\w+)\b()|\b(?!TULLE_)([A-Z][A-Z0-9]*_[A-Z0-9_]*|FILE)\b", code)
+    return {name for pair in names for name in pair if name}
 
 
 def chains(names, closed):
-    """Few lists of headers in which none that stands before another can hide what that one forgot: it is included by that
-    one, or includes no more than that one does and declares nothing that is named there."""
+    """Few lists of headers in which none that stands before another can hide what that one forgot to include: nothing is
+    declared before it, in another header of ours than those that it includes, that it names, and of other libraries it names
+    only what is in headers that it includes. Where that cannot be told, it stands first."""
     code = {name: code_of(name) for name in closed}
     declared = {name: declared_names(code[name]) for name in closed}
     words = {name: set(re.findall(r"[A-Za-z_]\w*", code[name])) for name in closed}
-    standard = {name: set(re.findall(r"^\s*#\s*include\s*<((?!tulle/)[^>]+)>", code[name], re.MULTILINE)) for name in closed}
-    known, reached = {}, {}  # with what a header includes, at any depth
-    for name in closed:
-        known[name] = set().union(*(declared[other] for other in closed[name]))
-        reached[name] = standard[name].union(*(standard[other] for other in closed[name]))
+    others = {name: set(re.findall(r"^\s*#\s*include\s*<((?!tulle/)[^>]+)>", code[name], re.MULTILINE)) for name in closed}
+    # Of a header ours or not: what it sees by what it includes, at any depth.
+    known = {name: set().union(*(declared[other] for other in closed[name])) for name in closed}
+    reached = {name: others[name].union(*(others[other] for other in closed[name])) for name in closed}
+    first = {name for name in names if body_before_includes(name)
+             or any(FOREIGN.get(each) not in reached[name] for each in foreign_names(code[name]))}
 
-    def is_harmless(before, name):
-        return before in closed[name] or (closed[before] <= closed[name] and reached[before] <= reached[name]
-                                          and not (declared[before] & words[name]) - known[name])
+    hidden = {name: {other for other in names if (declared[other] & words[name]) - known[name]} - closed[name]
+              for name in names}  # whose declarations a header may have forgotten to include
+
+    def place(name):
+        return name not in first, len(closed[name]), name
+
+    def fits(name, other):
+        before, after = sorted((name, other), key=place)
+        return not ({before} | closed[before]) & hidden[after] and not {name, other} <= first
 
     units = []
-    for name in sorted(names, key=lambda each: (len(closed[each]), each)):
-        fits = [unit for unit in units if all(is_harmless(before, name) for before in unit)]
-        if fits:
-            max(fits, key=lambda unit: len(closed[unit[-1]])).append(name)
-        else:
+    for name in sorted(names, key=place, reverse=True):  # those that include most, and cost most, together
+        unit = next((unit for unit in units if all(fits(name, other) for other in unit)), None)
+        if unit is None:
             units.append([name])
-    return units
+        else:
+            unit.append(name)
+    return [sorted(unit, key=place) for unit in units]
 
 
 def main():
@@ -112,17 +183,17 @@ def main():
     unchanged = set() if everything else {name for name in names if name.startswith("serve/")} - {
         path.relative_to(INCLUDE).as_posix() for path in changed() if path.is_relative_to(INCLUDE)}
     checked = [name for name in names if name not in skipped | unchanged]
-    late = [name for name in checked if body_before_includes(name)]  # what they see first depends on what came before
-    units = [[name] for name in late] + chains([name for name in checked if name not in late], closed)
-    command = [compiler, "-std=c++20", "-fsyntax-only", "-I", str(ROOT / "include"), *flags]
+    units = chains(checked, closed)
+    command = [compiler, "-std=c++20", "-fsyntax-only", "-Wfatal-errors", "-I", str(ROOT / "include"), *flags]
     units.sort(key=lambda unit: -len(closed[unit[-1]]))  # the longest first, so that no thread waits at the end
 
     def check(numbered):
         number, unit = numbered
         source = work / f"headers_{number}.cpp"
-        source.write_text("".join(f"#include <tulle/{name}>\n" for name in unit), encoding="utf-8")
+        source.write_text("".join(f"#include <tulle/{name}>\n" for name in unit) + f"static_assert(false, \"{END}\");\n",
+                          encoding="utf-8")
         result = subprocess.run([*command, str(source)], capture_output=True, text=True)
-        return (unit, result.stderr) if result.returncode else None
+        return None if END in result.stderr else (unit, result.stderr)
 
     jobs = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     with ThreadPoolExecutor(jobs) as threads:

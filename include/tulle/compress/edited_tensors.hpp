@@ -2,6 +2,7 @@
 /// \file A checkpoint with some of its weights replaced (L5).
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <span>

@@ -2,6 +2,7 @@
 /// \file Names from files, sanitized for messages (L3).
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 
