@@ -21,7 +21,7 @@ class RealModelTest(CommandTest):
         return self.generate("--model", MODEL, "--prompt", prompt["text"], *flags)
 
     def test_greedy_tokens_are_those_of_transformers(self):
-        for prompt in FACTS["prompts"]:
+        for prompt in FACTS["prompts"][:2]:  # the others: tests/real_model
             result = self.greedy(prompt, "--kernel", "dense_f32")
             self.assertEqual(result["prompt_tokens"], len(prompt["ids"]))
             self.assertEqual(result["tokens"], prompt["greedy"], prompt["text"])
@@ -30,7 +30,7 @@ class RealModelTest(CommandTest):
     @unittest.skipUnless(platform.machine() == "x86_64", "the golden tokens are those of SSE4.1")
     def test_int8_gives_the_tokens_that_webassembly_gives(self):
         native = json.loads((GOLDEN / "smollm2_i8.json").read_text())
-        for prompt, tokens in zip(FACTS["prompts"], native, strict=True):
+        for prompt, tokens in list(zip(FACTS["prompts"], native, strict=True))[:3]:
             result = self.greedy(prompt, "--kernel", "dense_i8", "--isa", "sse4.1")
             self.assertEqual(result["tokens"], tokens, prompt["text"])
 

@@ -202,8 +202,7 @@ struct DenseI4Loop {
       const std::int8_t* x = input.codes(tile) + code_index(begin, Inputs, 0);
       if constexpr (Inputs == 1) {
 #pragma GCC unroll 4
-        for (std::size_t p = 0; p < Panels; ++p)
-          prefetch_stream<Span / 2 * panel_rows>(w[p] + begin / 2 * panel_rows);
+        for (std::size_t p = 0; p < Panels; ++p) prefetch_stream<Span / 2 * panel_rows>(w[p] + begin / 2 * panel_rows);
       }
       std::int32_t x_sum[Inputs];
       __m512i dots[Panels][Inputs];

@@ -165,11 +165,11 @@ struct MinimumLoop {
     for (std::size_t p = 0; p < Panels; ++p) {
       if (p > 0 && which[p] == which[p - 1]) break;  // the last panel again: it must not be added twice
       alignas(64) float values[Inputs][panel_rows] = {};
-      for (std::size_t lane = 0; lane < tile.inputs; ++lane) {
+      for (std::size_t lane = 0; lane < Inputs && lane < tile.inputs; ++lane) {
         load_panel(y, rows, which[p], tile.first + lane, values[lane]);
       }
       add(Isa{}, which[p], tile, values);
-      for (std::size_t lane = 0; lane < tile.inputs; ++lane) {
+      for (std::size_t lane = 0; lane < Inputs && lane < tile.inputs; ++lane) {
         store_panel(y, rows, which[p], tile.first + lane, values[lane]);
       }
     }
