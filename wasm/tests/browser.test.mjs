@@ -212,7 +212,7 @@ describe('Chromium', { skip: noBrowser }, () => {
     await until(() => page.workers().length === 0);
   });
 
-  test('100 models loaded and disposed of leave nothing', async () => {
+  test('40 models loaded and disposed of leave nothing', async () => {
     const page = await site.page(site.isolated);
     const cycles = (count, threads) =>
       page.evaluate(
@@ -227,7 +227,7 @@ describe('Chromium', { skip: noBrowser }, () => {
       );
     await cycles(10, 2);
     const before = await memoryOf(site.browser);
-    await cycles(90, 1);
+    await cycles(30, 1);
     await until(() => page.workers().length === 0);
     const after = await memoryOf(site.browser);
     assert.ok(after - before < 40, `${before} MB became ${after} MB`); // a module that stays has 16 MB or more
