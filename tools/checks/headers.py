@@ -11,4 +11,4 @@ def cells():
     prefix = ROOT / "build" / "deps"
     return {"tree": lambda: command(sys.executable, "-B", "tests/headers.py", "--all", "c++", ROOT / "build" / "check" / "headers",
                                     f"-isystem{prefix}/prefix/usr/include", f"-isystem{prefix}/src/cpp-httplib",
-                                    "-DCPPHTTPLIB_OPENSSL_SUPPORT", "-DTULLE_COMPILED")}
+                                    "-DCPPHTTPLIB_OPENSSL_SUPPORT", "-DTULLE_COMPILED", "-DTULLE_SERVE_COMPILED")}

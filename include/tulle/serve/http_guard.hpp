@@ -12,21 +12,12 @@
 #include <vector>
 
 #include <tulle/serve/api_error.hpp>
+#include <tulle/serve/constant_time.hpp>
 #include <tulle/serve/http_connections.hpp>
 #include <tulle/serve/http_exchange.hpp>
 #include <tulle/serve/server_options.hpp>
 
 namespace tulle::serve {
-
-/// Equal texts, in a time that depends on the length of `given` alone.
-inline bool equal_in_constant_time(std::string_view given, std::string_view secret) noexcept {
-  unsigned difference = given.size() == secret.size() ? 0 : 1;
-  for (std::size_t i = 0; i < given.size(); ++i) {
-    const char other = secret.empty() ? '\0' : secret[i % secret.size()];
-    difference |= static_cast<unsigned>(static_cast<unsigned char>(given[i]) ^ static_cast<unsigned char>(other));
-  }
-  return difference == 0;
-}
 
 /// Answered without a key: whether the server lives, and whether its models are loaded.
 inline constexpr std::array<std::string_view, 5> health_paths{"/health", "/ping", "/healthcheck", "/status",

@@ -4,6 +4,8 @@
 #include <catch2/catch_all.hpp>
 #include <string>
 #include <thread>
+#include <tulle/generate/engine.hpp>
+#include <tulle/serve/api_error.hpp>
 #include <vector>
 
 #include "unit/generate/tiny_pipeline.hpp"
