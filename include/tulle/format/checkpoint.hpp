@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -17,6 +18,12 @@
 
 namespace tulle {
 
+/// A LoRA adapter as PEFT saves it: a directory with adapter_config.json and adapter_model.safetensors (or .bin).
+struct AdapterPath {
+  std::string path;
+  float scale = 1;  ///< multiplies the adapter's own
+};
+
 /// Config and tensors of a model, with Hugging Face's names, spelling and order of rows whatever the file's format is.
 /// Files on disk stay mapped as long as the object lives, lent files are read when a tensor is; nothing is decoded.
 /// Threads: immutable once opened.
@@ -27,6 +34,11 @@ class Checkpoint final : public TensorSource {
   /// Of a model in parts (gguf-split) the first one; the others lie beside it.
   /// Errors: not_found, io, malformed, unsupported.
   static std::shared_ptr<const Checkpoint> open(const std::string& path);
+
+  /// The same with adapters merged into the weights as they are read: see format/README.md. Floats stay of their type,
+  /// matrices of codes become F32 where an adapter changes them.
+  /// Errors: those of `open`; invalid_argument, and not_found or malformed for an adapter of another model.
+  static std::shared_ptr<const Checkpoint> open(const std::string& path, const std::vector<AdapterPath>& adapters);
 
   /// The same files lent by the caller, who keeps what they are read with for as long as the checkpoint lives.
   static std::shared_ptr<const Checkpoint> open(const ModelFiles& files);
@@ -44,23 +56,32 @@ class Checkpoint final : public TensorSource {
   const GgufFile* gguf() const noexcept { return parts_.gguf ? &*parts_.gguf : nullptr; }  ///< nullptr for safetensors
   std::size_t size_bytes() const noexcept { return parts_.tensors.size_bytes(); }  ///< of all tensors, as encoded
 
-  const EncodedTensor* find(std::string_view name) const override { return parts_.tensors.find(name); }
+  const std::vector<AdapterPath>& adapters() const noexcept { return adapters_; }  ///< those that are merged
+
+  /// Whether an adapter changes the matrix of a layer.
+  bool is_adapted(const std::string& name) const noexcept { return adapted_.contains(name); }
+
+  const EncodedTensor* find(std::string_view name) const override { return tensors().find(name); }
   std::vector<std::string> names() const override { return parts_.tensors.names(); }
-  std::shared_ptr<const WeightSource> matrix(const std::string& name) const override {
-    return parts_.tensors.matrix(name);
-  }
-  std::span<const std::byte> read(const EncodedTensor& tensor) const override { return parts_.tensors.read(tensor); }
-  void release(std::span<const std::byte> bytes) const noexcept override { parts_.tensors.release(bytes); }
+  std::shared_ptr<const WeightSource> matrix(const std::string& name) const override { return tensors().matrix(name); }
+  std::span<const std::byte> read(const EncodedTensor& tensor) const override { return tensors().read(tensor); }
+  void release(std::span<const std::byte> bytes) const noexcept override { tensors().release(bytes); }
 
  private:
   explicit Checkpoint(std::string path) { parts_.path = std::move(path); }
 
+  const TensorSource& tensors() const noexcept { return merged_ == nullptr ? parts_.tensors : *merged_; }
+
+  void open_path();
   void open_first(const ModelFiles& files);
   void open_with(const CheckpointOpener& opener, const ModelFiles& files, const std::string& name);
   void open_bytes(std::span<const std::byte> bytes);
 
   std::vector<std::byte> memory_;
   CheckpointParts parts_;
+  std::vector<AdapterPath> adapters_;
+  std::set<std::string> adapted_;               // layers
+  std::shared_ptr<const TensorSource> merged_;  // over `parts_`, where there are adapters
 };
 
 }  // namespace tulle

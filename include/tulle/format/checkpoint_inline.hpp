@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <cmath>
 #include <cstddef>
 #include <memory>
 #include <span>
@@ -16,6 +17,8 @@
 #include <tulle/format/checkpoint.hpp>
 #include <tulle/format/checkpoint_opener.hpp>
 #include <tulle/format/gguf_checkpoint.hpp>
+#include <tulle/format/lora/adapted_tensors.hpp>
+#include <tulle/format/lora/lora_adapter.hpp>
 #include <tulle/format/model_files.hpp>
 #include <tulle/format/model_path.hpp>
 #include <tulle/format/pytorch/pytorch_checkpoint.hpp>
@@ -32,14 +35,27 @@ inline constexpr std::array checkpoint_openers{safetensors_opener, shards_opener
 }  // namespace detail
 
 TULLE_INLINE std::shared_ptr<const Checkpoint> Checkpoint::open(const std::string& path) {
-  const detail::ModelPath model = detail::resolve_model_path(path);
   std::shared_ptr<Checkpoint> checkpoint(new Checkpoint(path));
-  if (model.gguf_file.empty()) {
-    checkpoint->open_first(DirectoryFiles(model.directory));
-  } else {
-    const auto [files, name] = detail::split_path(model.gguf_file);
-    checkpoint->open_with(gguf_opener, files, name);
+  checkpoint->open_path();
+  return checkpoint;
+}
+
+TULLE_INLINE std::shared_ptr<const Checkpoint> Checkpoint::open(const std::string& path,
+                                                                const std::vector<AdapterPath>& adapters) {
+  std::shared_ptr<Checkpoint> checkpoint(new Checkpoint(path));
+  checkpoint->open_path();
+  if (adapters.empty()) return checkpoint;
+  const CheckpointParts& parts = checkpoint->parts_;
+  auto merged = std::make_shared<AdaptedTensors>(&parts.tensors, parts.config);
+  for (const AdapterPath& adapter : adapters) {
+    if (!std::isfinite(adapter.scale)) {
+      fail(ErrorCode::invalid_argument, "the scale of the adapter ", adapter.path, " is no finite number");
+    }
+    merged->add(std::make_shared<const LoraAdapter>(DirectoryFiles(adapter.path)), adapter.scale);
   }
+  checkpoint->adapters_ = adapters;
+  checkpoint->adapted_ = merged->modules();
+  checkpoint->merged_ = std::move(merged);
   return checkpoint;
 }
 
@@ -63,6 +79,13 @@ TULLE_INLINE std::shared_ptr<const Checkpoint> Checkpoint::over_gguf_bytes(std::
   std::shared_ptr<Checkpoint> checkpoint(new Checkpoint(where));
   checkpoint->open_bytes(bytes);
   return checkpoint;
+}
+
+TULLE_INLINE void Checkpoint::open_path() {
+  const detail::ModelPath model = detail::resolve_model_path(parts_.path);
+  if (model.gguf_file.empty()) return open_first(DirectoryFiles(model.directory));
+  const auto [files, name] = detail::split_path(model.gguf_file);
+  open_with(gguf_opener, files, name);
 }
 
 TULLE_INLINE void Checkpoint::open_first(const ModelFiles& files) {

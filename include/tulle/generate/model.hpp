@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include <tulle/core/error.hpp>
 #include <tulle/format/checkpoint.hpp>
 #include <tulle/format/compressed_tensors.hpp>
 #include <tulle/kernel/linear_kernel.hpp>
@@ -38,6 +39,10 @@ class Model {
     // The eos tokens of a generation config replace those of the config.
     if (checkpoint.generation_config().contains("eos_token_id")) {
       architecture.set_eos(eos_tokens(checkpoint.generation_config(), checkpoint.path()));
+    }
+    if (architecture.tied_head && checkpoint.is_adapted(architecture.names.head)) {
+      fail(ErrorCode::unsupported, checkpoint.path(), ": an adapter changes \"", architecture.names.head,
+           "\", whose matrix is the embedding's in this model; merge it with PEFT and save the model with a head");
     }
     LoadOptions options{pack, std::move(progress), threads};
     options.pack.scale_per_input = quantizes_activations_per_token(checkpoint.config());

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <tulle/core/error.hpp>
@@ -34,7 +35,7 @@ class MatrixLoader {
   MatrixLoader(const TensorSource& source, const std::string& family, const PackOptions& pack)
       : source_(source), family_(family), pack_(pack) {}
 
-  /// A small tensor (norm, bias) of `size` elements as floats; extents of 1 are ignored.
+  /// A small tensor (norm, bias, router) of `size` elements as floats; extents of 1 are ignored.
   std::vector<float> vector(const std::string& name, std::size_t size) const {
     const EncodedTensor* tensor = source_.find(name);
     if (tensor == nullptr) fail_missing(name);
@@ -42,7 +43,12 @@ class MatrixLoader {
       fail(ErrorCode::malformed, "tensor \"", name, "\" has shape ", shape_text(tensor->shape), " where ", size,
            " elements are needed");
     }
-    return read_floats(source_, *tensor);
+    constexpr std::string_view end = ".weight";
+    if (tensor->shape.size() != 2 || !name.ends_with(end)) return read_floats(source_, *tensor);
+    const Source matrix = source_.matrix(name.substr(0, name.size() - end.size()));
+    std::vector<float> values(size);
+    for (std::size_t row = 0; row < matrix->rows(); ++row) matrix->decode_row(row, &values[row * matrix->columns()]);
+    return values;
   }
 
   /// The matrix of one layer, checked. What was read for it is released when the last source over it ends.

@@ -256,6 +256,50 @@ TEST_CASE("files that this version does not run say so", "[generate][model]") {
 }
 #endif
 
+TEST_CASE("LoRA adapters give the logits of PEFT's merged models", "[generate][model][golden]") {
+  for (const std::string name : {"llama", "patterns", "two", "embedding", "gpt2", "phi3", "router", "tied"}) {
+    const double tolerance = name == "tied" ? 2e-2 : 1e-4;  // PEFT rounds a change of a BF16 embedding twice
+
+    const std::string folder = "lora/" + name + "/";
+    const Json facts = testing::golden_json(folder + "case.json");
+    const auto tokens = facts["tokens"].get<std::vector<Token>>();
+    const std::vector<float> logits = testing::golden_floats(folder + "logits.npy");
+    std::vector<AdapterPath> adapters;
+    for (const Json& each : facts["adapters"]) {
+      adapters.push_back({TULLE_GOLDEN "/" + folder + each["path"].get<std::string>(), each["scale"]});
+    }
+    std::vector<std::string> models{facts["model"]};
+    if (!facts["gguf"].is_null()) models.push_back("gguf/" + facts["gguf"].get<std::string>() + ".gguf");
+    for (const std::string& model : models) {
+      CAPTURE(name, model);
+      PackOptions pack;
+      pack.kernel = kernel_choice("dense_f32");
+      const auto checkpoint = Checkpoint::open(TULLE_GOLDEN "/models/" + model, adapters);
+      EngineOptions options = small_engine();
+      options.sequence_length = tokens.size();
+      const auto engine = make_engine(Model<AnyKernel>::load(*checkpoint, pack), options);
+      const auto found = testing::prompt_logits(*engine, tokens);
+      CHECK(testing::largest_difference(found, logits) <= tolerance * testing::range_of(logits));
+    }
+  }
+}
+
+TEST_CASE("a LoRA adapter of a tied head is refused", "[generate][model]") {
+  const test::TemporaryFolder folder;
+  const std::string golden = TULLE_GOLDEN "/models/llama-tiny-gqa/";
+  for (const auto& entry : std::filesystem::directory_iterator(golden)) {
+    std::filesystem::copy(entry.path(), folder.path(entry.path().filename().string()));
+  }
+  Json config = testing::golden_json("models/llama-tiny-gqa/config.json");
+  config["tie_word_embeddings"] = true;
+  folder.write("config.json", config.dump());
+  const auto load = [&](const std::string& adapter) {
+    (void)Model<AnyKernel>::load(*Checkpoint::open(folder.path(), {{TULLE_GOLDEN "/lora/" + adapter, 1}}));
+  };
+  CHECK(test::error_of([&] { load("llama/adapter"); }) == std::nullopt);
+  CHECK(test::error_of([&] { load("two/second"); }) == ErrorCode::unsupported);
+}
+
 TEST_CASE("loading a model reports its progress and a missing path", "[generate][model]") {
   double last = 0;
   (void)Model<AnyKernel>::load(TULLE_GOLDEN "/models/codegen-tiny", {}, [&](std::string_view, double fraction) {
