@@ -18,6 +18,13 @@ import (
 type LoadOptions struct {
 	Assembly string                              // KERNEL[/CACHE[/SAMPLER]] such as "auto/paged_i8"
 	Progress func(what string, fraction float64) // called with the work and the fraction that is done
+	Adapters []Adapter                           // merged into the weights; for Load
+}
+
+// Adapter is a LoRA adapter: a directory that PEFT saved, and what its own scale is multiplied by (1: as trained).
+type Adapter struct {
+	Path  string
+	Scale float32
 }
 
 // Model is a loaded model with its tokenizer and chat template.
@@ -41,12 +48,20 @@ type Message struct{ Role, Content string }
 // error.
 func Load(ctx context.Context, path string, options LoadOptions) (*Model, error) {
 	return load(ctx, options, func(progress capi.Progress) (capi.Model, *capi.Failure) {
-		return capi.LoadPath(path, options.Assembly, progress)
+		var paths []string
+		var scales []float32
+		for _, each := range options.Adapters {
+			paths, scales = append(paths, each.Path), append(scales, each.Scale)
+		}
+		return capi.LoadPath(path, paths, scales, options.Assembly, progress)
 	})
 }
 
 // LoadReader reads a GGUF file of size bytes: of an archive, an embedded file, bytes.NewReader.
 func LoadReader(ctx context.Context, reader io.ReaderAt, size int64, options LoadOptions) (*Model, error) {
+	if len(options.Adapters) != 0 {
+		return nil, &Error{ErrInvalidArgument, "adapters are merged by Load, not by LoadReader"}
+	}
 	return load(ctx, options, func(progress capi.Progress) (capi.Model, *capi.Failure) {
 		return capi.LoadReader(reader, size, options.Assembly, progress)
 	})

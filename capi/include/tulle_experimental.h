@@ -38,6 +38,18 @@ typedef struct tulle_file {
 TULLE_API int32_t tulle_model_load_files(const tulle_file* files, size_t count, const tulle_load_options* options,
                                          tulle_model** model, tulle_error* error);
 
+/* A LoRA adapter. */
+typedef struct tulle_adapter {
+  uint32_t struct_size;
+  float scale;       /* multiplies the adapter's own; 1 takes it as it was trained */
+  tulle_string path; /* a directory that PEFT saved: adapter_config.json, adapter_model.safetensors */
+} tulle_adapter;
+
+/* tulle_model_load with adapters merged into the weights. */
+TULLE_API int32_t tulle_model_load_adapted(const char* path, size_t path_size, const tulle_adapter* adapters,
+                                           size_t count, const tulle_load_options* options, tulle_model** model,
+                                           tulle_error* error);
+
 /* Models and sessions that have not been freed, in the whole process: for tests that look for leaks. */
 TULLE_API uint64_t tulle_live_handles(void);
 

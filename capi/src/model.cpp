@@ -94,27 +94,60 @@ void read_part(tulle_read read, void* context, std::uint64_t offset, std::span<s
 
 constexpr tulle_file file_defaults{sizeof(tulle_file), 0, {nullptr, 0}, 0, nullptr, nullptr};
 
-/// The structs of an array follow each other in the caller's size. Errors: invalid_argument.
+/// Calls use(struct) for each of an array, whose structs follow each other in the caller's size.
+/// Errors: invalid_argument where sizes differ; those of `read_struct`.
+template <class Struct, class Use>
+void read_structs(const Struct* first, std::size_t count, const Struct& defaults, std::string_view name, Use&& use) {
+  const auto* bytes = reinterpret_cast<const std::byte*>(first);
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto* each = reinterpret_cast<const Struct*>(bytes + i * first->struct_size);
+    if (each->struct_size != first->struct_size) {
+      fail(ErrorCode::invalid_argument, name, ".struct_size differs inside an array");
+    }
+    use(read_struct(each, defaults, name));
+  }
+}
+
+/// Errors: invalid_argument.
 GivenFiles given_files(const tulle_file* files, std::size_t count) {
   constexpr std::size_t most = 65536;
   if (files == nullptr || count == 0 || count > most) {
     fail(ErrorCode::invalid_argument, "a model has 1 to ", most, " files, not ", files == nullptr ? 0 : count);
   }
-  const auto* bytes = reinterpret_cast<const std::byte*>(files);
-  const std::uint32_t stride = files->struct_size;
   std::vector<GivenFiles::File> given;
-  for (std::size_t i = 0; i < count; ++i) {
-    const auto* each = reinterpret_cast<const tulle_file*>(bytes + i * stride);
-    if (each->struct_size != stride) fail(ErrorCode::invalid_argument, "tulle_file.struct_size differs between files");
-    const tulle_file file = read_struct(each, file_defaults, "tulle_file");
+  read_structs(files, count, file_defaults, "tulle_file", [&](const tulle_file& file) {
     if (file.reserved != 0) fail(ErrorCode::invalid_argument, "tulle_file.reserved must be 0");
     if (file.read == nullptr) fail(ErrorCode::invalid_argument, "the read function of a file is NULL");
     given.push_back({std::string(read_text(file.name, "the name of a file")), file.size,
                      [read = file.read, context = file.context](std::uint64_t offset, std::span<std::byte> out) {
                        read_part(read, context, offset, out);
                      }});
-  }
+  });
   return GivenFiles(std::move(given));
+}
+
+constexpr tulle_adapter adapter_defaults{sizeof(tulle_adapter), 1, {nullptr, 0}};
+
+/// Errors: invalid_argument.
+std::string given_path(std::string_view text, std::string_view what) {
+  if (text.empty() || text.find('\0') != std::string_view::npos) {
+    fail(ErrorCode::invalid_argument, what, " is empty or holds a 0");
+  }
+  return std::string(text);
+}
+
+/// Errors: invalid_argument.
+std::vector<AdapterPath> given_adapters(const tulle_adapter* adapters, std::size_t count) {
+  constexpr std::size_t most = 1024;
+  if (count > most || (adapters == nullptr && count != 0)) {
+    fail(ErrorCode::invalid_argument, "a model takes up to ", most, " adapters, not ", count, ", and not at NULL");
+  }
+  std::vector<AdapterPath> paths;
+  read_structs(adapters, count, adapter_defaults, "tulle_adapter", [&](const tulle_adapter& adapter) {
+    paths.push_back(
+        {given_path(read_text(adapter.path, "the path of an adapter"), "the path of an adapter"), adapter.scale});
+  });
+  return paths;
 }
 
 std::vector<std::byte> read_all(tulle_read read, void* context, std::uint64_t size, const Loading& loading) {
@@ -159,12 +192,14 @@ int32_t tulle_load_options_init(tulle_load_options* options, uint32_t struct_siz
 
 int32_t tulle_model_load(const char* path, size_t path_size, const tulle_load_options* options, tulle_model** model,
                          tulle_error* error) {
+  return tulle_model_load_adapted(path, path_size, nullptr, 0, options, model, error);
+}
+
+int32_t tulle_model_load_adapted(const char* path, size_t path_size, const tulle_adapter* adapters, size_t count,
+                                 const tulle_load_options* options, tulle_model** model, tulle_error* error) {
   return load_into(model, options, error, [&](Loading& loading) {
-    const std::string text(read_text(path, path_size, "the path"));
-    if (text.empty() || text.find('\0') != std::string::npos) {
-      fail(ErrorCode::invalid_argument, "the path of the model is empty or holds a 0");
-    }
-    const auto checkpoint = Checkpoint::open(text);
+    const std::string text = given_path(read_text(path, path_size, "the path"), "the path of the model");
+    const auto checkpoint = Checkpoint::open(text, given_adapters(adapters, count));
     return loading.load(*checkpoint, load_tokenizer_if_any<SentencePiece>(text), load_chat_template(text));
   });
 }

@@ -242,6 +242,24 @@ static void lent_files(void) {
   CHECK(made == NULL);
 }
 
+static void adapter_calls(void) {
+  tulle_adapter adapters[2] = {{sizeof adapters[0], 1, {"/no/such", 8}}, {sizeof adapters[0], 1, {"/no/such", 8}}};
+  tulle_model* made = NULL;
+  EXPECT(TULLE_INVALID_ARGUMENT, tulle_model_load_adapted(NULL, 0, adapters, 1, NULL, &made, &error));
+  EXPECT(TULLE_NOT_FOUND, tulle_model_load_adapted("/no/such", 8, adapters, 2, NULL, &made, &error));
+  EXPECT(TULLE_INVALID_ARGUMENT, tulle_model_load_adapted("/no/such", 8, NULL, 1, NULL, &made, &error));
+  EXPECT(TULLE_INVALID_ARGUMENT, tulle_model_load_adapted("/no/such", 8, adapters, SIZE_MAX, NULL, &made, &error));
+  EXPECT(TULLE_INVALID_ARGUMENT, tulle_model_load_adapted("/no/such", 8, adapters, 1, NULL, NULL, &error));
+  adapters[1].struct_size = 0;
+  EXPECT(TULLE_INVALID_ARGUMENT, tulle_model_load_adapted("/no/such", 8, adapters, 2, NULL, &made, &error));
+  adapters[0].struct_size = 0;
+  EXPECT(TULLE_INVALID_ARGUMENT, tulle_model_load_adapted("/no/such", 8, adapters, 1, NULL, &made, &error));
+  adapters[0].struct_size = sizeof adapters[0];
+  adapters[0].path.size = 0;
+  EXPECT(TULLE_INVALID_ARGUMENT, tulle_model_load_adapted("/no/such", 8, adapters, 1, NULL, &made, &error));
+  CHECK(made == NULL);
+}
+
 static void text_calls(void) {
   const tulle_message nameless = {{NULL, 2}, {"hi", 2}};
   const int32_t outside[] = {-1, 288, INT32_MAX, INT32_MIN};
@@ -375,6 +393,7 @@ int main(int count, char** arguments) {
   wrong_handles(&facts);
   loading(facts.path);
   lent_files();
+  adapter_calls();
   text_calls();
   generating();
   long_messages();

@@ -24,6 +24,7 @@
 #include "report_text.hpp"
 #include "tools/tulle/command_line.hpp"
 #include "tools/tulle/interrupt.hpp"
+#include "tools/tulle/model_files.hpp"
 #include "tools/tulle/model_path.hpp"
 #include "tools/tulle/new_file.hpp"
 #include "tools/tulle/progress_bar.hpp"
@@ -48,7 +49,7 @@ struct CompressFlags {
   std::string model, directory, recipe, structure, form = "compressed-tensors";
   std::optional<double> sparsity;
   std::size_t bits = 16, threads = 0;
-  std::vector<std::string> variables;
+  std::vector<std::string> variables, adapters;
   CalibrationFlags calibration;
   bool force = false, json = false, quiet = false;
 };
@@ -85,8 +86,9 @@ void require_empty(const std::string& directory, bool force) {
 
 /// Compresses `path` into `directory` and returns the report.
 tulle::Json compress_stage(const CompressFlags& flags, const std::string& path, const std::string& directory,
-                           const tulle::RecipeStage* stage, const tulle::Progress& progress) {
-  const auto checkpoint = tulle::Checkpoint::open(path);
+                           const std::vector<std::string>& adapters, const tulle::RecipeStage* stage,
+                           const tulle::Progress& progress) {
+  const auto checkpoint = open_checkpoint(path, adapters);
   const tulle::Architecture model = tulle::describe_model(checkpoint->config(), checkpoint->path());
   const tulle::ModuleList modules = tulle::module_list(model);
   const tulle::StagePlan plan = stage == nullptr
@@ -96,11 +98,9 @@ tulle::Json compress_stage(const CompressFlags& flags, const std::string& path, 
   tulle::CompressionOptions options;
   options.held_out = calibration.held_out;
   options.work_directory = directory + ".unfinished";
-  options.settings = {{"model", std::filesystem::absolute(path).string()},
-                      {"model_bytes", checkpoint->size_bytes()},
-                      {"plan", tulle::settings_json(plan)},
-                      {"tokens", tulle::checksum(calibration.sequences)},
-                      {"held_out", calibration.held_out}};
+  options.settings = {{"model", std::filesystem::absolute(path).string()}, {"adapters", adapters},
+                      {"model_bytes", checkpoint->size_bytes()},           {"plan", tulle::settings_json(plan)},
+                      {"tokens", tulle::checksum(calibration.sequences)},  {"held_out", calibration.held_out}};
   options.threads = flags.threads;
   options.progress = progress;
   const tulle::CompressedModel compressed = tulle::compress(*checkpoint, model, calibration.sequences, plan, options);
@@ -146,13 +146,15 @@ int compress(const CompressFlags& flags) {
   const tulle::Progress progress = flags.quiet ? tulle::Progress() : bar.progress();
   if (stages.empty()) {
     require_empty(flags.directory, flags.force);
-    reports.push_back(compress_stage(flags, path, flags.directory, nullptr, progress));
+    reports.push_back(compress_stage(flags, path, flags.directory, flags.adapters, nullptr, progress));
   }
   for (const auto& [folder, stage] : stages) require_empty((root / folder).string(), flags.force);
+  std::vector<std::string> adapters = flags.adapters;
   for (const auto& [folder, stage] : stages) {
     const std::string directory = folder.empty() ? flags.directory : (root / folder).string();
-    reports.push_back(compress_stage(flags, path, directory, &stage, progress));
+    reports.push_back(compress_stage(flags, path, directory, adapters, &stage, progress));
     path = directory;
+    adapters.clear();  // the first stage's result has them
   }
   Output output;
   for (const tulle::Json& report : reports) {
@@ -171,6 +173,7 @@ void add_flags(CLI::App& app, CompressFlags& flags) {
                  "A Hugging Face directory or a GGUF file; without it the default model that tools/run fetches")
       ->envname("TULLE_MODEL")
       ->type_name("PATH");
+  add_adapters(app, flags.adapters);
   add("-o,--output", flags.directory, "DIR", "The directory to write");
   add("-d,--dataset", flags.calibration.dataset, "FILE", "Text to calibrate on: .txt, .jsonl, .json or .csv, also .gz");
   add("--recipe", flags.recipe, "FILE", "YAML of SparseML 1.7 or llm-compressor");

@@ -82,6 +82,7 @@ void ServeFlags::check() const {
   if (!config.empty() && !model.path.empty() && (by_default == nullptr || model.path != by_default)) {
     throw UsageError("a model or --config-file: its endpoints name their models");
   }
+  if (!config.empty() && !model.adapters.empty()) throw UsageError("--lora is for one model, without --config-file");
   if (!config.empty() && !name.empty())
     throw UsageError("--name is for one model; the endpoints of --config-file have names");
 }
@@ -104,11 +105,12 @@ tulle::serve::ServerOptions server_options(const ServeFlags& flags, const std::s
   } else {
     tulle::serve::read_server_config(config, flags.config, base, options);
   }
-  options.load = [isa = flags.model.isa](const tulle::serve::ModelSettings& settings) {
+  options.load = [isa = flags.model.isa, adapters = flags.model.adapters](const tulle::serve::ModelSettings& settings) {
     ModelFlags model;
     model.path = settings.path;
     model.kernel = settings.options.kernel;
     model.isa = isa;
+    model.adapters = adapters;
     model.engine = settings.options.engine;
     return std::move(*load_pipeline(model));
   };

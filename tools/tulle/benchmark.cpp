@@ -87,6 +87,7 @@ void check(const BenchmarkFlags& flags) {
   const char* variable = std::getenv("TULLE_MODEL");
   const bool has_flag = !flags.model.path.empty() && (variable == nullptr || flags.model.path != variable);
   if (!flags.shape.empty() && (has_flag || !flags.path.empty())) throw UsageError("--shape excludes a model");
+  if (!flags.shape.empty() && !flags.model.adapters.empty()) throw UsageError("--shape excludes --lora");
   if (has_flag && !flags.path.empty()) throw UsageError("--model excludes MODEL");
   const std::size_t needed = flags.plan.sequence_length();
   const tulle::EngineOptions& engine = flags.model.engine;
@@ -136,8 +137,9 @@ int benchmark(const BenchmarkFlags& flags, const CLI::App& app) {
     std::fprintf(stderr, "tulle: scenario %s is not built; running sync\n", flags.scenario.c_str());
 
   const std::string& path = flags.path.empty() ? flags.model.path : flags.path;
-  const BenchmarkSubject subject = flags.shape.empty() ? BenchmarkSubject::of_model(model_path(path), pruning)
-                                                       : BenchmarkSubject::of_shape(flags.shape, pruning);
+  const BenchmarkSubject subject = flags.shape.empty()
+                                       ? BenchmarkSubject::of_model(model_path(path), flags.model.adapters, pruning)
+                                       : BenchmarkSubject::of_shape(flags.shape, pruning);
   tulle::EngineOptions engine = flags.model.engine;
   engine.pin_threads = engine.pin_threads || flags.pinning == "core";
   if (engine.threads == 0) engine.threads = tulle::usable_core_count();

@@ -27,10 +27,11 @@ BenchmarkSubject BenchmarkSubject::of_shape(const std::string& shape, const Prun
   return subject;
 }
 
-BenchmarkSubject BenchmarkSubject::of_model(const std::string& path, const Pruning& pruning) {
+BenchmarkSubject BenchmarkSubject::of_model(const std::string& path, const std::vector<std::string>& adapters,
+                                            const Pruning& pruning) {
   BenchmarkSubject subject;
   subject.name_ = subject.path_ = path;
-  subject.checkpoint_ = open_checkpoint(path);
+  subject.checkpoint_ = open_checkpoint(path, adapters);
   const tulle::Json& config = subject.checkpoint_->config();
   subject.architecture_ = tulle::describe_model(config, path);
   subject.options_.pack.scale_per_input = tulle::quantizes_activations_per_token(config);

@@ -94,7 +94,7 @@ int evaluate_dataset(const EvaluateFlags& flags, const std::string& path) {
   if (!flags.text_column.empty()) columns = tulle::parse_columns(flags.text_column);
   const tulle::NamedDataset dataset = tulle::find_dataset(flags.dataset, std::move(columns));
   const auto tokenizer = open_tokenizer(path);
-  const auto checkpoint = open_checkpoint(path);
+  const auto checkpoint = open_checkpoint(path, flags.model.adapters);
   const std::size_t context = context_length(*checkpoint);
   tulle::WindowOptions options = window_options(flags, context);
   options.dataset.columns = dataset.columns;

@@ -30,7 +30,8 @@ Examples:
   tulle export models/llama-8b-8:16 -o exported
   tulle export models/llama-8b-8:16 -o small --format bitmask
   tulle export SmolLM2-135M-Instruct.Q4_1.gguf -o for-transformers
-  tulle export models/llama-8b -o for-llama.cpp --format gguf --type Q4_0)";
+  tulle export models/llama-8b -o for-llama.cpp --format gguf --type Q4_0
+  tulle export models/llama-8b --lora adapters/sql --lora adapters/tone=0.5 -o merged)";
 
 constexpr std::array export_forms{std::pair{"compressed-tensors", tulle::ExportForm::compressed_tensors},
                                   std::pair{"bitmask", tulle::ExportForm::bitmask},
@@ -40,6 +41,7 @@ constexpr std::array export_types{std::pair{"Q8_0", tulle::DType::q8_0}, std::pa
 
 struct ExportFlags {
   std::string model, directory, form = "compressed-tensors", type;
+  std::vector<std::string> adapters;
   bool force = false, json = false;
 };
 
@@ -61,7 +63,7 @@ std::vector<std::string> names_of(const Choices& choices) {
 int export_to(const ExportFlags& flags) {
   if (flags.directory.empty()) throw UsageError("--output is required");
   if (!flags.type.empty() && flags.form != "gguf") throw UsageError("--type belongs to --format gguf");
-  const auto checkpoint = open_checkpoint(model_path(flags.model));
+  const auto checkpoint = open_checkpoint(model_path(flags.model), flags.adapters);
   ProgressBar bar;
   tulle::ExportOptions options;
   options.form = chosen(export_forms, flags.form);
@@ -98,6 +100,7 @@ Command export_command(CLI::App& program) {
                   "A Hugging Face directory or a GGUF file; without it the default model that tools/run fetches")
       ->envname("TULLE_MODEL")
       ->type_name("PATH");
+  add_adapters(*app, flags->adapters);
   app->add_option("-o,--output", flags->directory, "The directory to write to")->type_name("DIR");
   app->add_option("--format", flags->form, "compressed-tensors, bitmask or gguf")
       ->check(CLI::IsMember(names_of(export_forms)))

@@ -33,7 +33,7 @@ struct InspectFlags {
 };
 
 int inspect(const InspectFlags& flags) {
-  const auto checkpoint = open_checkpoint(model_path(flags.model.path));
+  const auto checkpoint = open_checkpoint(model_path(flags.model.path), flags.model.adapters);
   const auto model = load_model(*checkpoint, flags.model);
   tulle::EngineOptions options = flags.model.engine;
   options.max_sequences = 1;

@@ -72,7 +72,7 @@ int logits(const LogitsFlags& flags) {
     throw UsageError("--tokens or --tokens-file is required");
   if (flags.output.empty()) throw UsageError("--output is required");
   const std::vector<tulle::Token> tokens = read_tokens(flags);
-  const auto checkpoint = open_checkpoint(model_path(flags.model.path));
+  const auto checkpoint = open_checkpoint(model_path(flags.model.path), flags.model.adapters);
   const auto model = load_model(*checkpoint, flags.model);
 
   tulle::EngineOptions options = flags.model.engine;

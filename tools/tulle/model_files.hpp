@@ -4,13 +4,15 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 namespace tulle {
 class Checkpoint;
 class Tokenizer;
 }  // namespace tulle
 
-// The library's functions of like names, with the same errors.
-std::shared_ptr<const tulle::Checkpoint> open_checkpoint(const std::string& path);
+// The library's functions of like names, with the same errors. An adapter is PATH or PATH=SCALE.
+std::shared_ptr<const tulle::Checkpoint> open_checkpoint(const std::string& path,
+                                                         const std::vector<std::string>& adapters = {});
 std::shared_ptr<const tulle::Tokenizer> open_tokenizer(const std::string& path);
 std::string open_chat_template(const std::string& path);

@@ -19,6 +19,7 @@ std::vector<std::string> to_strings(const Names& names) {
 
 void ModelFlags::add_to(CLI::App& flags) {
   add_model_path(flags, path);
+  add_adapters(flags, adapters);
   std::vector<std::string> kernels, sets;
   kernels.assign(tulle::kernel_choices.begin(), tulle::kernel_choices.end());
   for (const tulle::InstructionSet set : tulle::instruction_sets) sets.emplace_back(tulle::instruction_set_name(set));

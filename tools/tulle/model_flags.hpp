@@ -4,13 +4,15 @@
 
 #include <string>
 #include <tulle/generate/engine.hpp>
+#include <vector>
 
 #include "command_line.hpp"
 
 struct ModelFlags {
   std::string path;
   std::string kernel = "auto";
-  std::string isa;  ///< empty: the machine's best
+  std::string isa;                    ///< empty: the machine's best
+  std::vector<std::string> adapters;  ///< PATH or PATH=SCALE
   tulle::EngineOptions engine;
 
   void add_to(CLI::App& flags);

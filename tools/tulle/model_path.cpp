@@ -29,6 +29,15 @@ void add_model_path(CLI::App& flags, std::string& path, const std::string& what)
       ->type_name("PATH");
 }
 
+void add_adapters(CLI::App& flags, std::vector<std::string>& adapters) {
+  flags
+      .add_option("--lora", adapters,
+                  "A LoRA adapter (a PEFT directory) to merge into the weights; may be repeated, each with a scale")
+      ->type_name("PATH[=SCALE]")
+      ->expected(1)
+      ->take_all();
+}
+
 std::string model_path(const std::string& path) {
   if (!path.empty()) return path;
   std::string fallback = default_model();

@@ -32,7 +32,7 @@ std::shared_ptr<const tulle::Model<tulle::AnyKernel>> load_model(const tulle::Te
 
 std::unique_ptr<tulle::TextGeneration> load_pipeline(const ModelFlags& flags) {
   const std::string path = model_path(flags.path);
-  auto model = load_model(*open_checkpoint(path), flags);
+  auto model = load_model(*open_checkpoint(path, flags.adapters), flags);
   return std::make_unique<tulle::TextGeneration>(std::move(model), open_tokenizer(path), open_chat_template(path),
                                                  flags.engine);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file Pipelines. Python's side (pipeline.py) passes arguments as JSON, in DeepSparse's names, which
 /// compat/deepsparse/names.hpp reads.
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/unique_ptr.h>
@@ -14,6 +15,7 @@
 
 #include <tulle/compat/deepsparse/names.hpp>
 #include <tulle/core/json.hpp>
+#include <tulle/format/checkpoint.hpp>
 #include <tulle/format/tokenizer_files.hpp>
 #include <tulle/generate/engine.hpp>
 #include <tulle/generate/text_generation.hpp>
@@ -33,8 +35,9 @@ namespace tulle::python {
 /// A model, its tokenizer, an engine and named sessions.
 class Pipeline {
  public:
-  /// `arguments`: a JSON object. Errors: those of `apply_construction_arguments` and of loading.
-  explicit Pipeline(const std::string& arguments);
+  /// `arguments`: a JSON object. `adapters`: paths and scales of LoRA adapters.
+  /// Errors: those of `apply_construction_arguments` and of loading.
+  Pipeline(const std::string& arguments, const std::vector<std::pair<std::string, float>>& adapters);
 
   /// `tokens`: the prompts as ids, where `arguments` has none. `callback` (or None) is called with every token's id;
   /// false ends its text.
@@ -61,16 +64,19 @@ Json parse(const std::string& arguments) {
 
 }  // namespace
 
-Pipeline::Pipeline(const std::string& arguments) {
+Pipeline::Pipeline(const std::string& arguments, const std::vector<std::pair<std::string, float>>& adapters) {
   DeepSparseConstruction construction;
   apply_construction_arguments(parse(arguments), construction);
   if (construction.model_path.empty()) fail(ErrorCode::invalid_argument, "no model was named; give model_path=...");
   const std::string& path = construction.model_path;
   PackOptions pack;
   pack.kernel = kernel_choice(construction.options.kernel);
+  std::vector<AdapterPath> paths;
+  for (const auto& [adapter, scale] : adapters) paths.push_back({adapter, scale});
   const nb::gil_scoped_release release;
   const Progress progress = [](std::string_view, double) { check_signals(); };
-  auto model = Model<AnyKernel>::load(path, pack, progress, construction.options.engine.threads);
+  auto model =
+      Model<AnyKernel>::load(*Checkpoint::open(path, paths), pack, progress, construction.options.engine.threads);
   tokenizer_ = load_tokenizer_if_any<SentencePiece>(path);
   chat_template_ = load_chat_template(path);
   defaults_ = construction.defaults;
@@ -110,7 +116,8 @@ std::unique_ptr<Run> Pipeline::start(const std::string& arguments, std::vector<s
 
 void bind_pipeline(nb::module_& module) {
   nb::class_<Pipeline>(module, "Pipeline")
-      .def(nb::init<const std::string&>(), nb::arg("arguments"))
+      .def(nb::init<const std::string&, const std::vector<std::pair<std::string, float>>&>(), nb::arg("arguments"),
+           nb::arg("adapters"))
       .def("start", &Pipeline::start, nb::arg("arguments"), nb::arg("tokens"), nb::arg("callback").none(),
            nb::keep_alive<0, 1>())
       .def_prop_ro("tokenizer", &Pipeline::tokenizer)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import os
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -36,6 +37,15 @@ def ids_of(prompts: Any) -> list[list[int]]:
     return []
 
 
+def scales_of(adapters: Any) -> list[tuple[str, float]]:
+    """Paths and scales of adapters."""
+    if adapters is None:
+        return []
+    if isinstance(adapters, dict):
+        return [(os.fspath(path), float(scale)) for path, scale in adapters.items()]
+    return [(os.fspath(path), 1.0) for path in (adapters if isinstance(adapters, (list, tuple)) else [adapters])]
+
+
 def is_ids(prompt: Any) -> bool:
     return isinstance(prompt, np.ndarray) or (isinstance(prompt, list) and bool(prompt) and
                                               all(isinstance(each, (int, np.integer)) for each in prompt))
@@ -44,14 +54,18 @@ def is_ids(prompt: Any) -> bool:
 class TextGeneration:
     """A model, its tokenizer and an engine: TextGeneration("MODEL")("a prompt").generations[0].text
 
+    `adapters`: a LoRA adapter that PEFT saved (a directory), a list of them, or a dict from each to its scale; they are
+    merged into the weights.
+
     Threads: calls from several threads wait for each other; the GIL is free meanwhile, and Ctrl-C ends a call.
     """
 
-    def __init__(self, model: Any = None, *, model_path: Any = None, **arguments: Any) -> None:
+    def __init__(self, model: Any = None, *, model_path: Any = None, adapters: Any = None,
+                 **arguments: Any) -> None:
         path = model if model_path is None else model_path
         if path is not None:
             arguments["model_path"] = path
-        self._core = _core.Pipeline(json.dumps(arguments, default=plain))
+        self._core = _core.Pipeline(json.dumps(arguments, default=plain), scales_of(adapters))
         self._turn = threading.Lock()
         self._owner: int | None = None  # the thread that runs a call
         self.tokenizer = Tokenizer(self._core.tokenizer, self._core.chat_template)

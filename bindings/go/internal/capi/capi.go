@@ -22,10 +22,11 @@ static tulle_load_options load_options(const char* assembly, size_t assembly_siz
   options.progress_context = (void*)context;
   return options;
 }
-static int32_t load_path(const char* path, size_t path_size, const char* assembly, size_t assembly_size,
-                         uintptr_t context, tulle_model** model, tulle_error* error) {
+static int32_t load_path(const char* path, size_t path_size, const tulle_adapter* adapters, size_t count,
+                         const char* assembly, size_t assembly_size, uintptr_t context, tulle_model** model,
+                         tulle_error* error) {
   const tulle_load_options options = load_options(assembly, assembly_size, context);
-  return tulle_model_load(path, path_size, &options, model, error);
+  return tulle_model_load_adapted(path, path_size, adapters, count, &options, model, error);
 }
 static int32_t load_reader(uint64_t size, const char* assembly, size_t assembly_size, uintptr_t context,
                            tulle_model** model, tulle_error* error) {
@@ -121,15 +122,23 @@ func UseInstructionSet(name string) *Failure {
 // Progress is called with the name of the work and the fraction that is done; false ends loading.
 type Progress = func(what string, fraction float64) bool
 
-// LoadPath loads a file or folder.
-func LoadPath(path, assembly string, progress Progress) (Model, *Failure) {
+// LoadPath loads a file or folder, with adapters of these paths and scales.
+func LoadPath(path string, adapters []string, scales []float32, assembly string, progress Progress) (Model, *Failure) {
+	var memory arena
+	defer memory.free()
+	merged := make([]C.tulle_adapter, len(adapters))
+	for i := range adapters {
+		merged[i] = C.tulle_adapter{C.sizeof_tulle_adapter, C.float(scales[i]), memory.text(adapters[i])}
+	}
+	mergedData, mergedCount := array[C.tulle_adapter, C.tulle_adapter](merged)
 	handle := cgo.NewHandle(&callbacks{progress: progress})
 	defer handle.Delete()
 	failure := newError()
 	var model *C.tulle_model
 	pathData, pathSize := text(path)
 	assemblyData, assemblySize := text(assembly)
-	status := C.load_path(pathData, pathSize, assemblyData, assemblySize, C.uintptr_t(handle), &model, &failure)
+	status := C.load_path(pathData, pathSize, mergedData, mergedCount, assemblyData, assemblySize, C.uintptr_t(handle),
+		&model, &failure)
 	return Model{model}, check(status, &failure)
 }
 

@@ -212,8 +212,17 @@ pub struct tulle_file {
     pub context: *mut c_void,
 }
 
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct tulle_adapter {
+    pub struct_size: u32,
+    pub scale: f32,
+    pub path: tulle_string,
+}
+
 extern "C" {
     pub fn tulle_session_timings(session: *mut tulle_session, timings: *mut tulle_timings, error: *mut tulle_error) -> i32;
     pub fn tulle_model_load_files(files: *const tulle_file, count: usize, options: *const tulle_load_options, model: *mut *mut tulle_model, error: *mut tulle_error) -> i32;
+    pub fn tulle_model_load_adapted(path: *const c_char, path_size: usize, adapters: *const tulle_adapter, count: usize, options: *const tulle_load_options, model: *mut *mut tulle_model, error: *mut tulle_error) -> i32;
     pub fn tulle_live_handles() -> u64;
 }

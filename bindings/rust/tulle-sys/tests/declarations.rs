@@ -48,6 +48,7 @@ fn structs_are_laid_out_as_in_c() {
         tulle_token { struct_size, id, log_probability, finish_reason, bytes, text }
         tulle_timings { struct_size, reserved, prompt_tokens, generated_tokens, prefill_seconds, decode_seconds }
         tulle_file { struct_size, reserved, name, size, read, context }
+        tulle_adapter { struct_size, scale, path }
     };
     assert_eq!(ours, golden);
 }

@@ -8,6 +8,7 @@ pub(crate) type Progress<'a> = Box<dyn FnMut(&str, f64) -> bool + 'a>;
 pub struct LoadOptions<'a> {
     pub(crate) assembly: String,
     pub(crate) progress: Option<Progress<'a>>,
+    pub(crate) adapters: Vec<(String, f32)>,
 }
 
 impl<'a> LoadOptions<'a> {
@@ -19,6 +20,13 @@ impl<'a> LoadOptions<'a> {
     /// KERNEL\[/CACHE\[/SAMPLER\]\], such as `auto/paged_i8`; see [`choices`](crate::choices).
     pub fn assembly(mut self, name: &str) -> Self {
         self.assembly = name.to_owned();
+        self
+    }
+
+    /// Adds a LoRA adapter (a directory that PEFT saved), which is merged into the weights; `scale` multiplies its own.
+    /// For [`Model::load_with`](crate::Model::load_with).
+    pub fn adapter(mut self, path: &str, scale: f32) -> Self {
+        self.adapters.push((path.to_owned(), scale));
         self
     }
 

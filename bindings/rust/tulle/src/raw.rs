@@ -187,6 +187,9 @@ fn load<'a>(
     call: Box<LoadCall<'_>>,
 ) -> Result<ModelHandle> {
     check_abi()?;
+    if !options.adapters.is_empty() {
+        return Err(Error::InvalidArgument("adapters are merged by Model::load_with alone".to_owned()));
+    }
     let mut callbacks = Callbacks { progress: options.progress, reader, panic: None };
     let context: *mut c_void = (&mut callbacks as *mut Callbacks<'_>).cast();
     let raw = sys::tulle_load_options {
@@ -205,11 +208,16 @@ fn load<'a>(
 }
 
 pub fn load_path(path: &str, options: LoadOptions<'_>) -> Result<ModelHandle> {
-    // SAFETY: a text with its length, and the pointers of `load`.
+    let paths = options.adapters.clone();
+    let size = size_of::<sys::tulle_adapter>() as u32;
+    let adapters: Vec<_> =
+        paths.iter().map(|(path, scale)| sys::tulle_adapter { struct_size: size, scale: *scale, path: string(path) }).collect();
+    // SAFETY: a text and an array with their lengths, and the pointers of `load`.
     let call = |_, options, model, error| unsafe {
-        sys::tulle_model_load(path.as_ptr().cast(), path.len(), options, model, error)
+        let (data, count) = (adapters.as_ptr(), adapters.len());
+        sys::tulle_model_load_adapted(path.as_ptr().cast(), path.len(), data, count, options, model, error)
     };
-    load(options, None, Box::new(call))
+    load(LoadOptions { adapters: Vec::new(), ..options }, None, Box::new(call))
 }
 
 pub fn load_bytes(bytes: &[u8], options: LoadOptions<'_>) -> Result<ModelHandle> {

@@ -59,7 +59,9 @@ TEST_CASE("adapters that are no sum are refused by name", "[format][lora_config]
   CHECK(code_of(R"("layer_replication": [[0, 2]])") == ErrorCode::unsupported);
   CHECK(code_of(R"("init_lora_weights": "pissa_niter_4")") == ErrorCode::unsupported);
   CHECK(code_of(R"("init_lora_weights": "gaussian")") == std::nullopt);
-  const auto type_of = [](const char* text) { return test::error_of([&] { (void)LoraConfig(parse_json(text, ""), ""); }); };
+  const auto type_of = [](const char* text) {
+    return test::error_of([&] { (void)LoraConfig(parse_json(text, ""), ""); });
+  };
   CHECK(type_of("{}") == ErrorCode::unsupported);
   CHECK(type_of(R"({"peft_type": "IA3"})") == ErrorCode::unsupported);
 }

@@ -48,7 +48,8 @@ inline std::string lora_name(const std::string& module, const std::string& matri
 /// A directory with an adapter.
 class LoraFolder {
  public:
-  explicit LoraFolder(const std::vector<LoraTensor>& tensors, const std::string& config = R"({"peft_type":"LORA","r":2})") {
+  explicit LoraFolder(const std::vector<LoraTensor>& tensors,
+                      const std::string& config = R"({"peft_type":"LORA","r":2})") {
     folder_.write("adapter_config.json", config);
     folder_.write("adapter_model.safetensors", lora_file(tensors));
   }
