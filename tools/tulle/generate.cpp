@@ -29,6 +29,7 @@ several texts are parted by lines "---".
 Examples:
   tulle generate -m model.gguf --prompt "def fibonacci(n):" --max-new-tokens 64
   tulle generate -m models/codegen --prompt-file code.py --temperature 0.8 --top-p 0.95 --seed 7 --stop $'\n\n'
+  tulle generate -m models/llama-8b --lora adapters/sql --lora adapters/tone=0.5 --prompt "SELECT"
   echo "Once upon a time" | tulle generate -m model.gguf --json --logprobs)";
 
 struct GenerateFlags {
