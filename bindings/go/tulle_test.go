@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"slices"
 	"strings"
@@ -194,5 +195,35 @@ func TestWhatIsBuiltInHasAName(t *testing.T) {
 	}
 	if tulle.Version() == "" || tulle.UseInstructionSet("mmx") == nil {
 		t.Error("version or instruction sets")
+	}
+}
+
+func TestAdaptersChangeAModel(t *testing.T) {
+	golden := goldenFolder
+	adapters := []tulle.Adapter{{golden + "/lora/two/first", 0.5}, {golden + "/lora/two/second", -1.5}}
+	texts := make([]string, 2)
+	for i, options := range []tulle.LoadOptions{{}, {Adapters: adapters}} {
+		model, err := tulle.Load(context.Background(), golden+"/models/llama-tiny-gqa", options)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer model.Close()
+		session, err := model.NewSession(tulle.SessionOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for token, err := range session.GenerateTokens(context.Background(), []int32{5, 6, 7}, tulle.Options{MaxNewTokens: 8}) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			texts[i] += fmt.Sprint(token.ID, " ")
+		}
+	}
+	if texts[0] == texts[1] {
+		t.Errorf("the adapters changed nothing: %s", texts[0])
+	}
+	_, err := tulle.Load(context.Background(), golden+"/models/gpt2-tiny", tulle.LoadOptions{Adapters: adapters})
+	if !errors.Is(err, tulle.ErrNotFound) {
+		t.Errorf("adapters of another model: %v", err)
 	}
 }

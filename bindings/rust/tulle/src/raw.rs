@@ -210,8 +210,10 @@ fn load<'a>(
 pub fn load_path(path: &str, options: LoadOptions<'_>) -> Result<ModelHandle> {
     let paths = options.adapters.clone();
     let size = size_of::<sys::tulle_adapter>() as u32;
-    let adapters: Vec<_> =
-        paths.iter().map(|(path, scale)| sys::tulle_adapter { struct_size: size, scale: *scale, path: string(path) }).collect();
+    let adapters: Vec<_> = paths
+        .iter()
+        .map(|(path, scale)| sys::tulle_adapter { struct_size: size, scale: *scale, path: string(path) })
+        .collect();
     // SAFETY: a text and an array with their lengths, and the pointers of `load`.
     let call = |_, options, model, error| unsafe {
         let (data, count) = (adapters.as_ptr(), adapters.len());

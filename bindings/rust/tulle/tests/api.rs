@@ -48,6 +48,22 @@ fn a_model_loads_from_a_path_bytes_and_a_reader_alike() {
 }
 
 #[test]
+fn adapters_change_a_model() {
+    let folder = golden_folder();
+    let path = |name: &str| folder.join(name).to_str().unwrap().to_owned();
+    let adapted = || LoadOptions::new().adapter(&path("lora/two/first"), 0.5).adapter(&path("lora/two/second"), -1.5);
+    let [plain, changed] = [LoadOptions::new(), adapted()].map(|options| {
+        let mut session =
+            Model::load_with(path("models/llama-tiny-gqa"), options).unwrap().session_with(&small()).unwrap();
+        let tokens = session.generate_tokens(&[5, 6, 7], &fixed(8)).unwrap();
+        tokens.map(|token| token.unwrap().id.unwrap()).collect::<Vec<_>>()
+    });
+    assert_ne!(plain, changed);
+    assert!(matches!(Model::load_with(path("models/gpt2-tiny"), adapted()), Err(Error::NotFound(_))));
+    assert!(matches!(Model::from_bytes(&[], adapted()), Err(Error::InvalidArgument(_))));
+}
+
+#[test]
 fn errors_say_what_is_wrong() {
     let missing = Model::load("/nowhere").err().unwrap();
     assert!(matches!(&missing, Error::NotFound(message) if message.contains("/nowhere")), "{missing}");
