@@ -46,6 +46,13 @@ class LogitsTest(CommandTest):
                 self.assertEqual(actual_shape, shape)
                 self.assertLess(largest_difference(actual, expected), TOLERANCE, (name, flags))
 
+    def test_lora_adapters_are_merged_with_their_scales(self):
+        for folder in [MODELS.parent / "lora" / name for name in ("llama", "two")]:
+            facts = json.loads((folder / "case.json").read_text())
+            flags = [f"--lora={folder / each['path']}={each['scale']}" for each in facts["adapters"]]
+            _, actual = self.logits(MODELS / facts["model"], facts["tokens"], "--kernel", "dense_f32", *flags)
+            self.assertLess(largest_difference(actual, read_npy(folder / "logits.npy")[1]), TOLERANCE, folder)
+
     def test_the_golden_continuation_is_the_argmax(self):
         for name in DIRECTORIES + FILES:
             model, facts, _ = golden(name)

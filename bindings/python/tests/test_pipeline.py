@@ -41,6 +41,16 @@ def test_logits_belong_to_the_array_and_outlive_the_pipeline(tiny):
     np.testing.assert_array_equal(kept, copy)
 
 
+def test_adapters_change_a_model(golden):
+    first, second = golden / "lora" / "two" / "first", str(golden / "lora" / "two" / "second")
+    model = golden / "models" / "llama-tiny-gqa"
+    texts = [TextGeneration(model, num_cores=1, adapters=adapters)([5, 6, 7], max_new_tokens=8, force_max_tokens=True)
+             .generations[0].tokens for adapters in (None, {first: 0.5, second: -1.5}, {first: 0})]
+    assert texts[1] != texts[0] and texts[2] == texts[0]
+    with pytest.raises(FileNotFoundError, match="trained on this model"):
+        TextGeneration(golden / "models" / "gpt2-tiny", adapters=first)
+
+
 def test_a_callback_ends_a_text(generate):
     seen = []
 

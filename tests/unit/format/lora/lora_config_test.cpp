@@ -28,8 +28,8 @@ TEST_CASE("the scale of a LoRA matrix is alpha over its rank, or over the rank's
 }
 
 TEST_CASE("patterns match a module's name or its end behind a dot", "[format][lora_config]") {
-  const LoraConfig config = config_of(
-      R"("r": 4, "lora_alpha": 8, "rank_pattern": {"up_proj": 2}, "alpha_pattern": {"layers.1.q_proj": 2.5, "^a.k": 1})");
+  const LoraConfig config = config_of(R"("r": 4, "lora_alpha": 8, "rank_pattern": {"up_proj": 2},)"
+                                      R"("alpha_pattern": {"layers.1.q_proj": 2.5, "^a.k": 1})");
   CHECK(config.scale("model.layers.0.q_proj", 4) == 2.f);
   CHECK(config.scale("model.layers.1.q_proj", 4) == 0.625f);
   CHECK(config.scale("layers.1.q_proj", 4) == 0.625f);
