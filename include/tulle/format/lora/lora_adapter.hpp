@@ -2,7 +2,6 @@
 /// \file A LoRA adapter as PEFT saves it: adapter_config.json and its tensors (L3).
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <map>
 #include <memory>

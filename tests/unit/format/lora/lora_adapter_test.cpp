@@ -98,7 +98,7 @@ TEST_CASE("a directory without an adapter says what was looked for", "[format][l
   CHECK(code() == ErrorCode::malformed);
 }
 
-TEST_CASE("no bytes of an adapter break its reader", "[format][lora_adapter]") {
+TEST_CASE("no bytes of an adapter break its reader", "[format][lora_adapter][mutations]") {
   const test::TemporaryFolder folder;
   folder.write("adapter_config.json", R"({"peft_type":"LORA","r":2})");
   const auto file = test::lora_file({{lora_name("q", "lora_A"), {2, 3}}, {lora_name("q", "lora_B"), {1, 2}}});
