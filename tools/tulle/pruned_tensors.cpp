@@ -2,6 +2,7 @@
 #include "pruned_tensors.hpp"
 
 #include <algorithm>
+#include <tulle/format/encoding/code_scales.hpp>
 #include <tulle/format/encoding/encodings.hpp>
 #include <tulle/kernel/int8/row_quantizer.hpp>
 #include <tulle/tensor/weight_source.hpp>

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <random>
 #include <tulle/core/json.hpp>
+#include <tulle/format/encoding/code_scales.hpp>
 #include <tulle/format/encoding/encodings.hpp>
 #include <tulle/model/families.hpp>
 
