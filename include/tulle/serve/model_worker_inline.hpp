@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// \file Definitions of model_worker.hpp (L6).
+/// \file Definitions for model_worker.hpp (L6).
 #pragma once
 
 #include <chrono>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// \file Definitions of server_config.hpp (L6).
+/// \file Definitions for server_config.hpp (L6).
 #pragma once
 
 #include <array>

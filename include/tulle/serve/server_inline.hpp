@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// \file Definitions of server.hpp: its routes over cpp-httplib (L6).
+/// \file Definitions for server.hpp: its routes over cpp-httplib (L6).
 #pragma once
 
 #include <algorithm>
