@@ -1,8 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Every public header compiles by itself; those of the server, which take a compiler most of a minute each, when they changed.
-    usage: headers.py COMPILER WORK_FOLDER [FLAG...]
-           headers.py --all COMPILER WORK_FOLDER [FLAG...]
+"""Every public header compiles by itself.      usage: headers.py COMPILER WORK_FOLDER [FLAG...]
 The body of a header must see no more than what the header includes. So a translation unit holds several headers only where
 none that stands earlier brings what a later one does not include."""
 import os
@@ -12,7 +10,7 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from clang_tools import ROOT, changed
+from clang_tools import ROOT
 
 INCLUDE = ROOT / "include" / "tulle"
 
@@ -171,18 +169,12 @@ def chains(names, closed):
 
 
 def main():
-    arguments = sys.argv[1:]
-    everything = "--all" in arguments
-    if everything:
-        arguments.remove("--all")
-    compiler, work, flags = arguments[0], Path(arguments[1]), arguments[2:]
+    compiler, work, flags = sys.argv[1], Path(sys.argv[2]), sys.argv[3:]
     work.mkdir(parents=True, exist_ok=True)
     names = sorted(path.relative_to(INCLUDE).as_posix() for path in INCLUDE.rglob("*.hpp"))
     closed = closures(names)
     skipped = {name for name, macro in SKIPPED.items() if not any(flag.startswith(f"-D{macro}") for flag in flags)}
-    unchanged = set() if everything else {name for name in names if name.startswith("serve/")} - {
-        path.relative_to(INCLUDE).as_posix() for path in changed() if path.is_relative_to(INCLUDE)}
-    checked = [name for name in names if name not in skipped | unchanged]
+    checked = [name for name in names if name not in skipped]
     units = chains(checked, closed)
     command = [compiler, "-std=c++20", "-fsyntax-only", "-Wfatal-errors", "-I", str(ROOT / "include"), *flags]
     units.sort(key=lambda unit: -len(closed[unit[-1]]))  # the longest first, so that no thread waits at the end
@@ -200,8 +192,7 @@ def main():
         failures = [each for each in threads.map(check, enumerate(units)) if each]
     for unit, message in failures:
         print(f"one of {', '.join(unit)} does not compile by itself:\n{message}")
-    print(f"headers: {len(checked)} in {len(units)} translation units, {len(failures)} failed" +
-          (f"; {len(unchanged)} of the server did not change: tools/check headers compiles them" if unchanged else ""))
+    print(f"headers: {len(checked)} in {len(units)} translation units, {len(failures)} failed")
     return 1 if failures else 0
 
 

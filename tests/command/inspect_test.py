@@ -14,6 +14,14 @@ class InspectTest(CommandTest):
     def inspect(self, model, *flags):
         return json.loads(self.succeed("inspect", "--model", model, "--json", *flags))
 
+    def test_adapters(self):
+        adapter = MODELS.parent / "lora" / "llama" / "adapter"
+        model = MODELS / "llama-tiny-gqa"
+        self.assertEqual(self.inspect(model)["adapters"], [])
+        self.assertEqual(self.inspect(model, f"--lora={adapter}=0.5")["adapters"], [{"path": str(adapter), "scale": 0.5}])
+        text = self.succeed("inspect", "--model", model, "--lora", adapter).decode()
+        self.assertEqual(text.splitlines()[1], f"with {adapter}, scale 1.0")
+
     def test_architecture_and_tensors(self):
         report = self.inspect(MODELS / "llama-tiny-gqa")
         self.assertEqual(report["format"], "safetensors")

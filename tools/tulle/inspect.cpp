@@ -48,7 +48,11 @@ int inspect(const InspectFlags& flags) {
   OrderedJson report{{"model", checkpoint->path()},
                      {"format", checkpoint->format_name()},
                      {"instruction_set", tulle::instruction_set_name(tulle::active_instruction_set())},
+                     {"adapters", OrderedJson::array()},
                      {"architecture", describe(model->architecture())}};
+  for (const tulle::AdapterPath& each : checkpoint->adapters()) {
+    report["adapters"].push_back({{"path", each.path}, {"scale", each.scale}});
+  }
   describe_tensors(*checkpoint, *model, report);
   report["storage"] = describe_storage(*checkpoint, *model, flags.model.kernel == "auto");
   const std::size_t weights = model->weights().size_bytes();

@@ -157,8 +157,11 @@ void describe_tensors(const tulle::Checkpoint& checkpoint, const tulle::Model<tu
 }
 
 std::string as_text(const OrderedJson& report) {
-  std::string text =
-      report["model"].get<std::string>() + " (" + report["format"].get<std::string>() + ")\n\narchitecture\n";
+  std::string text = report["model"].get<std::string>() + " (" + report["format"].get<std::string>() + ")\n";
+  for (const auto& adapter : report["adapters"]) {
+    text += "with " + adapter["path"].get<std::string>() + ", scale " + adapter["scale"].dump() + "\n";
+  }
+  text += "\narchitecture\n";
   for (const auto& [key, value] : report["architecture"].items()) {
     text += "  " + key + ": " + (value.is_string() ? value.get<std::string>() : value.dump()) + "\n";
   }

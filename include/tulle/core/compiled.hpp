@@ -10,10 +10,3 @@
 #else
 #define TULLE_INLINE inline
 #endif
-
-// In the same way headers of serve/ leave definitions to the library tulle::serve_compiled, which is of this build alone.
-#ifdef TULLE_SERVE_COMPILED
-#define TULLE_SERVE_INLINE
-#else
-#define TULLE_SERVE_INLINE inline
-#endif

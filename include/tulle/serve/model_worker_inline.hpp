@@ -10,10 +10,10 @@
 #include <utility>
 #include <vector>
 
-#include <tulle/core/compiled.hpp>
 #include <tulle/generate/engine.hpp>
 #include <tulle/generate/text_generation.hpp>
 #include <tulle/serve/api_error.hpp>
+#include <tulle/serve/compiled.hpp>
 #include <tulle/serve/generation_job.hpp>
 #include <tulle/serve/model_worker.hpp>
 #include <tulle/serve/running_job.hpp>

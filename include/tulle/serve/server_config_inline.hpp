@@ -13,11 +13,11 @@
 
 #include <tulle/compat/deepsparse/argument_rows.hpp>
 #include <tulle/compat/deepsparse/names.hpp>
-#include <tulle/core/compiled.hpp>
 #include <tulle/core/error.hpp>
 #include <tulle/core/json.hpp>
 #include <tulle/format/yaml/parse_yaml.hpp>
 #include <tulle/format/yaml/yaml_node.hpp>
+#include <tulle/serve/compiled.hpp>
 #include <tulle/serve/server_config.hpp>
 #include <tulle/serve/server_options.hpp>
 

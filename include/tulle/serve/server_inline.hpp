@@ -19,10 +19,10 @@
 #include <utility>
 #include <vector>
 
-#include <tulle/core/compiled.hpp>
 #include <tulle/core/error.hpp>
 #include <tulle/core/json.hpp>
 #include <tulle/serve/anthropic_messages.hpp>
+#include <tulle/serve/compiled.hpp>
 #include <tulle/serve/docs_page.hpp>
 #include <tulle/serve/http_exchange.hpp>
 #include <tulle/serve/http_guard.hpp>

@@ -31,6 +31,18 @@ inline Bytes to_bytes(std::string_view text) {
 }
 
 template <class T>
+Bytes to_bytes(const std::vector<T>& numbers) {
+  Bytes bytes(numbers.size() * sizeof(T));
+  std::memcpy(bytes.data(), numbers.data(), bytes.size());
+  return bytes;
+}
+
+/// Of an I64 tensor.
+inline Bytes sizes(const std::vector<std::int64_t>& values) {
+  return to_bytes(values);
+}
+
+template <class T>
 void put(Bytes& bytes, T value) {
   bytes.resize(bytes.size() + sizeof value);
   std::memcpy(bytes.data() + bytes.size() - sizeof value, &value, sizeof value);

@@ -66,7 +66,7 @@ TEST_CASE("every plain dtype is read at its size", "[format][safetensors]") {
                                                                             {"F8_E5M2", 1}}) {
     const std::string header =
         R"({"t":{"dtype":")" + name + R"(","shape":[3],"data_offsets":[0,)" + std::to_string(3 * bytes) + "]}}";
-    const Bytes file = safetensors_file(header, static_cast<std::size_t>(3 * bytes));
+    const Bytes file = safetensors_file(header, 3 * static_cast<std::size_t>(bytes));
     CHECK(dtype_name(parse_safetensors(file, "f").at(0).dtype) == name);
   }
 }

@@ -2,7 +2,6 @@
 #include <tulle/format/encoding/bitmask.hpp>
 
 #include <catch2/catch_all.hpp>
-#include <cstring>
 #include <string>
 #include <vector>
 
@@ -15,17 +14,11 @@ using testing::values_of;
 
 namespace {
 
-std::vector<std::byte> sizes(const std::vector<std::int64_t>& values) {
-  std::vector<std::byte> bytes(values.size() * 8);
-  std::memcpy(bytes.data(), values.data(), bytes.size());
-  return bytes;
-}
-
 /// [[0,5,0,0,-3,0,0,0,0,7],[0 x 10],[1,0,0,0,0,0,0,2,3,0]] with scales 1, 1, 2.
 MemorySource example(DType values, std::string_view bytes) {
   MemorySource source;
   source.put("a.weight_mask", DType::u8, {3, 2}, test::to_bytes(std::string_view("\x12\x02\0\0\x81\x01", 6)));
-  source.put("a.weight_shape", DType::i64, {3}, sizes({3, 10, 0}));
+  source.put("a.weight_shape", DType::i64, {3}, test::sizes({3, 10, 0}));
   source.put("a.weight_values", values, {bytes.size() / dtype_info(values).block_bytes}, test::to_bytes(bytes));
   if (!is_float_dtype(values)) source.put_floats("a.weight_scale", {3, 1}, {1, 1, 2});
   return source;
@@ -64,7 +57,7 @@ TEST_CASE("nonzeros are codes of 8 or 4 bits, or floats", "[format][encoding]") 
 
 TEST_CASE("groups need not divide a row", "[format][encoding]") {
   MemorySource source = example(DType::i8, "\x05\xFD\x07\x01\x02\x03");
-  source.put("a.weight_shape", DType::i64, {3}, sizes({3, 10, 4}));
+  source.put("a.weight_shape", DType::i64, {3}, test::sizes({3, 10, 4}));
   source.put_floats("a.weight_scale", {3, 3}, {1, 2, 3, 1, 1, 1, 1, 1, 0.5f});
   const auto rows = open_matrix(source, "a");
   CHECK(rows->code_format() == CodeFormat{.bits = 8, .group = 4, .half_scales = true});
@@ -81,7 +74,8 @@ TEST_CASE("a mask that does not fit its values or its shape is refused by name",
   CHECK(message(source).find("beyond its columns") != std::string::npos);
   source = example(DType::i8, "\x05\xFD\x07\x01\x02");
   CHECK(message(source).find("a.weight_mask") != std::string::npos);
-  for (const auto& shape : {sizes({3, 17, 0}), sizes({4, 10, 0}), sizes({3, 0, 0}), sizes({3, 10, 4})}) {
+  for (const auto& shape :
+       {test::sizes({3, 17, 0}), test::sizes({4, 10, 0}), test::sizes({3, 0, 0}), test::sizes({3, 10, 4})}) {
     source = example(DType::i8, "\x05\xFD\x07\x01\x02\x03");
     source.put("a.weight_shape", DType::i64, {3}, shape);
     CHECK(message(source).find("a.weight") != std::string::npos);

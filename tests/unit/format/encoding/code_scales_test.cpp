@@ -2,7 +2,6 @@
 #include <tulle/format/encoding/code_scales.hpp>
 
 #include <catch2/catch_all.hpp>
-#include <cstring>
 #include <string>
 #include <vector>
 
@@ -12,20 +11,9 @@
 using namespace tulle;
 using testing::MemorySource;
 
-namespace {
-
-/// I8 [2, 4] with two scales in a row.
-MemorySource grouped_i8(const std::vector<float>& scales) {
-  MemorySource source;
-  source.put("a.weight", DType::i8, {2, 4}, test::to_bytes("\x01\xFF\x80\x7F\x02\x03\x04\x05"));
-  source.put_floats("a.weight_scale", {2, 2}, scales);
-  return source;
-}
-
-}  // namespace
-
 TEST_CASE("scales and zero points of the wrong number or type are refused by name", "[format][encoding]") {
-  MemorySource source = grouped_i8({1, 1, 1, 1});
+  MemorySource source;
+  source.put("a.weight", DType::i8, {2, 4}, std::vector<std::byte>(8));
   const auto message = [&] { return test::message_of([&] { (void)open_matrix(source, "a"); }); };
   source.put_floats("a.weight_scale", {2, 3}, std::vector<float>(6));
   CHECK(message().find("a.weight_scale") != std::string::npos);
@@ -39,10 +27,8 @@ TEST_CASE("scales and zero points of the wrong number or type are refused by nam
 
 TEST_CASE("groups of columns are neighbours, or in any order below the scales", "[format][encoding]") {
   const auto read = [](const std::vector<std::int32_t>& groups, std::size_t count) {
-    std::vector<std::byte> bytes(groups.size() * 4);
-    std::memcpy(bytes.data(), groups.data(), bytes.size());
     MemorySource source;
-    source.put("a.weight_g_idx", DType::i32, {groups.size()}, bytes);
+    source.put("a.weight_g_idx", DType::i32, {groups.size()}, test::to_bytes(groups));
     return detail::read_group_index(source, *source.find("a.weight_g_idx"), groups.size(), count);
   };
   CHECK(read({0, 0, 1, 1}, 2).group == 2);

@@ -2,7 +2,6 @@
 #include <tulle/format/encoding/gptq.hpp>
 
 #include <catch2/catch_all.hpp>
-#include <cstring>
 #include <map>
 #include <string>
 #include <vector>
@@ -23,12 +22,6 @@ MemorySource gptq() {
   source.put("a.qzeros", DType::i32, {2, 1}, std::vector<std::byte>(8));
   source.put_floats("a.scales", {2, 8}, std::vector<float>(16, 1));
   return source;
-}
-
-std::vector<std::byte> index_bytes(const std::vector<std::int32_t>& groups) {
-  std::vector<std::byte> bytes(groups.size() * 4);
-  std::memcpy(bytes.data(), groups.data(), bytes.size());
-  return bytes;
 }
 
 std::string message(const MemorySource& source) {
@@ -97,13 +90,13 @@ TEST_CASE("tensors of GPTQ that do not fit together are refused by name", "[form
 TEST_CASE("a group that has no scale is refused", "[format][encoding]") {
   MemorySource source = gptq();
   std::vector<std::int32_t> groups(16, 0);
-  source.put("a.g_idx", DType::i32, {16}, index_bytes(groups));
+  source.put("a.g_idx", DType::i32, {16}, test::to_bytes(groups));
   CHECK(message(source) == "no error");  // one of two groups is not used
   for (const std::int32_t wrong : {2, -1, INT32_MIN, INT32_MAX}) {
     groups[7] = wrong;
-    source.put("a.g_idx", DType::i32, {16}, index_bytes(groups));
+    source.put("a.g_idx", DType::i32, {16}, test::to_bytes(groups));
     CHECK(message(source).find("\"a.g_idx\" holds a group that has no scale") != std::string::npos);
   }
-  source.put("a.g_idx", DType::i32, {16}, index_bytes(std::vector<std::int32_t>(16, -1)));
+  source.put("a.g_idx", DType::i32, {16}, test::to_bytes(std::vector<std::int32_t>(16, -1)));
   CHECK(open_matrix(source, "a")->code_format().group == 8);
 }

@@ -2,7 +2,6 @@
 #include <tulle/format/encoding/pack_quantized.hpp>
 
 #include <catch2/catch_all.hpp>
-#include <cstring>
 #include <map>
 #include <string>
 #include <vector>
@@ -17,18 +16,11 @@ using testing::values_of;
 
 namespace {
 
-template <class T>
-std::vector<std::byte> bytes_of(const std::vector<T>& values) {
-  std::vector<std::byte> bytes(values.size() * sizeof(T));
-  std::memcpy(bytes.data(), values.data(), bytes.size());
-  return bytes;
-}
-
 MemorySource packed(std::size_t rows, std::size_t columns, const std::vector<std::uint32_t>& words) {
   MemorySource source;
-  source.put("a.weight_packed", DType::i32, {rows, words.size() / rows}, bytes_of(words));
+  source.put("a.weight_packed", DType::i32, {rows, words.size() / rows}, test::to_bytes(words));
   source.put("a.weight_shape", DType::i64, {2},
-             bytes_of(std::vector<std::int64_t>{static_cast<std::int64_t>(rows), static_cast<std::int64_t>(columns)}));
+             test::sizes({static_cast<std::int64_t>(rows), static_cast<std::int64_t>(columns)}));
   source.put_floats("a.weight_scale", {rows, 1}, std::vector<float>(rows, 1));
   return source;
 }
@@ -82,13 +74,13 @@ TEST_CASE("the asymmetric example gives the differences to its zero points", "[f
     }
   };
   // Packed along the rows, and as versions before 0.10 wrote them.
-  source.put("a.weight_zero_point", DType::i32, {1, 2}, bytes_of(std::vector<std::uint32_t>{0x95, 0x0A}));
+  source.put("a.weight_zero_point", DType::i32, {1, 2}, test::to_bytes(std::vector<std::uint32_t>{0x95, 0x0A}));
   check();
-  source.put("a.weight_zero_point", DType::i8, {2, 2}, bytes_of(std::vector<std::int8_t>{-3, 2, 1, -8}));
+  source.put("a.weight_zero_point", DType::i8, {2, 2}, test::to_bytes(std::vector<std::int8_t>{-3, 2, 1, -8}));
   check();
-  source.put("a.weight_zero_point", DType::i8, {1}, bytes_of(std::vector<std::int8_t>{1}));
+  source.put("a.weight_zero_point", DType::i8, {1}, test::to_bytes(std::vector<std::int8_t>{1}));
   CHECK(values_of(*open_matrix(source, "a"))[0] == 6 * scales[0]);
-  source.put("a.weight_zero_point", DType::i8, {1}, bytes_of(std::vector<std::int8_t>{8}));
+  source.put("a.weight_zero_point", DType::i8, {1}, test::to_bytes(std::vector<std::int8_t>{8}));
   CHECK(message(source).find("a.weight_zero_point") != std::string::npos);
 }
 
@@ -125,11 +117,11 @@ TEST_CASE("packed codes whose tensors do not fit together are refused by name", 
   source.put("a.weight_g_idx", DType::i32, {16}, std::vector<std::byte>(64, std::byte{1}));
   CHECK(message(source).find("a.weight_g_idx") != std::string::npos);
   source.erase("a.weight_g_idx");
-  source.put("a.weight_shape", DType::i64, {2}, bytes_of(std::vector<std::int64_t>{2, 17}));
+  source.put("a.weight_shape", DType::i64, {2}, test::sizes({2, 17}));
   CHECK(message(source).find("a.weight_packed") != std::string::npos);
-  source.put("a.weight_shape", DType::i64, {2}, bytes_of(std::vector<std::int64_t>{2, -16}));
+  source.put("a.weight_shape", DType::i64, {2}, test::sizes({2, -16}));
   CHECK(message(source).find("a.weight_shape") != std::string::npos);
-  source.put("a.weight_shape", DType::i64, {2}, bytes_of(std::vector<std::int64_t>{3, 16}));
+  source.put("a.weight_shape", DType::i64, {2}, test::sizes({3, 16}));
   CHECK(message(source).find("a.weight_packed") != std::string::npos);
   source.put("a.weight_shape", DType::i32, {2}, std::vector<std::byte>(8));
   CHECK(message(source).find("a.weight_shape") != std::string::npos);

@@ -2,7 +2,6 @@
 #include <tulle/format/encoding/sparse_bitmask.hpp>
 
 #include <catch2/catch_all.hpp>
-#include <cstring>
 #include <string>
 #include <vector>
 
@@ -15,19 +14,13 @@ using testing::values_of;
 
 namespace {
 
-std::vector<std::byte> sizes(const std::vector<std::int64_t>& values) {
-  std::vector<std::byte> bytes(values.size() * 8);
-  std::memcpy(bytes.data(), values.data(), bytes.size());
-  return bytes;
-}
-
 /// [[0, 5, 0, 0, -3, 0, 0, 0, 0, 7], zeros, [1, 0, 0, 0, 0, 0, 0, 2, 3, 0]] of I8.
 MemorySource three_rows(const std::string& stem) {
   MemorySource source;
-  source.put(stem + "shape", DType::i64, {2}, sizes({3, 10}));
+  source.put(stem + "shape", DType::i64, {2}, test::sizes({3, 10}));
   source.put(stem + "compressed", DType::i8, {6}, test::to_bytes("\x05\xFD\x07\x01\x02\x03"));
   source.put(stem + "bitmask", DType::u8, {3, 2}, test::to_bytes(std::string_view("\x12\x02\0\0\x81\x01", 6)));
-  source.put(stem + "row_offsets", DType::i64, {3}, sizes({0, 3, 3}));
+  source.put(stem + "row_offsets", DType::i64, {3}, test::sizes({0, 3, 3}));
   source.put_floats("a.weight_scale", {3, 1}, {2, 1, 0.5f});
   return source;
 }
@@ -35,7 +28,7 @@ MemorySource three_rows(const std::string& stem) {
 /// [1, 0, 0, 2, 0, 3, 4, 0, 0, 0, 5, 0] of F32, in which a zero is kept.
 MemorySource two_of_four(const std::string& mask) {
   MemorySource source;
-  source.put("a.shape", DType::i64, {2, 1}, sizes({1, 12}));
+  source.put("a.shape", DType::i64, {2, 1}, test::sizes({1, 12}));
   source.put_floats("a.compressed", {1, 6}, {1, 2, 3, 4, 5, 0});
   source.put("a.bitmask", DType::u8, {1, 2}, test::to_bytes(mask));
   return source;
@@ -98,12 +91,12 @@ TEST_CASE("sparse tensors that do not fit together are refused by name", "[forma
     source.put(name, dtype, std::move(shape), std::move(bytes));
     return message(source).find(name) != std::string::npos || message(source).find("a.bitmask") != std::string::npos;
   };
-  CHECK(refused("a.shape", DType::i64, {2}, sizes({3, 17})));
-  CHECK(refused("a.shape", DType::i64, {2}, sizes({4, 10})));
-  CHECK(refused("a.shape", DType::i64, {2}, sizes({-3, 10})));
-  CHECK(refused("a.shape", DType::i64, {2}, sizes({0, 0})));
-  CHECK(refused("a.shape", DType::i64, {2}, sizes({0xFFFFFFFF, 0xFFFFFFFF})));
-  CHECK(refused("a.shape", DType::i64, {3}, sizes({3, 10, 1})));
+  CHECK(refused("a.shape", DType::i64, {2}, test::sizes({3, 17})));
+  CHECK(refused("a.shape", DType::i64, {2}, test::sizes({4, 10})));
+  CHECK(refused("a.shape", DType::i64, {2}, test::sizes({-3, 10})));
+  CHECK(refused("a.shape", DType::i64, {2}, test::sizes({0, 0})));
+  CHECK(refused("a.shape", DType::i64, {2}, test::sizes({0xFFFFFFFF, 0xFFFFFFFF})));
+  CHECK(refused("a.shape", DType::i64, {3}, test::sizes({3, 10, 1})));
   CHECK(refused("a.bitmask", DType::i8, {3, 2}, std::vector<std::byte>(6)));
   CHECK(refused("a.bitmask", DType::u8, {6}, std::vector<std::byte>(6)));
   CHECK(refused("a.compressed", DType::i8, {5}, std::vector<std::byte>(5)));
@@ -118,11 +111,11 @@ TEST_CASE("sparse tensors that do not fit together are refused by name", "[forma
 
 TEST_CASE("a vector is expanded", "[format][encoding]") {
   MemorySource source;
-  source.put("n.shape", DType::i64, {1}, sizes({10}));
+  source.put("n.shape", DType::i64, {1}, test::sizes({10}));
   source.put("n.compressed", DType::i8, {3}, test::to_bytes("\5\6\7"));
   source.put("n.bitmask", DType::u8, {2}, test::to_bytes("\x12\x02"));
   CHECK(expand_sparse_vector(source, *source.find("n.bitmask")) ==
         test::to_bytes(std::string_view("\0\5\0\0\6\0\0\0\0\7", 10)));
-  source.put("n.shape", DType::i64, {1}, sizes({17}));
+  source.put("n.shape", DType::i64, {1}, test::sizes({17}));
   CHECK(test::error_of([&] { expand_sparse_vector(source, *source.find("n.bitmask")); }) == ErrorCode::malformed);
 }
