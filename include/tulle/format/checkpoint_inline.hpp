@@ -21,6 +21,7 @@
 #include <tulle/format/lora/lora_adapter.hpp>
 #include <tulle/format/model_files.hpp>
 #include <tulle/format/model_path.hpp>
+#include <tulle/format/onnx/onnx_checkpoint.hpp>
 #include <tulle/format/pytorch/pytorch_checkpoint.hpp>
 #include <tulle/format/safetensors_checkpoint.hpp>
 
@@ -29,8 +30,8 @@ namespace tulle {
 namespace detail {
 
 /// The first that finds its kind of model opens it. Adding a file format is adding a line here and the header it needs.
-inline constexpr std::array checkpoint_openers{safetensors_opener, shards_opener, pytorch_opener, pytorch_shards_opener,
-                                               gguf_opener};
+inline constexpr std::array checkpoint_openers{safetensors_opener,    shards_opener, pytorch_opener,
+                                               pytorch_shards_opener, onnx_opener,   gguf_opener};
 
 }  // namespace detail
 
@@ -94,7 +95,7 @@ TULLE_INLINE void Checkpoint::open_first(const ModelFiles& files) {
   }
   if (files.has("config.json")) {
     fail(ErrorCode::not_found, files.where(), " has a config.json but no weights; looked for model.safetensors, ",
-         "model.safetensors.index.json, and for one .gguf file");
+         "model.safetensors.index.json, pytorch_model.bin, model.onnx, and for one .gguf file");
   }
   fail(ErrorCode::not_found, files.where(),
        " holds no model; looked for config.json with *.safetensors, and for one .gguf file");

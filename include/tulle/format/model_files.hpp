@@ -8,6 +8,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -35,6 +36,9 @@ class ModelFiles {
   /// Errors: invalid_argument when there are several models.
   virtual std::string only_gguf() const = 0;
 
+  /// Whether two files that are there lie in one directory once links are followed.
+  virtual bool lies_beside(const std::string& name, const std::string& other) const = 0;
+
   /// Names a file in messages.
   virtual std::string path(const std::string& name) const = 0;
 
@@ -59,6 +63,12 @@ class DirectoryFiles final : public ModelFiles {
   }
   std::string only_gguf() const override {
     return std::filesystem::path(detail::only_gguf_file(where())).filename().string();
+  }
+  bool lies_beside(const std::string& name, const std::string& other) const override {
+    std::error_code error, other_error;
+    const auto file = std::filesystem::canonical(path(name), error);
+    const auto other_file = std::filesystem::canonical(path(other), other_error);
+    return !error && !other_error && file.parent_path() == other_file.parent_path();
   }
   std::string path(const std::string& name) const override { return detail::join_path(directory_, name); }
   std::string where() const override { return directory_.empty() ? "." : directory_; }
@@ -115,6 +125,7 @@ class GivenFiles final : public ModelFiles {
     if (!only) fail(ErrorCode::invalid_argument, "several .gguf files were given; give one of them");
     return *only;
   }
+  bool lies_beside(const std::string&, const std::string&) const override { return true; }
   std::string path(const std::string& name) const override { return name; }
   std::string where() const override { return "the files that were given"; }
 

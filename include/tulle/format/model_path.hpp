@@ -81,7 +81,8 @@ inline ModelPath resolve_model_path(const std::string& path) {
     fail(ErrorCode::not_found, path, ": no such file or directory; give a model directory or a GGUF file");
   if (is_gguf_file(path)) return {path, ""};
   if (path.ends_with(".safetensors") || path.ends_with(".safetensors.index.json")) return {"", directory_of(path)};
-  fail(ErrorCode::unsupported, path, " is neither a GGUF nor a .safetensors file");
+  if (std::filesystem::path(path).filename() == "model.onnx") return {"", directory_of(path)};
+  fail(ErrorCode::unsupported, path, " is neither a GGUF nor a .safetensors file, nor called model.onnx");
 }
 
 }  // namespace tulle::detail

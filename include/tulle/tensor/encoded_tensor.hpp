@@ -28,7 +28,7 @@ struct EncodedTensor {
   std::uint64_t file_offset = 0;  ///< where the bytes begin in their file
   bool transposed = false;        ///< the bytes hold [columns, rows], `shape` says [rows, columns]
   RowOrder order{};               ///< in which Hugging Face's rows (or elements of a bias) lie in the bytes
-  float offset = 0;               ///< added to the elements by `read_floats`: -1 where a norm's bytes hold 1 + weight
+  float offset = 0;               ///< added to the elements: -1 where a norm's bytes hold 1 + weight, -128 of U8 codes
 
   std::size_t elements() const noexcept {
     std::size_t product = 1;

@@ -249,6 +249,17 @@ TEST_CASE("pytorch_model.bin gives the logits of the same safetensors, to the bi
   const auto expected = logits_of(golden.name);
   for (const char* name : {"../pytorch/one", "../pytorch/shards"}) CHECK(logits_of(name) == expected);
 }
+
+TEST_CASE("model.onnx gives the logits of the same safetensors, to the bit", "[generate][model][golden]") {
+  const GoldenModel golden("starcoder2-tiny");
+  EngineOptions options = small_engine();
+  options.sequence_length = golden.tokens.size();
+  const auto logits_of = [&](const std::string& name) {
+    return testing::prompt_logits(*tiny_engine(name, options, "dense_f32"), golden.tokens);
+  };
+  CHECK(logits_of("../onnx/scoped") == logits_of(golden.name));
+  CHECK(logits_of("../onnx/quantized") == logits_of("../onnx/floats"));
+}
 #else
 TEST_CASE("files that this version does not run say so", "[generate][model]") {
   const std::string message = test::message_of([] { (void)tiny_model("codegen-tiny-bin"); });

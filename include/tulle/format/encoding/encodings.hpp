@@ -14,7 +14,7 @@ struct RowEncoding;
 
 struct Encoding {
   DType dtype;              ///< of the tensor "NAME.weight"
-  const RowEncoding* rows;  ///< nullptr: int8 codes, whose scales lie beside them
+  const RowEncoding* rows;  ///< nullptr: codes of 8 bits, whose scales lie beside them
 
   /// The matrix of a tensor with two extents. Errors: those of the encoding and of reading.
   std::shared_ptr<const WeightSource> open(const TensorSource& source, const EncodedTensor& tensor) const;

@@ -85,12 +85,13 @@ TULLE_INLINE std::shared_ptr<const WeightSource> open_matrix(const TensorSource&
     fail(ErrorCode::malformed, "tensor \"", tensor->name, "\" has ", tensor->shape.size(),
          " dimensions where a matrix ", "[rows, columns] is needed");
   }
-  const Encoding* encoding = find_encoding(tensor->dtype);
+  const bool is_shifted = tensor->dtype == DType::u8 && tensor->offset == shifted_codes;
+  const Encoding* encoding = find_encoding(is_shifted ? DType::i8 : tensor->dtype);
   if (encoding == nullptr) {
     fail(ErrorCode::unsupported, "tensor \"", tensor->name, "\" is ", dtype_name(tensor->dtype),
          "; weights are read from ", encoding_names());
   }
-  if (tensor->transposed) {
+  if (tensor->transposed && encoding->rows != nullptr) {
     EncodedTensor as_it_lies = *tensor;
     std::swap(as_it_lies.shape[0], as_it_lies.shape[1]);
     return in_order(std::make_shared<const TransposedRows>(*encoding->open(source, as_it_lies)), tensor->order);

@@ -47,16 +47,16 @@ class MatrixBytes {
   /// Bytes that the caller keeps.
   explicit MatrixBytes(std::span<const std::byte> bytes) noexcept : kept_(bytes) {}
 
+  /// Bytes of its own.
+  explicit MatrixBytes(AlignedBuffer<std::byte> bytes) noexcept : own_(std::move(bytes)), kept_(own_.span()) {}
+
   std::span<const std::byte> span() const noexcept { return read_ ? read_->span() : kept_; }
 
   /// Errors: memory.
   std::unique_ptr<const MatrixBytes> copied() const {
     AlignedBuffer<std::byte> copy(span().size(), Uninitialized{});
     std::copy(span().begin(), span().end(), copy.data());
-    auto bytes = std::make_unique<MatrixBytes>(std::span<const std::byte>());
-    bytes->own_ = std::move(copy);
-    bytes->kept_ = bytes->own_.span();
-    return bytes;
+    return std::make_unique<const MatrixBytes>(std::move(copy));
   }
 
  private:

@@ -118,21 +118,12 @@ inline const InputFile& open_pytorch(const ModelFiles& files, const std::string&
 
 inline constexpr char pytorch_name[] = "pytorch_model.bin", pytorch_shards_name[] = "pytorch_model.bin.index.json";
 
-#if defined(__EMSCRIPTEN__)  // left out of modules for the web, which are to be small
-inline void refuse_pytorch(const ModelFiles& files, const std::string& name, CheckpointParts&) {
-  fail(ErrorCode::unsupported, files.where(), " holds ", name,
-       ", which is not read here; save the model as safetensors");
-}
-inline constexpr auto open_pytorch_model = refuse_pytorch, open_pytorch_shards = refuse_pytorch;
-#else
-inline constexpr auto open_pytorch_model = open_one_file<open_pytorch>, open_pytorch_shards = open_shards<open_pytorch>;
-#endif
-
 }  // namespace detail
 
 inline constexpr CheckpointOpener pytorch_opener{"pytorch", detail::find_huggingface<detail::pytorch_name>,
-                                                 detail::open_pytorch_model};
-inline constexpr CheckpointOpener pytorch_shards_opener{
-    "pytorch", detail::find_huggingface<detail::pytorch_shards_name>, detail::open_pytorch_shards};
+                                                 detail::native_only(detail::open_one_file<detail::open_pytorch>)};
+inline constexpr CheckpointOpener pytorch_shards_opener{"pytorch",
+                                                        detail::find_huggingface<detail::pytorch_shards_name>,
+                                                        detail::native_only(detail::open_shards<detail::open_pytorch>)};
 
 }  // namespace tulle
