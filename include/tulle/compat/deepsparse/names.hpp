@@ -55,7 +55,7 @@ inline bool is_text_generation(std::string task) {
 
 inline void set_model(const ArgumentValue& value, DeepSparseConstruction& target) {
   const std::string path = value.text();
-  value.require(!path.starts_with("zoo:") && !path.starts_with("hf:") && !path.ends_with(".onnx"));
+  value.require(!path.starts_with("zoo:") && !path.starts_with("hf:"));
   target.model_path = path;
 }
 
@@ -91,8 +91,8 @@ inline constexpr ArgumentRow<DeepSparseConstruction> construction_rows[] = {
     {"task", "both", "text or code generation and chat, under any of DeepSparse's names; no other task",
      [](auto& value, auto&) { value.require(detail::is_text_generation(value.text())); }},
     {"model_path", "both",
-     "the path: a Hugging Face folder or a GGUF file (of several parts the first); no `zoo:` or `hf:` stub, no ONNX "
-     "file",
+     "the path: a Hugging Face folder, one with model.onnx, that file, or a GGUF file (of several parts the first); no "
+     "`zoo:` or `hf:` stub",
      detail::set_model},
     {"model", "1.8", "as `model_path`", detail::set_model},
     {"sequence_length", "both", "`engine.sequence_length`: one number, not a list (DeepSparse: 128, then 1024)",
@@ -137,7 +137,7 @@ inline constexpr ArgumentRow<DeepSparseConstruction> construction_rows[] = {
     {"benchmark", "1.8", "changes nothing", detail::change_nothing},
     {"alias", "both", "changes nothing", detail::change_nothing},
     {"trust_remote_code", "both", "changes nothing: no code comes with a model", detail::change_nothing},
-    {"onnx_model_name", "1.8", "refused: ONNX files are not read", detail::refuse_all},
+    {"onnx_model_name", "1.8", "refused: an ONNX file is called model.onnx", detail::refuse_all},
     {"input_shapes", "both", "refused: shapes come from the model", detail::refuse_all},
     {"engine_kwargs", "1.8", "refused: give the arguments themselves", detail::refuse_all},
     {"context", "both", "refused: an object of DeepSparse's; give `num_cores`", detail::refuse_all},
