@@ -2,6 +2,7 @@
 """tulle inspect on tiny models."""
 
 import json
+import shutil
 import struct
 import tempfile
 import unittest
@@ -121,6 +122,27 @@ class InspectTest(CommandTest):
         self.assertFalse(any("note" in entry for entry in self.inspect(Q8_0, "--kernel", "dense_f32")["storage"]))
         text = self.succeed("inspect", "--model", MODELS / "gguf" / "four_bits.gguf").decode()
         self.assertIn(storage["IQ4_NL", "dense_i8"]["note"], text)
+
+    def test_what_zeros_of_floats_would_bring(self):
+        codegen = MODELS / "codegen-tiny"
+        data = bytearray((codegen / "model.safetensors").read_bytes())
+        (size,) = struct.unpack("<Q", data[:8])
+        for name, tensor in json.loads(data[8 : 8 + size]).items():
+            if "_proj.weight" not in name:
+                continue
+            begin, end = tensor["data_offsets"]
+            for at in range(8 + size + begin, 8 + size + end, 8):
+                data[at : at + 4] = bytes(4)  # two of every four f16
+        with tempfile.TemporaryDirectory() as folder:
+            shutil.copy(codegen / "config.json", folder)
+            Path(folder, "model.safetensors").write_bytes(data)
+            of = lambda *flags: [entry.get("note") for entry in self.inspect(Path(folder), *flags)["storage"]]
+            [note] = of()
+            self.assertIn("F16: 50.0 % of the pruned weights are zeros, kept as floats", note)
+            self.assertRegex(note, r"--kernel i8 takes \S+ bytes a weight \(.*2:4_i8\); --kernel i4 .* \(.*2:4_i4\)")
+            self.assertEqual(of("--kernel", "dense_f16"), [None])
+            text = self.succeed("inspect", "--model", folder).decode()
+            self.assertIn(note, text)
 
     def test_memory(self):
         small, large = (self.inspect(Q8_0, "--sequence-length", length)["memory"] for length in (64, 256))

@@ -19,7 +19,7 @@ def classic(modifier, sparsity, structure="0:0", **others):
 
 
 def quantized(modifier):
-    weights = {"num_bits": 4, "type": "int", "symmetric": True, "strategy": "group", "group_size": 32}
+    weights = {"num_bits": 4, "type": "int", "symmetric": True, "strategy": "group", "group_size": 32, "observer": "mse"}
     return {"compression_stage": {"quant_modifiers": {modifier: {
         "ignore": ["lm_head"], "config_groups": {"group_0": {"targets": ["Linear"], "weights": weights}}}}}}
 

@@ -21,7 +21,8 @@ namespace {
 constexpr const char* inspect_footer =
     R"(Sparsity is measured: the share of exact zeros in every linear matrix, and the pattern they keep: 1:4, 4:16,
 2:4, 4:8, 8:16 (at most N of every M columns are not zero), unstructured, or dense. The model is loaded, and
-one token is run, to tell what it takes. A note says where keeping every value takes much more memory than the file.
+one token is run, to tell what it takes. Notes say where keeping every value takes much more memory than the file, and
+what integer kernels would make of the zeros in matrices of floats.
 
 Examples:
   tulle inspect -m model.gguf
@@ -54,7 +55,7 @@ int inspect(const InspectFlags& flags) {
     report["adapters"].push_back({{"path", each.path}, {"scale", each.scale}});
   }
   describe_tensors(*checkpoint, *model, report);
-  report["storage"] = describe_storage(*checkpoint, *model, flags.model.kernel == "auto");
+  report["storage"] = describe_storage(*checkpoint, *model, report["tensors"], flags.model.kernel == "auto");
   const std::size_t weights = model->weights().size_bytes();
   report["memory"] = {{"weights_bytes", weights},
                       {"cache_bytes", engine->cache_bytes()},

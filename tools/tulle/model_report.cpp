@@ -9,22 +9,11 @@
 #include <vector>
 
 #include "formatted.hpp"
+#include "model_storage.hpp"
 #include "progress_bar.hpp"
 #include "text_table.hpp"
 
 namespace {
-
-/// The tensors that a packed matrix was made from: the loader joins their names with " + ".
-std::vector<std::string> tensor_names(std::string_view joined) {
-  constexpr std::string_view joint = " + ";
-  std::vector<std::string> names;
-  for (;;) {
-    const std::size_t end = joined.find(joint);
-    names.push_back(std::string(joined.substr(0, end)) + ".weight");
-    if (end == std::string_view::npos) return names;
-    joined.remove_prefix(end + joint.size());
-  }
-}
 
 /// Numbers within names are compared by their value: layers.2 stands before layers.10.
 bool natural_less(std::string_view left, std::string_view right) {
@@ -113,8 +102,8 @@ void describe_tensors(const tulle::Checkpoint& checkpoint, const tulle::Model<tu
   std::map<std::string, std::string> kernel_of;  // of the tensors of linear layers
   model.weights().for_each_linear([&](const tulle::Linear<tulle::AnyKernel>& linear) {
     for (const auto& part : linear.parts) {
-      const std::vector<std::string> names = tensor_names(part.name);
-      for (const std::string& name : names) kernel_of[name] = part.weights.kernel_name();
+      std::vector<std::string> names = packed_names(part.name);
+      for (std::string& name : names) kernel_of[name += ".weight"] = part.weights.kernel_name();
       matrices.push_back({{"tensors", names},
                           {"rows", part.weights.rows()},
                           {"columns", part.weights.columns()},
