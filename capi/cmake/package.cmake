@@ -11,9 +11,15 @@ Description: @PROJECT_DESCRIPTION@: the C ABI
 Version: @PROJECT_VERSION@
 Cflags: -I${includedir}
 Libs: -L${libdir} -ltulle
-Libs.private: -lstdc++ -lm -pthread
+Libs.private: @hub_libraries@-lstdc++ -lm -pthread
 ]])
 endfunction()
+set(hub_libraries "")
+set(find_hub "")
+if(TULLE_WITH_HUB AND TARGET tulle::hub)
+  set(hub_libraries "-lssl -lcrypto ")
+  set(find_hub "find_package(OpenSSL QUIET)  # of tulle::capi_static alone\n")
+endif()
 set(pc_to_prefix "..")
 tulle_write_pc("${CMAKE_CURRENT_BINARY_DIR}/pkgconfig/tulle_capi.pc" "${CMAKE_CURRENT_SOURCE_DIR}/include"
   "${CMAKE_CURRENT_BINARY_DIR}")
@@ -45,7 +51,7 @@ install(EXPORT tulle_capi NAMESPACE tulle:: DESTINATION "${package}" FILE tulle_
 file(CONFIGURE OUTPUT tulle_capi-config.cmake @ONLY CONTENT [[
 include(CMakeFindDependencyMacro)
 find_dependency(Threads)
-include("${CMAKE_CURRENT_LIST_DIR}/tulle_capi-targets.cmake")
+@find_hub@include("${CMAKE_CURRENT_LIST_DIR}/tulle_capi-targets.cmake")
 ]])
 write_basic_package_version_file("${CMAKE_CURRENT_BINARY_DIR}/tulle_capi-config-version.cmake"
   COMPATIBILITY SameMinorVersion)

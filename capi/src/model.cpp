@@ -15,6 +15,7 @@
 #include <tulle/text/no_tokenizer.hpp>
 
 #include "arguments.hpp"
+#include "compiled/hub.hpp"
 #include "guard.hpp"
 #include "tulle_experimental.h"
 
@@ -198,8 +199,12 @@ int32_t tulle_model_load(const char* path, size_t path_size, const tulle_load_op
 int32_t tulle_model_load_adapted(const char* path, size_t path_size, const tulle_adapter* adapters, size_t count,
                                  const tulle_load_options* options, tulle_model** model, tulle_error* error) {
   return load_into(model, options, error, [&](Loading& loading) {
-    const std::string text = given_path(read_text(path, path_size, "the path"), "the path of the model");
-    const auto checkpoint = Checkpoint::open(text, given_adapters(adapters, count));
+    const Progress progress = [&](std::string_view what, double fraction) { loading.progress(what, fraction); };
+    const std::string text =
+        local_model(given_path(read_text(path, path_size, "the path"), "the path of the model"), progress);
+    std::vector<AdapterPath> paths = given_adapters(adapters, count);
+    for (AdapterPath& adapter : paths) adapter.path = local_model(adapter.path, progress);
+    const auto checkpoint = Checkpoint::open(text, paths);
     return loading.load(*checkpoint, load_tokenizer_if_any<SentencePiece>(text), load_chat_template(text));
   });
 }

@@ -46,7 +46,7 @@ std::vector<tulle::Token> parse_tokens(const std::string& line, std::size_t voca
 }
 
 int detokenize(const DetokenizeFlags& flags) {
-  const auto tokenizer = open_tokenizer(model_path(flags.path));
+  const auto tokenizer = open_tokenizer(tokenizer_path(flags.path));
   Output output;
   LineReader reader;
   while (const std::optional<std::string> line = reader.next(output)) {
@@ -66,7 +66,8 @@ Command detokenize_command(CLI::App& program) {
   CLI::App* app = program.add_subcommand("detokenize", "Turn every line of token ids into text");
   app->footer(detokenize_footer);
   const auto flags = std::make_shared<DetokenizeFlags>();
-  add_model_path(*app, flags->path, "A model, a folder with tokenizer files, a tokenizer.json or a .model file");
+  add_model_path(*app, flags->path,
+                 "A model, a folder with tokenizer files, a tokenizer.json, a .model file or hf:org/name");
   app->add_flag(flag_names("--skip-special-tokens"), flags->skip_special_tokens,
                 "Leave special tokens out of the text");
   app->add_flag("--json", flags->json, "Write every text as a JSON string");

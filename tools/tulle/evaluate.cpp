@@ -107,7 +107,7 @@ int evaluate_dataset(const EvaluateFlags& flags, const std::string& path) {
   if (!flags.reference.empty()) {
     ModelFlags other = flags.model;
     if (!flags.reference_kernel.empty()) other.kernel = flags.reference_kernel;
-    reference = assemble_engine(load_model(*open_checkpoint(flags.reference), other), engine_options);
+    reference = assemble_engine(load_model(*open_checkpoint(model_path(flags.reference)), other), engine_options);
   }
   EvaluationJson head{{"model", path}, {"dataset", dataset.path}, {"method", flags.method}};
   if (reference) head["reference_model"] = flags.reference;

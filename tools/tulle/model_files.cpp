@@ -6,6 +6,8 @@
 #include <tulle/format/checkpoint.hpp>
 #include <tulle/format/tokenizer_files.hpp>
 
+#include "model_path.hpp"
+
 #ifdef TULLE_WITH_SENTENCEPIECE
 #include <tulle/text/sentencepiece.hpp>
 using SentencePiece = tulle::SentencePieceLibrary;
@@ -30,7 +32,10 @@ tulle::AdapterPath read_adapter(const std::string& text) {
 std::shared_ptr<const tulle::Checkpoint> open_checkpoint(const std::string& path,
                                                          const std::vector<std::string>& adapters) {
   std::vector<tulle::AdapterPath> paths;
-  for (const std::string& adapter : adapters) paths.push_back(read_adapter(adapter));
+  for (const std::string& adapter : adapters) {
+    paths.push_back(read_adapter(adapter));
+    paths.back().path = model_path(paths.back().path);
+  }
   return tulle::Checkpoint::open(path, paths);
 }
 

@@ -11,7 +11,8 @@ class Checkpoint;
 class Tokenizer;
 }  // namespace tulle
 
-// The library's functions of like names, with the same errors. An adapter is PATH or PATH=SCALE.
+// The library's functions of like names, with the same errors. An adapter is PATH or PATH=SCALE, or one of the
+// hub likewise (model_path.hpp).
 std::shared_ptr<const tulle::Checkpoint> open_checkpoint(const std::string& path,
                                                          const std::vector<std::string>& adapters = {});
 std::shared_ptr<const tulle::Tokenizer> open_tokenizer(const std::string& path);

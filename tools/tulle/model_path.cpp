@@ -6,6 +6,9 @@
 #include <system_error>
 #include <tulle/core/error.hpp>
 
+#include "progress_bar.hpp"
+#include "tools/compiled/hub.hpp"
+
 namespace {
 
 /// ${XDG_CACHE_HOME:-~/.cache}/tulle/models, where tools/run puts the default model; "" where there is no home.
@@ -17,6 +20,11 @@ std::string default_model() {
   std::filesystem::path cache = variable("XDG_CACHE_HOME");
   if (cache.empty() && !variable("HOME").empty()) cache = variable("HOME") / ".cache";
   return cache.empty() ? "" : (cache / "tulle" / "models" / "SmolLM2-135M-Instruct.Q4_1.gguf").string();
+}
+
+std::string resolved(const std::string& path, tulle::HubPart part) {
+  ProgressBar bar;
+  return local_model(path, bar.progress(), part);
 }
 
 }  // namespace
@@ -39,11 +47,15 @@ void add_adapters(CLI::App& flags, std::vector<std::string>& adapters) {
 }
 
 std::string model_path(const std::string& path) {
-  if (!path.empty()) return path;
+  if (!path.empty()) return resolved(path, tulle::HubPart::model);
   std::string fallback = default_model();
   std::error_code error;
   if (!fallback.empty() && std::filesystem::exists(fallback, error)) return fallback;
   tulle::fail(
       tulle::ErrorCode::not_found,
       "no model; give one with --model PATH or TULLE_MODEL, or run tools/run once, which fetches the default model");
+}
+
+std::string tokenizer_path(const std::string& path) {
+  return path.empty() ? model_path(path) : resolved(path, tulle::HubPart::tokenizer);
 }

@@ -8,11 +8,16 @@
 #include "command_line.hpp"
 
 /// "--model" alone. Where it is not given: the environment's TULLE_MODEL, then the default model in the cache folder.
-void add_model_path(CLI::App& flags, std::string& path,
-                    const std::string& what = "A Hugging Face directory or a GGUF file");
+void add_model_path(
+    CLI::App& flags, std::string& path,
+    const std::string& what = "A Hugging Face directory, a GGUF file, or hf:org/name[@revision][:file.gguf]");
 
 /// "--lora", as often as it is wanted: PATH or PATH=SCALE.
 void add_adapters(CLI::App& flags, std::vector<std::string>& adapters);
 
-/// `path`, or the default model's where it is empty. Errors: not_found, which says what to do.
+/// `path`, or the default model's where it is empty. Of hf:org/name the path in the hub's cache; a bar on stderr shows a
+/// download. Errors: not_found, which says what to do; those of `tulle::resolve_model`.
 std::string model_path(const std::string& path);
+
+/// The same where only the tokenizer is read: of a model of the hub nothing else is downloaded.
+std::string tokenizer_path(const std::string& path);

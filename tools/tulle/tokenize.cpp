@@ -39,7 +39,7 @@ void append_array(std::string& line, const std::vector<tulle::Token>& tokens) {
 }
 
 int tokenize(const TokenizeFlags& flags) {
-  const auto tokenizer = open_tokenizer(model_path(flags.path));
+  const auto tokenizer = open_tokenizer(tokenizer_path(flags.path));
   Output output;
   LineReader reader;
   std::string array;
@@ -59,7 +59,8 @@ Command tokenize_command(CLI::App& program) {
   CLI::App* app = program.add_subcommand("tokenize", "Turn every line of standard input into token ids");
   app->footer(tokenize_footer);
   const auto flags = std::make_shared<TokenizeFlags>();
-  add_model_path(*app, flags->path, "A model, a folder with tokenizer files, a tokenizer.json or a .model file");
+  add_model_path(*app, flags->path,
+                 "A model, a folder with tokenizer files, a tokenizer.json, a .model file or hf:org/name");
   app->add_flag(flag_names("--add-special-tokens"), flags->add_special_tokens,
                 "Put around every line what the tokenizer puts around a text, such as <s>");
   return {app, [flags] { return tokenize(*flags); }};

@@ -10,6 +10,7 @@
 #include <emscripten/em_js.h>
 #include <emscripten/emscripten.h>
 
+#include "compiled/hub.hpp"
 #include "tulle.h"
 #include "tulle_experimental.h"
 
@@ -30,6 +31,11 @@ std::int32_t tell_progress(void* context, const char* what, std::size_t size, do
 }
 
 }  // namespace
+
+/// A page loads models by address, not from the hub's cache.
+std::string local_model(const std::string& model, const tulle::Progress&, tulle::HubPart) {
+  return model;
+}
 
 extern "C" {
 

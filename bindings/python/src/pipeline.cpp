@@ -21,6 +21,7 @@
 #include <tulle/generate/text_generation.hpp>
 
 #include "bindings.hpp"
+#include "compiled/hub.hpp"
 #include "run.hpp"
 
 #ifdef TULLE_WITH_SENTENCEPIECE
@@ -68,13 +69,14 @@ Pipeline::Pipeline(const std::string& arguments, const std::vector<std::pair<std
   DeepSparseConstruction construction;
   apply_construction_arguments(parse(arguments), construction);
   if (construction.model_path.empty()) fail(ErrorCode::invalid_argument, "no model was named; give model_path=...");
-  const std::string& path = construction.model_path;
   PackOptions pack;
   pack.kernel = kernel_choice(construction.options.kernel);
   std::vector<AdapterPath> paths;
   for (const auto& [adapter, scale] : adapters) paths.push_back({adapter, scale});
   const nb::gil_scoped_release release;
   const Progress progress = [](std::string_view, double) { check_signals(); };
+  const std::string path = local_model(construction.model_path, progress);
+  for (AdapterPath& adapter : paths) adapter.path = local_model(adapter.path, progress);
   auto model =
       Model<AnyKernel>::load(*Checkpoint::open(path, paths), pack, progress, construction.options.engine.threads);
   tokenizer_ = load_tokenizer_if_any<SentencePiece>(path);

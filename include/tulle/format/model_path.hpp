@@ -77,8 +77,10 @@ inline std::string only_gguf_file(const std::string& directory) {
 /// Errors: not_found, unsupported; each names what was looked for.
 inline ModelPath resolve_model_path(const std::string& path) {
   if (is_directory(path)) return {"", path};
-  if (!is_file(path))
-    fail(ErrorCode::not_found, path, ": no such file or directory; give a model directory or a GGUF file");
+  if (!is_file(path)) {
+    fail(ErrorCode::not_found, path, ": no such file or directory; give a model directory or a GGUF file",
+         path.starts_with("hf:") ? "; tulle::resolve_model gives the path of a model of the hub" : "");
+  }
   if (is_gguf_file(path)) return {path, ""};
   if (path.ends_with(".safetensors") || path.ends_with(".safetensors.index.json")) return {"", directory_of(path)};
   if (std::filesystem::path(path).filename() == "model.onnx") return {"", directory_of(path)};

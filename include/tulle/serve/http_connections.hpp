@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// \file Connections of an HTTP server: how many there are, and how long each may take (L6). The only include of
-/// cpp-httplib.
+/// \file Connections of an HTTP server: how many there are, and how long each may take (L6).
 #pragma once
 
 #include <chrono>
@@ -16,7 +15,7 @@
 
 #include <sys/socket.h>
 
-#include <httplib.h>
+#include <tulle/core/httplib.hpp>
 
 namespace tulle::serve {
 

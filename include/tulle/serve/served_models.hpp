@@ -16,6 +16,7 @@
 #include <vector>
 
 #include <tulle/core/error.hpp>
+#include <tulle/hub/resolve_model.hpp>
 #include <tulle/serve/api_error.hpp>
 #include <tulle/serve/model_worker.hpp>
 #include <tulle/serve/reply.hpp>
@@ -139,7 +140,8 @@ class ServedModels {
     refuse_when_stopping();
     const ModelSettings& settings = entry.settings;
     auto worker = std::make_shared<ModelWorker>(
-        options_.load ? options_.load(settings) : TextGeneration(settings.path, settings.options), options_.max_queue);
+        options_.load ? options_.load(settings) : TextGeneration(resolve_model(settings.path), settings.options),
+        options_.max_queue);
     const std::lock_guard lock(entry.mutex);
     refuse_when_stopping();  // either here, or `stop` finds the worker
     entry.used = Clock::now();

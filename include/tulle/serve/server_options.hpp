@@ -63,7 +63,7 @@ struct ServerOptions {
   std::vector<std::string> cors_origins;  ///< of web pages that may ask; "*": all
   std::string certificate, private_key;   ///< PEM files: HTTPS
 
-  /// Makes the pipeline of a model; by default `TextGeneration(path, options)`.
+  /// Makes the pipeline of a model; by default `TextGeneration(resolve_model(path), options)`.
   std::function<TextGeneration(const ModelSettings&)> load;
   /// Called with one JSON object for each request that generated; from any thread, one call at a time.
   std::function<void(const std::string&)> log;

@@ -22,6 +22,7 @@
 #include <tulle/format/model_path.hpp>
 #include <tulle/generate/generation_options.hpp>
 #include <tulle/generate/text_generation.hpp>
+#include <tulle/hub/hub_model.hpp>
 #include <tulle/kernel/any_kernel.hpp>
 
 namespace tulle {
@@ -55,7 +56,7 @@ inline bool is_text_generation(std::string task) {
 
 inline void set_model(const ArgumentValue& value, DeepSparseConstruction& target) {
   const std::string path = value.text();
-  value.require(!path.starts_with("zoo:") && !path.starts_with("hf:"));
+  (void)parse_hub_model(path);  // refuses zoo: with a reason
   target.model_path = path;
 }
 
@@ -91,8 +92,8 @@ inline constexpr ArgumentRow<DeepSparseConstruction> construction_rows[] = {
     {"task", "both", "text or code generation and chat, under any of DeepSparse's names; no other task",
      [](auto& value, auto&) { value.require(detail::is_text_generation(value.text())); }},
     {"model_path", "both",
-     "the path: a Hugging Face folder, one with model.onnx, that file, or a GGUF file (of several parts the first); no "
-     "`zoo:` or `hf:` stub",
+     "the path: a Hugging Face folder, one with model.onnx, that file, or a GGUF file (of several parts the first), or "
+     "`hf:org/name`; no `zoo:` stub",
      detail::set_model},
     {"model", "1.8", "as `model_path`", detail::set_model},
     {"sequence_length", "both", "`engine.sequence_length`: one number, not a list (DeepSparse: 128, then 1024)",

@@ -105,7 +105,7 @@ TEST_CASE("what cannot be constructed is refused with a reason", "[generate][dee
   CHECK_THROWS_WITH(constructed(R"({"engine_type": "onnxruntime"})"),
                     "argument \"engine_type\" cannot be \"onnxruntime\": only `deepsparse`: there is one engine");
   for (const char* arguments :
-       {R"({"sequence_length": [128, 256]})", R"({"model": "zoo:nlg/x"})", R"({"model": "hf:org/x"})",
+       {R"({"sequence_length": [128, 256]})", R"({"model": "zoo:nlg/x"})", R"({"model": "hf:org/../x"})",
         R"({"onnx_model_name": "model.onnx"})", R"({"input_shapes": "[1,2]"})", R"({"engine_kwargs": {}})",
         R"({"executor": 1})", R"({"prompt_sequence_length": 0})", R"({"num_cores": 0})", R"({"kernel": "dense"})",
         R"({"sequences": "a"})", R"({"tempreature": 1})", R"([])", R"({"generation_config": 1})"}) {
