@@ -110,6 +110,7 @@ FOREIGN = {name: header for header, names in {
     "ranges": "ranges views", "sched.h": "CPU_ISSET CPU_SET CPU_SETSIZE CPU_ZERO", "set": "set",
     "span": "as_bytes span", "sstream": "ostringstream", "stdexcept": "runtime_error",
     "string": "stod stoi string to_string u32string", "string_view": "string_view string_view_literals",
+    "sys/file.h": "LOCK_EX LOCK_NB flock", "openssl/evp.h": "EVP_MAX_MD_SIZE EVP_MD",
     "sys/mman.h": "MADV_DONTNEED MADV_HUGEPAGE MAP_FAILED MAP_PRIVATE PROT_READ madvise mmap munmap",
     "sys/socket.h": "SHUT_RDWR SOL_SOCKET SO_REUSEADDR SO_REUSEPORT setsockopt shutdown",
     "sys/stat.h": "S_ISREG fstat", "system_error": "error_code", "thread": "this_thread thread",

@@ -15,8 +15,8 @@ void add_model_path(
 /// "--lora", as often as it is wanted: PATH or PATH=SCALE.
 void add_adapters(CLI::App& flags, std::vector<std::string>& adapters);
 
-/// `path`, or the default model's where it is empty. Of hf:org/name the path in the hub's cache; a bar on stderr shows a
-/// download. Errors: not_found, which says what to do; those of `tulle::resolve_model`.
+/// `path`, or the default model's where it is empty. Of hf:org/name the path in the hub's cache; a bar on stderr shows
+/// a download. Errors: not_found, which says what to do; those of `tulle::resolve_model`.
 std::string model_path(const std::string& path);
 
 /// The same where only the tokenizer is read: of a model of the hub nothing else is downloaded.

@@ -61,6 +61,7 @@ class PartialFile {
   };
 
   void open(const char* mode) {
+    file_.reset();  // writes what it holds before the file is cleared
     file_.reset(std::fopen(path_.c_str(), mode));
     if (!file_) fail_io("open");
     std::error_code error;
