@@ -29,6 +29,13 @@ def fnv1a(ids):
 
 
 class TokenizeTest(CommandTest):
+    def test_json_lines_hold_line_ends(self):
+        model = TOKENIZERS / "qwen-style" / "tokenizer.json"
+        self.assertEqual(self.succeed("tokenize", "--model", model, "--json", stdin=b'"one two"\n'),
+                         self.succeed("tokenize", "--model", model, stdin=b"one two\n"))
+        ids = self.succeed("tokenize", "--model", model, "--json", stdin=json.dumps("a\n\tb").encode() + b"\n")
+        self.assertEqual(self.succeed("detokenize", "--model", model, "--json", stdin=ids), json.dumps("a\n\tb").encode() + b"\n")
+
     def check_ids(self, name, model, unknown=()):
         """Every corpus text that is one line becomes the ids that the reference made of it.
         `unknown`: special tokens that the reference did not look for in a text."""

@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <tulle/core/json.hpp>
 #include <tulle/text/tokenizer.hpp>
 #include <vector>
 
@@ -16,7 +17,8 @@ namespace {
 
 constexpr const char* tokenize_footer =
     R"(Every line of standard input becomes a line with a JSON array of ids. Lines end at '\n'; a '\r' is part of its
-line; an empty line gives []. Special tokens in the text, such as <|endoftext|>, are recognised.
+line; an empty line gives []. Special tokens in the text, such as <|endoftext|>, are recognised. With --json every
+line is a JSON string, which can hold line ends.
 
 Examples:
   echo "Hello, world" | tulle tokenize -m model.gguf
@@ -24,8 +26,15 @@ Examples:
 
 struct TokenizeFlags {
   std::string path;
-  bool add_special_tokens = false;
+  bool add_special_tokens = false, json = false;
 };
+
+/// Errors: malformed for anything but a JSON string; `where` names the line.
+std::string parse_text(const std::string& line, const std::string& where) {
+  const tulle::Json text = tulle::parse_json(line, where);
+  if (!text.is_string()) tulle::fail(tulle::ErrorCode::malformed, where, ": expected a JSON string");
+  return text.get<std::string>();
+}
 
 void append_array(std::string& line, const std::vector<tulle::Token>& tokens) {
   line += '[';
@@ -44,9 +53,11 @@ int tokenize(const TokenizeFlags& flags) {
   LineReader reader;
   std::string array;
   while (const std::optional<std::string> line = reader.next(output)) {
-    require_utf8(*line, "line " + std::to_string(reader.lines()) + " of standard input");
+    const std::string where = "line " + std::to_string(reader.lines()) + " of standard input";
+    require_utf8(*line, where);
+    const std::string text = flags.json ? parse_text(*line, where) : *line;
     array.clear();
-    append_array(array, tokenizer->encode(*line, {.add_special_tokens = flags.add_special_tokens}));
+    append_array(array, tokenizer->encode(text, {.add_special_tokens = flags.add_special_tokens}));
     output.write(array);
   }
   output.flush();
@@ -63,5 +74,6 @@ Command tokenize_command(CLI::App& program) {
                  "A model, a folder with tokenizer files, a tokenizer.json, a .model file or hf:org/name");
   app->add_flag(flag_names("--add-special-tokens"), flags->add_special_tokens,
                 "Put around every line what the tokenizer puts around a text, such as <s>");
+  app->add_flag("--json", flags->json, "Read every line as a JSON string");
   return {app, [flags] { return tokenize(*flags); }};
 }

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include <tulle/core/error.hpp>
+#include <tulle/core/heap_sort.hpp>
 #include <tulle/core/types.hpp>
 #include <tulle/text/pair_table.hpp>
 #include <tulle/text/unknown_characters.hpp>
@@ -27,7 +28,8 @@ struct BytePairOptions : UnknownOptions {
 };
 
 /// Merges the adjacent pair of lowest rank, leftmost first, until none is left.
-/// Complexity: O(n log n) in the characters of a word: a heap over a linked list of symbols.
+/// Complexity: O(n log n) in the characters of a word: a heap over a linked list of symbols. A long word is first cut
+/// where no merge can reach across, so that n is that of a part.
 /// Threads: immutable; each thread brings its own `Scratch`.
 class BytePairEncoder {
  public:
@@ -43,6 +45,7 @@ class BytePairEncoder {
     struct Symbol {
       Token id;
       std::uint32_t previous, next;  // none at the ends
+      bool is_character;             // in the vocabulary; else it stands for a byte or an unknown character
     };
     struct Candidate {
       std::uint32_t rank, left;
@@ -58,13 +61,21 @@ class BytePairEncoder {
   /// Errors: malformed when a merge names a token that the vocabulary lacks.
   BytePairEncoder(const Vocabulary& vocabulary, const std::vector<Merge>& merges, const BytePairOptions& options,
                   std::string_view where)
-      : unknown_(vocabulary, options), ignore_merges_(options.ignore_merges), merges_(merges.size()) {
+      : unknown_(vocabulary, options), ignore_merges_(options.ignore_merges), merges_(merges.size()), joints_(0) {
     std::string joined;
+    std::vector<std::pair<Token, Token>> joints;
     for (const Merge& merge : merges) {
+      const std::optional<Token> last = vocabulary.find(last_character(merge.left));
+      const std::optional<Token> first = vocabulary.find(first_character(merge.right));
+      if (last && first) joints.emplace_back(*last, *first);
       joined.assign(merge.left).append(merge.right);
       merges_.insert(id_of(vocabulary, merge.left, where), id_of(vocabulary, merge.right, where),
                      {merge.rank, id_of(vocabulary, joined, where)});
     }
+    heap_sort(joints);
+    joints.erase(std::unique(joints.begin(), joints.end()), joints.end());
+    joints_ = PairTable(joints.size());
+    for (const auto& [left, right] : joints) joints_.insert(left, right, {});
   }
 
   /// Appends the tokens of `word`. Requires: valid UTF-8 of at most `longest_word` bytes.
@@ -76,7 +87,15 @@ class BytePairEncoder {
       }
     }
     split_characters(vocabulary, word, scratch);
-    merge_all(scratch);
+    const auto size = static_cast<std::uint32_t>(scratch.symbols_.size());
+    std::uint32_t begin = 0;
+    for (std::uint32_t end = 1; end < size && size > longest_uncut; ++end) {
+      if (!is_cut(scratch, end)) continue;
+      scratch.symbols_[end - 1].next = scratch.symbols_[end].previous = Scratch::none;
+      merge_all(scratch, begin, end);
+      begin = end;
+    }
+    merge_all(scratch, begin, size);
     for (const Scratch::Symbol& symbol : scratch.symbols_) {
       if (symbol.id >= 0) tokens.push_back(symbol.id);
     }
@@ -93,14 +112,17 @@ class BytePairEncoder {
   void split_characters(const Vocabulary& vocabulary, std::string_view word, Scratch& scratch) const {
     auto& symbols = scratch.symbols_;
     symbols.clear();
-    const auto push = [&symbols](Token id) {
+    bool is_character = true;
+    const auto push = [&symbols, &is_character](Token id) {
       const auto index = static_cast<std::uint32_t>(symbols.size());
-      symbols.push_back({id, index == 0 ? Scratch::none : index - 1, index + 1});
+      symbols.push_back({id, index == 0 ? Scratch::none : index - 1, index + 1, is_character});
     };
     bool is_after_unknown = false;
     for (std::size_t at = 0; at < word.size();) {
       const Utf8Step step = decode_utf8(word, at);
-      if (const std::optional<Token> id = vocabulary.find_character(word, at, step)) {
+      const std::optional<Token> id = vocabulary.find_character(word, at, step);
+      is_character = id.has_value();
+      if (id) {
         push(*id);
         is_after_unknown = false;
       } else {
@@ -111,7 +133,25 @@ class BytePairEncoder {
     if (!symbols.empty()) symbols.back().next = Scratch::none;
   }
 
-  void merge_all(Scratch& scratch) const {
+  /// True where no merge joins symbols on both sides of `at`: its left content would end and its right one begin with
+  /// the characters there, and no merge has such contents.
+  bool is_cut(const Scratch& scratch, std::uint32_t at) const {
+    const Scratch::Symbol &left = scratch.symbols_[at - 1], &right = scratch.symbols_[at];
+    return left.is_character && right.is_character && joints_.find(left.id, right.id) == nullptr;
+  }
+
+  static std::string_view first_character(std::string_view text) {
+    return text.substr(0, text.empty() ? 0 : decode_utf8(text, 0).length);
+  }
+
+  static std::string_view last_character(std::string_view text) noexcept {
+    std::size_t at = text.size();
+    while (at > 0 && (static_cast<unsigned char>(text[--at]) & 0xC0) == 0x80) {}
+    return text.substr(at);
+  }
+
+  /// Merges the symbols from `begin` to `end`, which are linked among themselves only.
+  void merge_all(Scratch& scratch, std::uint32_t begin, std::uint32_t end) const {
     auto& symbols = scratch.symbols_;
     auto& heap = scratch.heap_;
     const auto is_later = [](const Scratch::Candidate& a, const Scratch::Candidate& b) {
@@ -125,7 +165,7 @@ class BytePairEncoder {
       return true;
     };
     heap.clear();
-    for (std::uint32_t left = 0; left < symbols.size(); ++left) propose(left);
+    for (std::uint32_t left = begin; left < end; ++left) propose(left);
     std::make_heap(heap.begin(), heap.end(), is_later);
     while (!heap.empty()) {
       std::pop_heap(heap.begin(), heap.end(), is_later);
@@ -148,7 +188,10 @@ class BytePairEncoder {
 
   UnknownCharacters unknown_;
   bool ignore_merges_;
+  static constexpr std::uint32_t longest_uncut = 64;  // symbols: shorter words gain nothing
+
   PairTable merges_;
+  PairTable joints_;  // characters that a merge can join
 };
 
 }  // namespace tulle

@@ -39,8 +39,10 @@ inline const std::vector<NamedPreTokenizer>& named_pre_tokenizers() {
       R"(|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
   static const std::vector<NamedPreTokenizer> all = {
       {{"default"}, {R"([\p{P}\$\+<=>\^~\|]+)", gpt2, R"(\p{N}+)", "[0-9][0-9][0-9]"}},
-      {{"gpt-2", "phi-2", "olmo", "mpt", "jais"}, {gpt2}},
-      {{"smollm", "starcoder", "refact", "command-r", "codeshell", "exaone", "minerva-7b"}, {R"(\p{N})", gpt2}},
+      {{"gpt-2", "phi-2", "jais"}, {gpt2}},
+      {{"olmo", "mpt"}, {gpt2}, true},
+      {{"smollm", "starcoder", "refact", "codeshell", "exaone", "minerva-7b"}, {R"(\p{N})", gpt2}},
+      {{"command-r"}, {R"(\p{N})", gpt2}, true},
       {{"falcon"}, {R"([\p{P}\$\+<=>\^~\|`]+)", gpt2, "[0-9][0-9][0-9]"}},
       {{"llama-bpe", "llama3", "llama-v3", "falcon3"}, {llama3}, false, true},
       {{"dbrx", "smaug-bpe"}, {llama3}},
@@ -48,6 +50,9 @@ inline const std::vector<NamedPreTokenizer>& named_pre_tokenizers() {
       {{"stablelm2"}, {qwen2}},
       {{"tekken"}, {tekken}, false, true},
       {{"gpt-4o", "llama4"}, {gpt4o}},
+      {{"bloom"}, {R"( ?[^(\s|.,!?\u2026\u3002\uFF0C\u3001\u0964\u06D4\u060C)]+)"}},
+      {{"deepseek-coder"},
+       {R"([\r\n])", R"(\s?\p{L}+)", R"(\s?\p{P}+)", R"([\u4E00-\u9FA5\u0800-\u4E00\uAC00-\uD7FF]+)", R"(\p{N})"}},
   };
   return all;
 }

@@ -53,11 +53,17 @@ class Regex {
       if (is_special) pattern += '\\';
       pattern += byte;
     }
-    return Regex(pattern, where);
+    Regex regex(pattern, where);
+    regex.literal_ = text;
+    return regex;
   }
 
   /// The first match that begins at or after `from`. Requires: valid UTF-8, `from` at a code point.
   std::optional<Match> search(std::string_view text, std::size_t from, Scratch& scratch) const {
+    if (!literal_.empty()) {
+      const std::size_t begin = text.find(literal_, from);
+      return begin == std::string_view::npos ? std::nullopt : std::optional(Match{begin, begin + literal_.size()});
+    }
     if (scratch.visited_at_.size() < program_.code.size()) scratch.visited_at_.resize(program_.code.size(), 0);
     scratch.current_.clear();
     std::optional<Match> best;
@@ -138,6 +144,7 @@ class Regex {
   }
 
   detail::RegexProgram program_;
+  std::string literal_;  // the text that the pattern is, if it is one
 };
 
 }  // namespace tulle

@@ -35,6 +35,20 @@ TEST_CASE("pairs merge in order of rank, the leftmost first", "[text][byte_pair_
   CHECK(encode(vocabulary, encoder, "") == Tokens{});
 }
 
+TEST_CASE("a long word is cut only where no merge can reach across", "[text][byte_pair_encoder]") {
+  const Vocabulary vocabulary({{"a", 0}, {"b", 1}, {"c", 2}, {"ab", 3}, {"bc", 4}, {"abc", 5}, {"<unk>", 6}}, "test");
+  BytePairOptions options;
+  options.unknown = 6;
+  const BytePairEncoder encoder(vocabulary, {{"b", "c", 0}, {"a", "bc", 1}, {"a", "b", 2}}, options, "test");
+  std::string word;
+  Tokens expected;
+  for (int part = 0; part < 50; ++part) {
+    word += "abcab?a";
+    expected.insert(expected.end(), {5, 3, 6, 0});
+  }
+  CHECK(encode(vocabulary, encoder, word) == expected);
+}
+
 TEST_CASE("a whole word is taken when merges are ignored", "[text][byte_pair_encoder]") {
   const Vocabulary vocabulary({{"a", 0}, {"b", 1}, {"ab", 2}}, "test");
   BytePairOptions options;

@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+import json
+import subprocess
+import time
+
+from _commands import ROOT, build, reference_python
+from _mixed_lines import lines
+from _published_tokenizers import PACKAGES, REFUSED, REFUSED_VOCABULARIES, VOCABULARIES, tokenizer_folder, vocabularies
+
+MINUTES = 8
+ABOUT = "published tokenizers: ids and texts of 10,000 mixed lines equal to those of Hugging Face's tokenizers; llama.cpp's vectors"
+TULLE = ROOT / "build" / "release" / "bin" / "tulle"
+SEPARATOR = "\n__ggml_vocab_test__\n"
+LONGEST_SECONDS = 0.3  # for 1 MB
+
+
+def reference(what, path, texts=None):
+    # -P: or `import tokenizers` would find this file
+    made = subprocess.run([reference_python("tokenizers", "gguf"), "-P", ROOT / "tools" / "checks" / "_hf_tokenizers.py", what, path],
+                          input=json.dumps(texts), text=True, check=True, stdout=subprocess.PIPE)
+    return json.loads(made.stdout)
+
+
+def tulle(verb, path, values, *options):
+    ours = subprocess.run([TULLE, verb, "--model", path, "--json", *options], input="".join(json.dumps(each) + "\n" for each in values),
+                          text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    if ours.returncode != 0:
+        raise ValueError(ours.stderr.strip())
+    return [json.loads(line) for line in ours.stdout.split("\n")[:-1]]
+
+
+def seconds(path, text):
+    """Of 1 MB, without the time to load the tokenizer."""
+    def least(copies):
+        times = []
+        for _ in range(3):
+            began = time.perf_counter()
+            tulle("tokenize", path, [text] * copies)
+            times.append(time.perf_counter() - began)
+        return min(times)
+    return max(least(5) - least(1), 0.0) / 4
+
+
+def a_megabyte(files):
+    text = "\n".join(path.read_text(encoding="utf-8") for path in files)
+    return (text * (1 + 1000000 // len(text.encode())))[:1000000]
+
+
+def measure(path):
+    build("release", "tulle_command")
+    texts = lines(reference("special", path))
+    theirs = reference("encode", path, texts)
+    ids = tulle("tokenize", path, texts)
+    decoded = tulle("detokenize", path, theirs["ids"])
+    is_json = path.suffix == ".json"  # a GGUF file's rules for <s> are not in its vocabulary
+    special = tulle("tokenize", path, texts, "--add-special-tokens") if is_json else theirs["with_special"]
+    equal = [own == other for own, other in zip(ids, theirs["ids"])]
+    with_special = [own == other for own, other in zip(special, theirs["with_special"])]
+    equal_texts = [own == other for own, other in zip(decoded, theirs["texts"])]
+    prose = seconds(path, a_megabyte([ROOT / "tests" / "golden" / "prose.txt"]))
+    code = seconds(path, a_megabyte(sorted((ROOT / "include" / "tulle").rglob("*.hpp"))))
+    different = [{"text": texts[i], "ours": ids[i], "theirs": theirs["ids"][i]} for i in range(len(texts)) if not equal[i]]
+    different += [{"text": texts[i], "decoded": decoded[i], "theirs": theirs["texts"][i]} for i in range(len(texts)) if not equal_texts[i]]
+    return {"passed": all(equal) and all(with_special) and all(equal_texts) and max(prose, code) < LONGEST_SECONDS, "lines": len(texts),
+            "equal": sum(equal), "with_special": sum(with_special), "decoded": sum(equal_texts), "prose_s": round(prose, 3),
+            "code_s": round(code, 3), "different": different[:50]}
+
+
+def refused(path, message):
+    build("release", "tulle_command")
+    try:
+        tulle("tokenize", path, ["text"])
+    except ValueError as error:
+        return {"passed": message in str(error), "refused": message}
+    return {"passed": False, "refused": "no"}
+
+
+def vectors():
+    """llama.cpp's own: texts in NAME.gguf.inp, a line of ids for each in NAME.gguf.out."""
+    build("release", "tulle_command")
+    results, different = {}, []
+    for name, path in vocabularies().items():
+        texts = path.with_suffix(".gguf.inp").read_text(encoding="utf-8").split(SEPARATOR)
+        expected = [[int(each) for each in line.split()] for line in path.with_suffix(".gguf.out").read_text().split("\n")]
+        expected = expected[:len(texts)]
+        try:
+            ids = tulle("tokenize", path, texts)
+        except ValueError as error:
+            results[name] = str(error)
+            if REFUSED_VOCABULARIES.get(name, "another") not in str(error):
+                different.append({"vocabulary": name, "ours": str(error)})
+            continue
+        results[name] = f"{sum(own == other for own, other in zip(ids, expected))} of {len(expected)}"
+        different += [{"vocabulary": name, "text": text, "ours": own, "theirs": other}
+                      for text, own, other in zip(texts, ids, expected) if own != other]
+    return {"passed": not different, "vocabularies": len(results), "results": [f"{name}: {result}" for name, result in results.items()], "different": different[:50]}
+
+
+def cells():
+    def one(package):
+        path = tokenizer_folder(package) / "tokenizer.json"
+        return refused(path, REFUSED[package]) if package in REFUSED else measure(path)
+
+    made = {package: lambda package=package: one(package) for package in PACKAGES}
+    made |= {f"gguf-{name}": lambda name=name: measure(vocabularies()[name]) for name in VOCABULARIES}
+    return made | {"vectors": vectors}
