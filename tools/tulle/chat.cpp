@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "command_line.hpp"
+#include "draft_flags.hpp"
 #include "generation_flags.hpp"
 #include "interrupt.hpp"
 #include "model_flags.hpp"
@@ -35,6 +36,7 @@ Examples:
 struct ChatFlags {
   ModelFlags model;
   GenerationFlags generation{512};
+  DraftFlags draft;
   std::string system;
   CLI::Option* system_flag = nullptr;
 };
@@ -70,6 +72,7 @@ class Chat {
     if (const auto token = pipeline.tokenizer().eos_token()) options_.sampling.eos.push_back(*token);
     if (const auto token = end_of_turn(pipeline)) options_.sampling.eos.push_back(*token);
     options_.cancel = &interrupt_.flag();
+    options_.verification = flags.draft.verification();
     options_.callback = [this](const tulle::TextPiece& piece) {
       output_.write(piece.text);
       output_.flush();
@@ -154,7 +157,7 @@ int chat(const ChatFlags& flags) {
   require_utf8(flags.system, "--system");
   ModelFlags model = flags.model;
   model.engine.max_sequences = 1;
-  const auto pipeline = load_pipeline(model);
+  const auto pipeline = load_pipeline(model, flags.draft.options());
   return Chat(flags, *pipeline).run();
 }
 
@@ -168,5 +171,6 @@ Command chat_command(CLI::App& program) {
                            ->type_name("TEXT");
   flags->model.add_to(*app);
   flags->generation.add_to(*app);
+  flags->draft.add_to(*app);
   return {app, [flags] { return chat(*flags); }};
 }

@@ -2,13 +2,19 @@
 /// \file tulle generate: continues a prompt.
 #include <chrono>
 #include <cstdio>
+#include <cstdlib>
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <tulle/core/json.hpp>
+#include <tulle/generate/engine.hpp>
 #include <tulle/generate/text_generation.hpp>
+#include <utility>
 #include <vector>
 
 #include "command_line.hpp"
+#include "draft_flags.hpp"
 #include "generation_flags.hpp"
 #include "interrupt.hpp"
 #include "model_flags.hpp"
@@ -23,40 +29,68 @@ constexpr const char* generate_footer =
     R"(Text is drawn when one of --temperature (above 0), --top-k, --top-p, --min-p, --typical-p and --seed is given;
 else every token is the most probable one. The prompt is continued as it stands, its last line end included.
 With --json: {"text", "tokens", "finish_reason": "stop"|"length"|"capacity"|"cancelled", "prompt_tokens",
-"timings"}, "logprobs" with --logprobs, and a list "generations" with --num-return-sequences. Without it
-several texts are parted by lines "---".
+"timings"}, "logprobs" with --logprobs, a list "generations" with --num-return-sequences, and "speculation" with
+--draft-model. Without it several texts are parted by lines "---". A prompt file may hold several prompts, each ended
+by <endofprompt>; they are continued one after the other, with --json in a line each.
+
+Drafts: something cheap guesses the next tokens, one pass of the model checks all of them, and the text is the same.
+  ngram        copies what followed the last tokens before: summaries, edits, code
+  self:KERNEL  the model itself with other weights, made when it is loaded: self:i4, self:8:16_gap4_i4
+  PATH         a smaller model of the family, with the same tokens
+  A+B          A guesses for B: ngram+self:i4, ngram+PATH, PATH+self:i4
 
 Examples:
   tulle generate -m model.gguf --prompt "def fibonacci(n):" --max-new-tokens 64
   tulle generate -m models/codegen --prompt-file code.py --temperature 0.8 --top-p 0.95 --seed 7 --stop $'\n\n'
   tulle generate -m models/llama-8b --lora adapters/sql --lora adapters/tone=0.5 --prompt "SELECT"
+  tulle generate -m model.gguf --kernel dense_f16 --draft-model self:i4 --compare-plain -v --prompt "Once upon a time"
   echo "Once upon a time" | tulle generate -m model.gguf --json --logprobs)";
 
 struct GenerateFlags {
   ModelFlags model;
   GenerationFlags generation{100};
+  DraftFlags draft;
   std::string prompt, prompt_file;
   CLI::Option* prompt_flag = nullptr;
   std::size_t sequences = 1;
-  bool no_special_tokens = false, logprobs = false, json = false, verbose = false;
+  bool no_special_tokens = false, logprobs = false, json = false, verbose = false, compare_plain = false;
 };
 
-std::string read_prompt(const GenerateFlags& flags) {
-  std::string prompt;
-  if (flags.prompt_flag->count() > 0) {
-    prompt = flags.prompt;
-  } else if (!flags.prompt_file.empty() && flags.prompt_file != "-") {
-    prompt = read_file(flags.prompt_file);
-  } else {
-    if (is_terminal(standard_input)) std::fputs("Type the prompt; Ctrl-D ends it.\n", stderr);
-    prompt = read_all(standard_input, "standard input");
+std::string read_text(const GenerateFlags& flags) {
+  if (flags.prompt_flag->count() > 0) return flags.prompt;
+  if (!flags.prompt_file.empty() && flags.prompt_file != "-") return read_file(flags.prompt_file);
+  if (is_terminal(standard_input)) std::fputs("Type the prompt; Ctrl-D ends it.\n", stderr);
+  return read_all(standard_input, "standard input");
+}
+
+std::string stripped(const std::string& text) {
+  const char* space = " \t\r\n";
+  const std::size_t begin = text.find_first_not_of(space);
+  return begin == std::string::npos ? "" : text.substr(begin, text.find_last_not_of(space) - begin + 1);
+}
+
+/// The prompt, or those that end with "<endofprompt>", without the space around them.
+std::vector<std::string> read_prompts(const GenerateFlags& flags) {
+  constexpr std::string_view end = "<endofprompt>";
+  const std::string text = read_text(flags);
+  require_utf8(text, "the prompt");
+  std::vector<std::string> prompts;
+  std::size_t begin = 0;
+  for (std::size_t at = 0; (at = text.find(end, begin)) != std::string::npos; begin = at + end.size()) {
+    prompts.push_back(stripped(text.substr(begin, at - begin)));
   }
-  if (prompt.empty()) {
+  const std::string rest = text.substr(begin);
+  if (prompts.empty()) {
+    prompts.push_back(rest);
+  } else if (!stripped(rest).empty()) {
+    prompts.push_back(stripped(rest));
+  }
+  for (const std::string& prompt : prompts) {
+    if (!prompt.empty()) continue;
     tulle::fail(tulle::ErrorCode::invalid_argument,
                 "the prompt is empty; give text with --prompt, --prompt-file or on standard input");
   }
-  require_utf8(prompt, "the prompt");
-  return prompt;
+  return prompts;
 }
 
 OrderedJson to_json(const tulle::GeneratedText& generation, bool logprobs) {
@@ -78,13 +112,54 @@ OrderedJson to_json(const tulle::Timings& timings, double load_seconds) {
           {"generated_tokens", timings.generated_tokens}};
 }
 
-void print_json(const std::vector<tulle::GeneratedText>& generations, const tulle::Timings& timings,
-                double load_seconds, bool logprobs, Output& output) {
-  OrderedJson object = to_json(generations.front(), logprobs);
-  if (generations.size() > 1) {
-    for (const auto& generation : generations) object["generations"].push_back(to_json(generation, logprobs));
+/// One prompt's texts, and what it took to make them.
+struct Continued {
+  std::vector<tulle::GeneratedText> generations;
+  tulle::Timings timings;
+};
+
+/// The same prompt without drafts, in the same run.
+struct Comparison {
+  double tokens_per_second = 0, speed_up = 0;
+  bool same_text = false;
+};
+
+std::optional<Comparison> compare(tulle::TextGeneration& pipeline, const std::string& prompt,
+                                  const tulle::GenerationOptions& options, const Continued& drafted) {
+  if (pipeline.engine().speculation() == nullptr) return std::nullopt;
+  auto speculation = pipeline.engine().speculate(nullptr);
+  const tulle::TextGenerationOutput plain = pipeline(prompt, options);
+  pipeline.engine().speculate(std::move(speculation));
+  Comparison result{plain.timings.decode_tokens_per_second(), 0, true};
+  if (result.tokens_per_second > 0) {
+    result.speed_up = drafted.timings.decode_tokens_per_second() / result.tokens_per_second;
   }
-  object["timings"] = to_json(timings, load_seconds);
+  for (std::size_t i = 0; i < plain.generations.size(); ++i) {
+    result.same_text = result.same_text && plain.generations[i].tokens == drafted.generations[i].tokens;
+  }
+  return result;
+}
+
+OrderedJson speculation_json(const GenerateFlags& flags, const tulle::SpeculationFigures& figures,
+                             const std::optional<Comparison>& comparison) {
+  OrderedJson object = figures_json(figures);
+  object["verify"] = flags.draft.verification() == tulle::Verification::coupled ? "coupled" : "rejection";
+  if (comparison) {
+    object["plain_tokens_per_second"] = comparison->tokens_per_second;
+    object["speed_up"] = comparison->speed_up;
+    object["same_text"] = comparison->same_text;
+  }
+  return object;
+}
+
+void print_json(const Continued& result, double load_seconds, bool logprobs, const OrderedJson& speculation,
+                Output& output) {
+  OrderedJson object = to_json(result.generations.front(), logprobs);
+  if (result.generations.size() > 1) {
+    for (const auto& generation : result.generations) object["generations"].push_back(to_json(generation, logprobs));
+  }
+  object["timings"] = to_json(result.timings, load_seconds);
+  if (!speculation.is_null()) object["speculation"] = speculation;
   output.write(object.dump() + "\n");
 }
 
@@ -92,42 +167,76 @@ void print_texts(const std::vector<tulle::GeneratedText>& generations, Output& o
   for (std::size_t i = 0; i < generations.size(); ++i) output.write((i == 0 ? "" : "\n---\n") + generations[i].text);
 }
 
+void print_speed(const Continued& result, double load_seconds) {
+  const tulle::Timings& timings = result.timings;
+  std::fprintf(stderr, "[load: %.2f s] [prefill: %zu tokens, %.1f tokens/s] [decode: %zu tokens, %.1f tokens/s]\n",
+               load_seconds, timings.prompt_tokens, timings.prefill_tokens_per_second(), timings.generated_tokens,
+               timings.decode_tokens_per_second());
+}
+
+void print_speculation(const tulle::SpeculationFigures& figures, const std::optional<Comparison>& comparison) {
+  std::fprintf(stderr, "[drafts: %zu tokens, %.1f %% of those examined accepted] [accepted in a pass: %.2f on average;",
+               figures.drafted, 100 * figures.acceptance(), figures.mean_accepted());
+  for (std::size_t accepted = 0; accepted < figures.histogram.size(); ++accepted) {
+    std::fprintf(stderr, " %zu: %zu", accepted, figures.histogram[accepted]);
+  }
+  std::fputs("]\n", stderr);
+  if (!comparison) return;
+  std::fprintf(stderr, "[without drafts: %.1f tokens/s] [speed-up: %.2f] [%s text]\n", comparison->tokens_per_second,
+               comparison->speed_up, comparison->same_text ? "the same" : "another");
+}
+
+/// Streams the text of one prompt where `shows` is true; drafted tokens are blue on a terminal.
+Continued continue_prompt(tulle::TextGeneration& pipeline, const std::string& prompt,
+                          const tulle::GenerationOptions& options, bool shows, Output& output) {
+  const bool colours = pipeline.engine().speculation() != nullptr && is_terminal(standard_output) &&
+                       std::getenv("NO_COLOR") == nullptr;
+  tulle::TextStream stream = pipeline.stream(prompt, options);
+  for (const tulle::TextPiece& piece : stream) {
+    if (!shows || piece.text.empty()) continue;
+    output.write(colours && piece.drafted ? "\x1b[34m" + piece.text + "\x1b[0m" : piece.text);
+    output.flush();
+  }
+  return {stream.results(), stream.timings()};
+}
+
 int generate(const GenerateFlags& flags) {
   tulle::GenerationOptions options = flags.generation.options();
   options.num_return_sequences = flags.sequences;
   options.add_special_tokens = !flags.no_special_tokens;
   options.log_probabilities = flags.logprobs;
-  const std::string prompt = read_prompt(flags);
+  options.verification = flags.draft.verification();
+  const std::vector<std::string> prompts = read_prompts(flags);
 
   ModelFlags model = flags.model;
   model.engine.max_sequences = flags.sequences;
   const auto begin = std::chrono::steady_clock::now();
-  const auto pipeline = load_pipeline(model);
+  const auto pipeline = load_pipeline(model, flags.draft.options());
   const double load_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 
   Interrupt interrupt(Interrupt::Again::ends_program);
   options.cancel = &interrupt.flag();
   Output output;
-  tulle::TextStream stream = pipeline->stream(prompt, options);
   const bool shows_pieces = !flags.json && flags.sequences == 1;
-  for (const tulle::TextPiece& piece : stream) {
-    if (!shows_pieces || piece.text.empty()) continue;
-    output.write(piece.text);
+  const bool reports = flags.verbose || is_terminal(standard_error);
+  const auto* speculation = pipeline->engine().speculation();
+  for (std::size_t i = 0; i < prompts.size() && !interrupt.raised(); ++i) {
+    if (i != 0 && !flags.json) output.write("\n---\n");
+    const Continued result = continue_prompt(*pipeline, prompts[i], options, shows_pieces, output);
+    if (!flags.json && !shows_pieces) print_texts(result.generations, output);
+    if (!flags.json && is_terminal(standard_output)) output.write("\n");
     output.flush();
-  }
-  const auto generations = stream.results();
-  const tulle::Timings& timings = stream.timings();
-  if (flags.json) {
-    print_json(generations, timings, load_seconds, flags.logprobs, output);
-  } else {
-    if (!shows_pieces) print_texts(generations, output);
-    if (is_terminal(standard_output)) output.write("\n");
-  }
-  output.flush();
-  if (flags.verbose || is_terminal(standard_error)) {
-    std::fprintf(stderr, "[load: %.2f s] [prefill: %zu tokens, %.1f tokens/s] [decode: %zu tokens, %.1f tokens/s]\n",
-                 load_seconds, timings.prompt_tokens, timings.prefill_tokens_per_second(), timings.generated_tokens,
-                 timings.decode_tokens_per_second());
+    const auto comparison =
+        flags.compare_plain ? compare(*pipeline, prompts[i], options, result) : std::optional<Comparison>();
+    if (flags.json) {
+      OrderedJson figures;
+      if (speculation != nullptr) figures = speculation_json(flags, speculation->figures(), comparison);
+      print_json(result, load_seconds, flags.logprobs, figures, output);
+      output.flush();
+    }
+    if (!reports) continue;
+    print_speed(result, load_seconds);
+    if (speculation != nullptr) print_speculation(speculation->figures(), comparison);
   }
   return interrupt.raised() ? interrupted_status : 0;
 }
@@ -145,6 +254,10 @@ Command generate_command(CLI::App& program) {
       ->excludes(flags->prompt_flag);
   flags->model.add_to(*app);
   flags->generation.add_to(*app);
+  flags->draft.add_to(*app);
+  app->add_flag(flag_names("--compare-plain"), flags->compare_plain,
+                "Also generate without drafts, unseen, and report the speed-up")
+      ->group("Drafts");
   app->add_option(flag_names("--num-return-sequences,--num-generated-predictions"), flags->sequences,
                   "Texts for the prompt; they share its prefill")
       ->capture_default_str()

@@ -44,12 +44,12 @@ void ModelFlags::add_to(CLI::App& flags) {
   flags.add_flag("--pin", engine.pin_threads, "Bind worker threads to cores of their own; the first one stays free")
       ->group("Model");
   const auto positive = CLI::Range(std::size_t{1}, std::size_t{1} << 20).description("");
-  add("--prompt-sequence-length,--prompt-processing-sequence-length", engine.prefill_chunk,
+  add("--prompt-sequence-length,--prompt-processing-sequence-length,--pl", engine.prefill_chunk,
       "Prompt tokens in one forward pass")
       ->check(positive)
       ->type_name("N");
   const auto size = CLI::Range(std::size_t{0}, std::size_t{1} << 30).description("");
-  add("--sequence-length", engine.sequence_length,
+  add("--sequence-length,--cl", engine.sequence_length,
       "Tokens that prompt and text may reach; 0: the model's, at most 4096")
       ->check(size)
       ->type_name("N");

@@ -2,6 +2,7 @@
 #include "pipeline.hpp"
 
 #include <tulle/core/error.hpp>
+#include <tulle/generate/draft/make_speculation.hpp>
 #include <tulle/tensor/isa.hpp>
 #include <utility>
 
@@ -30,11 +31,16 @@ std::shared_ptr<const tulle::Model<tulle::AnyKernel>> load_model(const tulle::Te
   return tulle::Model<tulle::AnyKernel>::load(source, architecture, options);
 }
 
-std::unique_ptr<tulle::TextGeneration> load_pipeline(const ModelFlags& flags) {
+std::unique_ptr<tulle::TextGeneration> load_pipeline(const ModelFlags& flags, tulle::DraftOptions draft) {
   const std::string path = model_path(flags.path);
-  auto model = load_model(*open_checkpoint(path, flags.adapters), flags);
-  return std::make_unique<tulle::TextGeneration>(std::move(model), open_tokenizer(path), open_chat_template(path),
-                                                 flags.engine);
+  const auto open = [&] { return open_checkpoint(path, flags.adapters); };
+  auto pipeline = std::make_unique<tulle::TextGeneration>(load_model(*open(), flags), open_tokenizer(path),
+                                                          open_chat_template(path), flags.engine);
+  ProgressBar bar;
+  tulle::Engine& engine = pipeline->engine();
+  engine.speculate(
+      tulle::make_speculation({engine, pipeline->tokenizer(), flags.engine, open}, draft, bar.progress()));
+  return pipeline;
 }
 
 std::unique_ptr<tulle::Engine> assemble_engine(std::shared_ptr<const tulle::Model<tulle::AnyKernel>> model,

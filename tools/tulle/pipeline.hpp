@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 #include <tulle/format/checkpoint.hpp>
+#include <tulle/generate/draft/draft_options.hpp>
 #include <tulle/generate/engine.hpp>
 #include <tulle/generate/text_generation.hpp>
 
@@ -13,8 +14,9 @@
 /// `name` (--isa), or TULLE_ISA where that is empty. Errors: invalid_argument, unsupported.
 void choose_instruction_set(const std::string& name);
 
-/// Model, tokenizer and engine. Shows a bar on stderr when loading takes long. Errors: those of loading.
-std::unique_ptr<tulle::TextGeneration> load_pipeline(const ModelFlags& flags);
+/// Model, tokenizer and engine, and what drafts for it. Shows a bar on stderr when loading takes long. Errors: those of
+/// loading.
+std::unique_ptr<tulle::TextGeneration> load_pipeline(const ModelFlags& flags, tulle::DraftOptions draft = {});
 
 /// The model alone, without a tokenizer.
 std::shared_ptr<const tulle::Model<tulle::AnyKernel>> load_model(const tulle::Checkpoint& checkpoint,

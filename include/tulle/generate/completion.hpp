@@ -44,7 +44,8 @@ class Completion {
   void accept(const Emission& emission) noexcept {
     if (finished_) return;
     try {
-      TextPiece piece{number_, emission.token, {}, emission.log_probability, emission.finish};
+      TextPiece piece{number_, emission.token, {}, emission.log_probability, emission.finish, emission.drafted};
+      result_.draft_tokens += emission.draft;
       if (emission.token >= 0) piece.text = stops_.push(stream_.push(emission.token));
       if (piece.finish_reason != FinishReason::none) piece.text += stops_.push(stream_.finish());
       if (stops_.stopped()) piece.finish_reason = FinishReason::stop;
@@ -72,6 +73,9 @@ class Completion {
     }
   }
 
+  /// Takes the last rows of logits away: those of tokens that are no longer of the text.
+  void forget_logits(std::size_t rows) noexcept { logits_.resize(logits_.size() - std::min(logits_.size(), rows)); }
+
   /// Begins with the logits that another one observed of their common prompt.
   void share_logits(const Completion& other) {
     logits_ = other.logits_;
@@ -88,8 +92,7 @@ class Completion {
   /// Ends where it has been read up to.
   void finish(FinishReason reason) noexcept {
     ready_.clear();
-    const std::size_t unread = tokens_ - result_.tokens.size();
-    logits_.resize(logits_.size() - std::min(logits_.size(), unread));
+    forget_logits(tokens_ - result_.tokens.size());
     tokens_ = result_.tokens.size();
     result_.finish_reason = reason;
     finished_ = true;
@@ -105,6 +108,7 @@ class Completion {
     ready_.erase(ready_.begin());
     if (piece.token >= 0) {
       result_.tokens.push_back(piece.token);
+      result_.accepted_draft_tokens += piece.drafted ? 1 : 0;
       if (log_probabilities_) result_.log_probabilities.push_back(piece.log_probability);
     }
     result_.text += piece.text;

@@ -16,6 +16,7 @@
 #include <tulle/generate/generator.hpp>
 #include <tulle/generate/model.hpp>
 #include <tulle/generate/requests.hpp>
+#include <tulle/generate/speculation.hpp>
 #include <tulle/kernel/any_kernel.hpp>
 #include <tulle/sampling/sampler_chain.hpp>
 
@@ -28,12 +29,15 @@ class Engine {
  public:
   using Policies = Generator<AnyKernel, AnyCache, SamplerChain>;
 
-  /// `sequence_length`: of the longest sequence.
-  Engine(std::shared_ptr<const Model<AnyKernel>> model, std::size_t threads, ThreadPlacement placement, AnyCache cache,
+  /// `sequence_length`: of the longest sequence. `threads` may be those of another engine that never runs meanwhile.
+  Engine(std::shared_ptr<const Model<AnyKernel>> model, std::shared_ptr<ThreadPool> threads, AnyCache cache,
          std::size_t sequence_length, std::size_t chunk, std::size_t vocabulary);
   ~Engine();
 
   const Architecture& architecture() const noexcept { return architecture_; }
+  const std::shared_ptr<ThreadPool>& threads() const noexcept { return threads_; }
+  std::size_t vocabulary() const noexcept { return generator_.vocabulary(); }  ///< ids below it are sampled
+  std::size_t chunk() const noexcept { return generator_.chunk(); }
   Sequences<AnyCache>& sequences() noexcept { return generator_.sequences(); }
   Requests<Policies>& requests() noexcept { return requests_; }
   Position capacity() const noexcept { return generator_.cache().capacity(); }
@@ -48,12 +52,19 @@ class Engine {
   /// One forward pass over all that runs; see `Requests::step`.
   StepReport step(const LogitsObserver& observe = {});
 
+  /// Drafts before every step from now on (null: no longer). Returns what did so before.
+  std::unique_ptr<Speculation<Policies>> speculate(std::unique_ptr<Speculation<Policies>> speculation) noexcept {
+    return std::exchange(speculation_, std::move(speculation));
+  }
+  const Speculation<Policies>* speculation() const noexcept { return speculation_.get(); }
+
  private:
   std::shared_ptr<const Model<AnyKernel>> model_;
   Architecture architecture_;
-  ThreadPool pool_;
+  std::shared_ptr<ThreadPool> threads_;
   Policies generator_;
   Requests<Policies> requests_;
+  std::unique_ptr<Speculation<Policies>> speculation_;
 };
 
 namespace detail {
@@ -71,10 +82,10 @@ void require_name(const Names& names, std::string_view name, std::string_view wh
 }  // namespace detail
 
 /// An engine for `model` with the cache that the options name. `vocabulary`: ids at or above it are never sampled (0:
-/// all are).
+/// all are). `threads`: those of another engine, which never runs meanwhile, in place of its own.
 /// Errors: invalid_argument for names and sizes that make no sense, memory, unsupported where threads cannot be pinned.
 std::unique_ptr<Engine> make_engine(std::shared_ptr<const Model<AnyKernel>> model, EngineOptions options,
-                                    std::size_t vocabulary = 0);
+                                    std::size_t vocabulary = 0, std::shared_ptr<ThreadPool> threads = nullptr);
 
 }  // namespace tulle
 

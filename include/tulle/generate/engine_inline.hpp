@@ -3,7 +3,9 @@
 #pragma once
 
 #include <algorithm>
+#include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
@@ -36,14 +38,12 @@ inline bool runs_quantized(const Model<AnyKernel>& model) {
 
 template <class Element>
 std::unique_ptr<Engine> engine_with(std::shared_ptr<const Model<AnyKernel>> model, const EngineOptions& options,
-                                    std::size_t vocabulary) {
+                                    std::size_t vocabulary, std::shared_ptr<ThreadPool> threads) {
   const CacheShape shape = cache_shape(model->architecture());
   const auto length = static_cast<Position>(options.sequence_length);
   const std::size_t chunk = std::min(options.prefill_chunk, options.sequence_length);
-  const ThreadPlacement placement = options.pin_threads ? ThreadPlacement::own_cores : ThreadPlacement::anywhere;
   const auto make = [&](AnyCache cache) {
-    return std::make_unique<Engine>(std::move(model), options.threads, placement, std::move(cache), length, chunk,
-                                    vocabulary);
+    return std::make_unique<Engine>(std::move(model), std::move(threads), std::move(cache), length, chunk, vocabulary);
   };
   if (options.cache == "paged") {
     // Memory is taken when a block is first written.
@@ -65,13 +65,12 @@ std::unique_ptr<Engine> engine_with(std::shared_ptr<const Model<AnyKernel>> mode
 
 }  // namespace detail
 
-TULLE_INLINE Engine::Engine(std::shared_ptr<const Model<AnyKernel>> model, std::size_t threads,
-                            ThreadPlacement placement, AnyCache cache, std::size_t sequence_length, std::size_t chunk,
-                            std::size_t vocabulary)
+TULLE_INLINE Engine::Engine(std::shared_ptr<const Model<AnyKernel>> model, std::shared_ptr<ThreadPool> threads,
+                            AnyCache cache, std::size_t sequence_length, std::size_t chunk, std::size_t vocabulary)
     : model_(std::move(model)),
       architecture_(detail::for_length(model_->architecture(), sequence_length)),
-      pool_(threads, placement),
-      generator_(architecture_, model_->weights(), pool_, std::move(cache), chunk, vocabulary),
+      threads_(std::move(threads)),
+      generator_(architecture_, model_->weights(), *threads_, std::move(cache), chunk, vocabulary),
       requests_(generator_) {}
 
 TULLE_INLINE Engine::~Engine() = default;
@@ -85,11 +84,16 @@ TULLE_INLINE void Engine::run(SequenceId id, SamplerChain sampler, SequenceOptio
 }
 
 TULLE_INLINE StepReport Engine::step(const LogitsObserver& observe) {
-  return requests_.step(observe);
+  if (speculation_ == nullptr) return requests_.step(observe);
+  speculation_->draft(generator_);
+  const auto begin = std::chrono::steady_clock::now();
+  const StepReport report = requests_.step(observe);
+  speculation_->learn(report, std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
+  return report;
 }
 
 TULLE_INLINE std::unique_ptr<Engine> make_engine(std::shared_ptr<const Model<AnyKernel>> model, EngineOptions options,
-                                                 std::size_t vocabulary) {
+                                                 std::size_t vocabulary, std::shared_ptr<ThreadPool> threads) {
   detail::require_name(cache_names, options.cache, "cache");
   detail::require_name(cache_dtype_names, options.cache_dtype, "cache dtype");
   if (options.share_prefixes && options.cache != "paged") {
@@ -113,9 +117,16 @@ TULLE_INLINE std::unique_ptr<Engine> make_engine(std::shared_ptr<const Model<Any
   if (options.prefill_chunk == 0) fail(ErrorCode::invalid_argument, "the prompt sequence length must be at least 1");
   if (options.max_sequences == 0) fail(ErrorCode::invalid_argument, "at least one sequence is needed");
   if (options.cache_dtype == "auto") options.cache_dtype = detail::runs_quantized(*model) ? "f16" : "f32";
-  if (options.cache_dtype == "f16") return detail::engine_with<Half>(std::move(model), options, vocabulary);
-  if (options.cache_dtype == "i8") return detail::engine_with<std::int8_t>(std::move(model), options, vocabulary);
-  return detail::engine_with<float>(std::move(model), options, vocabulary);
+  if (threads == nullptr) {
+    const ThreadPlacement placement = options.pin_threads ? ThreadPlacement::own_cores : ThreadPlacement::anywhere;
+    threads = std::make_shared<ThreadPool>(options.threads, placement);
+  }
+  const auto with = [&]<class Element>(Element) {
+    return detail::engine_with<Element>(std::move(model), options, vocabulary, std::move(threads));
+  };
+  if (options.cache_dtype == "f16") return with(Half());
+  if (options.cache_dtype == "i8") return with(std::int8_t());
+  return with(float());
 }
 
 }  // namespace tulle

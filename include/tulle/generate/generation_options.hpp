@@ -25,6 +25,7 @@ struct TextPiece {
   std::string text;
   float log_probability = 0;
   FinishReason finish_reason = FinishReason::none;
+  bool drafted = false;  ///< the token was guessed by a draft, see `Engine::speculate`
 };
 
 struct GenerationOptions {
@@ -41,10 +42,12 @@ struct GenerationOptions {
   bool include_prompt_logits = true;     ///< with `return_logits`: also of the prompt, not of what was generated alone
   std::function<bool(const TextPiece&)> callback = {};  ///< called with every piece; false ends its generation
   /// Called with the raw logits [vocabulary] that follow a token, for the last token of a prompt and for every
-  /// generated one: observe_logits(generation, position, logits). Called by whatever steps the engine.
+  /// generated one: observe_logits(generation, position, logits). Called by whatever steps the engine. With drafts also
+  /// for tokens that a stop string turns out to end the text before.
   std::function<void(std::size_t, Position, std::span<const float>)> observe_logits = {};
   bool observe_prompt_logits = false;         ///< `observe_logits` is called for all tokens of a prompt
   const std::atomic<bool>* cancel = nullptr;  ///< set from any thread, ends this call and no other
+  Verification verification = Verification::coupled;  ///< of drafts, where the engine speculates
 };
 
 struct GeneratedText {
@@ -55,6 +58,7 @@ struct GeneratedText {
   Matrix logits;  ///< [prompt + tokens - 1, vocabulary], or [tokens, vocabulary] without the prompt
   std::size_t prompt_tokens = 0;
   std::size_t cached_prompt_tokens = 0;  ///< of them, those that the cache held already
+  std::size_t draft_tokens = 0, accepted_draft_tokens = 0;  ///< tokens that were guessed; those that are in the text
 };
 
 struct Timings {

@@ -19,6 +19,7 @@
 #include <tulle/generate/sequences.hpp>
 #include <tulle/kernel/linear_kernel.hpp>
 #include <tulle/model/decoder.hpp>
+#include <tulle/sampling/rejection.hpp>
 #include <tulle/sampling/sampler.hpp>
 
 namespace tulle {
@@ -85,10 +86,19 @@ class Generator {
       sequences_.stop(id);
       throw;
     }
+    continuations_[id].prompt_length = length - std::min(length, options.generated_before);
     continuations_[id].options = std::move(options);
-    continuations_[id].prompt_length = length;
     continuations_[id].generated = 0;
   }
+
+  /// How a running sequence goes on.
+  struct Continuation {
+    std::optional<Sampling> sampling;
+    SequenceOptions options;
+    std::size_t prompt_length = 0, generated = 0;  ///< tokens: what the sampler takes for the prompt; drawn in this run
+  };
+  const Continuation& continuation(SequenceId id) const noexcept { return continuations_[id]; }
+  std::size_t vocabulary() const noexcept { return vocabulary_; }  ///< ids below it are sampled
 
   /// Opens a sequence, appends the prompt and runs it. Errors: those of `Sequences::open`, `append` and `run`.
   SequenceId start(std::span<const Token> prompt, Sampling sampling, SequenceOptions options) {
@@ -127,13 +137,6 @@ class Generator {
   }
 
  private:
-  /// How a running sequence goes on.
-  struct Continuation {
-    std::optional<Sampling> sampling;
-    SequenceOptions options;
-    std::size_t prompt_length = 0, generated = 0;
-  };
-
   void run_rows(const LogitsObserver& observe) {
     AlignedBuffer<float>& buffer = prompt_logits_.size() > logits_.size() ? prompt_logits_ : logits_;
     const MatrixView<float> logits(buffer.data(), buffer.size() / architecture().vocabulary, architecture().vocabulary);
@@ -227,13 +230,14 @@ class Generator {
       if (row.position >= history.size() || history[row.position] != row.token) {
         sequences_.roll_back(row.sequence, row.position);
       } else if (sequences_.is_running(row.sequence)) {
-        accept(row, values, observe);
+        accept(at, values, observe);
       }
     }
     for (const Row& row : rows_) sequences_.publish(row.sequence);
   }
 
-  void accept(const Row& row, std::span<float> logits, const LogitsObserver& observe) {
+  void accept(std::size_t at, std::span<float> logits, const LogitsObserver& observe) {
+    const Row& row = rows_[at];
     const bool last = row.position + 1 == sequences_.history(row.sequence).size();
     if (row.wants_logits) {
       if (observe) observe(row.sequence, row.position, logits);
@@ -243,21 +247,37 @@ class Generator {
     if (continuations_[row.sequence].options.max_new_tokens == 0) {
       finish(row.sequence, FinishReason::length);  // a prompt that was only to be read
     } else {
-      sample(row.sequence, logits);
+      const bool first = emissions_.empty() || emissions_.back().sequence != row.sequence;
+      sample(row.sequence, logits, first ? rows_behind(at) : 0);
     }
   }
 
-  void sample(SequenceId id, std::span<float> logits) {
+  /// Rows of the step behind row `at` that are of its sequence.
+  std::uint32_t rows_behind(std::size_t at) const noexcept {
+    std::uint32_t rows = 0;
+    while (++at < rows_.size() && rows_[at].sequence == rows_[at - 1].sequence) ++rows;
+    return rows;
+  }
+
+  void sample(SequenceId id, std::span<float> logits, std::uint32_t draft) {
     Continuation& going = continuations_[id];
     const std::span<const Token> history = sequences_.history(id);
     const SamplingContext context{history, going.prompt_length, static_cast<Position>(history.size()),
                                   going.options.seed, going.options.rng_stream};
     // A sampler may overwrite its logits: what is reported are the raw ones.
     if (going.options.log_probabilities) raw_.assign(logits.begin(), logits.end());
-    const Token token = going.sampling->sample(logits.first(vocabulary_), context);
+    const std::span<const Token> drafted = sequences_.drafted(id);
+    Token token;
+    if (going.options.verification == Verification::rejection && !drafted.empty()) {
+      going.sampling->distribution(logits.first(vocabulary_), context);
+      token =
+          accept_or_redraw(logits.first(vocabulary_), sequences_.draft_distribution(id), drafted.front(), context);
+    } else {
+      token = going.sampling->sample(logits.first(vocabulary_), context);
+    }
+    Emission emission{id, token, FinishReason::none, 0, !drafted.empty() && drafted.front() == token, draft};
     sequences_.accept(id, token);
     ++going.generated;
-    Emission emission{id, token, FinishReason::none, 0};
     if (going.options.log_probabilities) emission.log_probability = log_probability(raw_, token);
     const auto& eos = going.options.eos;
     if (!going.options.ignore_eos && std::find(eos.begin(), eos.end(), token) != eos.end()) {

@@ -70,12 +70,15 @@ class Requests {
     };
     const StepReport report = generator_.step(generator_.plan(), show);
     for (const Emission& emission : report.emissions) split(emission.sequence, &emission);
-    for (const Emission& emission : report.emissions) {
+    for (std::size_t at = 0; at < report.emissions.size(); ++at) {
+      const Emission& emission = report.emissions[at];
       Completion* completion = filled_[emission.sequence].completion;
       if (completion == nullptr) continue;
       if (completion->tokens() == 0) completion->set_cached_prompt_tokens(cached_prompt_tokens(emission.sequence));
       completion->accept(emission);
-      if (completion->finished()) leave(emission.sequence);
+      if (!completion->finished()) continue;
+      completion->forget_logits(emissions_behind(report.emissions, at));
+      leave(emission.sequence);
     }
     return report;
   }
@@ -113,6 +116,13 @@ class Requests {
     Sampling sampling;
     SequenceOptions options;
   };
+
+  /// Tokens of the same sequence behind emission `at`: accepted drafts that the text ends before.
+  static std::size_t emissions_behind(std::span<const Emission> emissions, std::size_t at) noexcept {
+    std::size_t end = at + 1;
+    while (end < emissions.size() && emissions[end].sequence == emissions[at].sequence) ++end;
+    return end - at - 1;
+  }
 
   void fill(SequenceId id, Completion& completion, std::size_t prompt_length, bool stays) noexcept {
     filled_[id] = {&completion, prompt_length, stays};

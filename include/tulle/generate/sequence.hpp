@@ -46,6 +46,12 @@ inline const Token* first_outside(std::span<const Token> tokens, std::size_t voc
   return nullptr;
 }
 
+/// How a drafted token becomes one of the text. Both leave the distribution of texts what it is without a draft.
+enum class Verification {
+  coupled,   ///< it must be the token that the sampler draws: the text of a seed is the same with any draft
+  rejection  ///< `accept_or_redraw`: accepted more often where tokens are drawn, another text of the same distribution
+};
+
 /// How one sequence is generated, apart from how its tokens are picked.
 struct SequenceOptions {
   std::size_t max_new_tokens = 100;  ///< 0: only put the prompt into the cache
@@ -56,6 +62,8 @@ struct SequenceOptions {
   bool log_probabilities = false;             ///< report log softmax of the raw logits at the chosen token
   bool prompt_logits = false;                 ///< observe the logits of every prompt row
   bool last_logits = false;                   ///< observe those of the last prompt row although max_new_tokens is 0
+  std::size_t generated_before = 0;           ///< tokens at the end of the history that are no prompt to the sampler
+  Verification verification = Verification::coupled;
   const std::atomic<bool>* cancel = nullptr;  ///< set from any thread, ends this sequence and no other
 };
 
@@ -65,6 +73,8 @@ struct Emission {
   Token token = 0;  ///< -1: the sequence ended without a token (capacity, cancelled, max_new_tokens 0)
   FinishReason finish = FinishReason::none;
   float log_probability = 0;  ///< with `SequenceOptions::log_probabilities`
+  bool drafted = false;       ///< it was guessed by the draft
+  std::uint32_t draft = 0;    ///< guesses that the step ran; of the sequence's first emission in the step
 };
 
 /// Called with the raw logits [vocabulary] that follow the token at `position`, before a sampler changes them. Must not

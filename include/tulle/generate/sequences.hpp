@@ -68,16 +68,19 @@ class Sequences {
     Slot& slot = resting(id);
     check(tokens, slot.history.size());
     slot.history.insert(slot.history.end(), tokens.begin(), tokens.end());
-    slot.drafted.clear();
+    slot.draft.clear();
   }
 
   /// Guesses of the tokens that follow the history, in place of earlier ones. The next steps run as many of them as
   /// there is room for beside the pending tokens and keep those that the sampler draws as well: the text is the same
-  /// with any draft. Errors: invalid_argument for tokens outside the vocabulary.
-  void draft(SequenceId id, std::span<const Token> tokens) {
+  /// with any draft. `distributions` [tokens, any number of ids], or none where the guesses were certain: what each
+  /// token was drawn from, for `Verification::rejection`. Errors: invalid_argument for tokens outside the vocabulary.
+  void draft(SequenceId id, std::span<const Token> tokens, std::span<const float> distributions = {}) {
     Slot& slot = opened(id);
     check(tokens);
-    slot.drafted.assign(tokens.begin(), tokens.end());
+    slot.draft.tokens.assign(tokens.begin(), tokens.end());
+    slot.draft.distributions.assign(distributions.begin(), distributions.end());
+    slot.draft.accepted = 0;
   }
 
   /// Forgets all but the first `length` tokens. Where the cache no longer holds what was before (a window that moved
@@ -87,7 +90,7 @@ class Sequences {
     if (length >= slot.history.size()) return;
     roll_back(id, length);
     slot.history.resize(length);
-    slot.drafted.clear();
+    slot.draft.clear();
   }
 
   /// Makes the open sequence `to` a copy of `from`; the cache shares its rows where the layout can.
@@ -98,7 +101,7 @@ class Sequences {
     std::vector<Token> history = source.history;
     if (!cache_.fork(from, to)) fail(ErrorCode::capacity, "the cache has no room for another sequence");
     copy.history = std::move(history);
-    copy.drafted.clear();
+    copy.draft.clear();
     copy.adopted = source.adopted;
   }
 
@@ -151,7 +154,18 @@ class Sequences {
     const std::vector<Token>& history = opened(id).history;
     return std::span(history).subspan(std::min<std::size_t>(cache_.length(id), history.size()));
   }
-  std::span<const Token> drafted(SequenceId id) const { return opened(id).drafted; }
+  /// Those that follow the history.
+  std::span<const Token> drafted(SequenceId id) const {
+    const Guesses& draft = opened(id).draft;
+    return std::span(draft.tokens).subspan(draft.accepted);
+  }
+  /// What the first of them was drawn from; empty where it was certain.
+  std::span<const float> draft_distribution(SequenceId id) const {
+    const Guesses& draft = opened(id).draft;
+    if (draft.accepted == draft.tokens.size()) return {};
+    const std::size_t ids = draft.distributions.size() / draft.tokens.size();
+    return std::span(draft.distributions).subspan(draft.accepted * ids, ids);
+  }
 
   /// The tokens of a sequence and what the cache holds of them.
   void save(SequenceId id, std::vector<Token>& tokens, std::vector<std::byte>& state) const {
@@ -205,23 +219,41 @@ class Sequences {
   void stop(SequenceId id) noexcept {
     if (!is_running(id)) return;
     slots_[id].running = false;
-    slots_[id].drafted.clear();
+    slots_[id].draft.clear();
     std::erase(running_, id);
     for (Slot& each : slots_) each.waits = false;
   }
 
-  /// For the generator: the token that was drawn, which is pending now.
+  /// For the generator: the token that was drawn, which is pending now. The draft goes on behind it, or is forgotten
+  /// where it is another one.
   void accept(SequenceId id, Token token) {
+    Guesses& draft = slots_[id].draft;
     slots_[id].history.push_back(token);
-    slots_[id].drafted.clear();
+    if (draft.accepted < draft.tokens.size() && draft.tokens[draft.accepted] == token) {
+      ++draft.accepted;
+    } else {
+      draft.clear();
+    }
   }
   void set_logits_from(SequenceId id, Position position) noexcept { slots_[id].logits_from = position; }
 
  private:
+  struct Guesses {
+    std::vector<Token> tokens;
+    std::vector<float> distributions;
+    std::size_t accepted = 0;  // tokens that are in the history by now
+
+    void clear() noexcept {
+      tokens.clear();
+      distributions.clear();
+      accepted = 0;
+    }
+  };
   struct Slot {
     bool open = false, running = false, waits = false;
     Position logits_from = 0, adopted = 0;
-    std::vector<Token> history, drafted;
+    std::vector<Token> history;
+    Guesses draft;
   };
 
   const Slot& opened(SequenceId id) const {

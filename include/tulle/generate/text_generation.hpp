@@ -10,6 +10,7 @@
 #include <vector>
 
 #include <tulle/core/progress.hpp>
+#include <tulle/generate/draft/draft_options.hpp>
 #include <tulle/generate/engine_options.hpp>
 #include <tulle/generate/generation_options.hpp>
 #include <tulle/generate/session.hpp>
@@ -27,7 +28,8 @@ class Model;
 struct TextGenerationOptions {
   std::string kernel = "auto";  ///< a name of `kernel_choices`
   EngineOptions engine = {};
-  Progress progress = {};  ///< reports loading
+  DraftOptions draft = {};  ///< what guesses the next tokens; the text is the same without
+  Progress progress = {};   ///< reports loading
 };
 
 /// A model, its tokenizer and an engine.

@@ -6,6 +6,7 @@
 
 #include <tulle/core/compiled.hpp>
 #include <tulle/format/tokenizer_files.hpp>
+#include <tulle/generate/draft/make_speculation.hpp>
 #include <tulle/generate/engine.hpp>
 #include <tulle/generate/model.hpp>
 #include <tulle/generate/text_generation.hpp>
@@ -26,7 +27,10 @@ inline PackOptions pack_options(const TextGenerationOptions& options) {
 TULLE_INLINE TextGeneration::TextGeneration(const std::string& path, const TextGenerationOptions& options)
     : TextGeneration(
           Model<AnyKernel>::load(path, detail::pack_options(options), options.progress, options.engine.threads),
-          load_tokenizer(path), load_chat_template(path), options.engine) {}
+          load_tokenizer(path), load_chat_template(path), options.engine) {
+  const DraftTarget target{*engine_, *tokenizer_, options.engine, [&] { return Checkpoint::open(path); }};
+  engine_->speculate(make_speculation(target, options.draft, options.progress));
+}
 
 TULLE_INLINE TextGeneration::TextGeneration(std::shared_ptr<const Model<AnyKernel>> model,
                                             std::shared_ptr<const Tokenizer> tokenizer, std::string chat_template,

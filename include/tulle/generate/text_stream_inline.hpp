@@ -66,7 +66,7 @@ TULLE_INLINE std::optional<TextPiece> TextStream::next() {
 TULLE_INLINE bool TextStream::step() {
   if (first_unfinished() == completions_.size() || !engine_->requests().running()) return false;
   if (!started_) started_ = Completion::Clock::now();
-  engine_->requests().step();
+  engine_->step();
   return true;
 }
 
@@ -116,6 +116,7 @@ TULLE_INLINE SequenceOptions TextStream::sequence_options(const Engine& engine, 
                            (options.observe_logits && options.observe_prompt_logits);
   sequence.last_logits = options.return_logits || options.observe_logits;
   sequence.cancel = options.cancel;
+  sequence.verification = options.verification;
   return sequence;
 }
 

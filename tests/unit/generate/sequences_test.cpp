@@ -93,7 +93,7 @@ TEST_CASE("sequences run in order of arrival and always have a pending token", "
   sequences.release(7);
 }
 
-TEST_CASE("drafted tokens follow the history until a token is accepted", "[generate][sequences]") {
+TEST_CASE("drafted tokens follow the history until another token is accepted", "[generate][sequences]") {
   auto sequences = three_sequences();
   const SequenceId id = sequences.open();
   sequences.append(id, Tokens{1, 2});
@@ -104,8 +104,26 @@ TEST_CASE("drafted tokens follow the history until a token is accepted", "[gener
   CHECK(sequences.history(id).size() == 2);
   CHECK(error_of([&] { sequences.draft(id, Tokens{100}); }) == ErrorCode::invalid_argument);
   sequences.accept(id, 5);
+  CHECK(tokens(sequences.drafted(id)) == Tokens{6, 7});
+  sequences.accept(id, 8);
   CHECK(sequences.drafted(id).empty());
-  CHECK(tokens(sequences.pending(id)) == Tokens{1, 2, 5});
+  CHECK(tokens(sequences.pending(id)) == Tokens{1, 2, 5, 8});
+}
+
+TEST_CASE("a drafted token comes with what it was drawn from", "[generate][sequences]") {
+  auto sequences = three_sequences();
+  const SequenceId id = sequences.open();
+  sequences.append(id, Tokens{1});
+  sequences.run(id, 10);
+  CHECK(sequences.draft_distribution(id).empty());
+  sequences.draft(id, Tokens{3, 4}, std::vector<float>{0.1f, 0.9f, 0.2f, 0.8f});
+  CHECK(std::ranges::equal(sequences.draft_distribution(id), std::vector<float>{0.1f, 0.9f}));
+  sequences.accept(id, 3);
+  CHECK(std::ranges::equal(sequences.draft_distribution(id), std::vector<float>{0.2f, 0.8f}));
+  sequences.accept(id, 4);
+  CHECK(sequences.draft_distribution(id).empty());
+  sequences.draft(id, Tokens{3});
+  CHECK(sequences.draft_distribution(id).empty());
 }
 
 TEST_CASE("tokens and lengths that make no sequence are errors and change nothing", "[generate][sequences]") {

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <tulle/generate/draft/draft_policy.hpp>
+
+#include <catch2/catch_all.hpp>
+
+using namespace tulle;
+using Catch::Approx;
+
+TEST_CASE("seconds of a step lie on lines between those that were measured", "[generate][draft]") {
+  StepSeconds seconds;
+  CHECK(seconds.at(3) == 0);
+  seconds.add(2, 10);
+  CHECK(seconds.at(1) == 10);
+  CHECK(seconds.at(4) == Approx(10 * 1.1));  // a slope is assumed
+  seconds.add(6, 18);
+  CHECK(seconds.at(2) == 10);
+  CHECK(seconds.at(3) == 12);
+  CHECK(seconds.at(8) == 22);
+  CHECK(seconds.at(100) == Approx(18 + 2 * 94));
+  seconds.add(0, 1);
+  seconds.add(1000, 1);
+  CHECK(seconds.count(2) == 1);
+  CHECK(seconds.count(1000) == 0);
+}
+
+TEST_CASE("a step that was interrupted hardly counts", "[generate][draft]") {
+  StepSeconds seconds;
+  for (int i = 0; i < 4; ++i) seconds.add(1, 1);
+  seconds.add(1, 1000);
+  CHECK(seconds.at(1) < 1.3);
+}
+
+TEST_CASE("accepted shares are kept apart by confidence", "[generate][draft]") {
+  AcceptedShare share;
+  CHECK(share.at(0.5f) == Approx(0.5));
+  for (int i = 0; i < 1000; ++i) {
+    share.learn(0.9f, i % 4 != 0);
+    share.learn(0.1f, false);
+  }
+  CHECK(share.at(0.9f) == Approx(0.75).margin(0.03));
+  CHECK(share.at(0.1f) < 0.02);
+  CHECK(share.at(0.5f) == Approx(0.5));
+  CHECK(share.at(1) == Approx(1));
+}
+
+TEST_CASE("drafts are as long as it pays", "[generate][draft]") {
+  // The table of models.md: v = 1 + 0.05 (m - 1), c = 0.05 and a = 0.8 have their best length at 6.
+  DraftPolicy policy;
+  for (std::size_t rows = 1; rows <= 32; ++rows) policy.target.add(rows, 1 + 0.05 * (static_cast<double>(rows) - 1));
+  policy.learn_draft(100, 5);
+  policy.learn_step(2.47, 1);
+  std::size_t length = 0;
+  double reach = 1;
+  while (policy.pays(reach, 0.8, 1, 1 + length, 1)) {
+    ++length;
+    reach *= 0.8;
+  }
+  CHECK(length == 6);
+}
+
+TEST_CASE("what costs more than it gains is not drafted", "[generate][draft]") {
+  DraftPolicy policy;
+  policy.target.add(1, 1);
+  policy.target.add(8, 1.5);
+  policy.learn_draft(100, 60);
+  CHECK(policy.pays(1, 0.9, 7, 1, 1));
+  CHECK_FALSE(policy.pays(1, 0.5, 7, 1, 1));
+  // A step of 2 rows that takes as long as one of 8 pays for longer drafts.
+  DraftPolicy steps;
+  steps.target.add(1, 1);
+  steps.target.add(2, 1.8);
+  steps.target.add(8, 1.8);
+  CHECK_FALSE(steps.pays(1, 0.7, 1, 1, 1));
+  CHECK(steps.pays(1, 0.7, 7, 1, 1));
+}

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file Speculative decoding: the flags that generate, chat and serve share, and its figures.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <tulle/core/json.hpp>
+#include <tulle/generate/draft/draft_options.hpp>
+#include <tulle/generate/sequence.hpp>
+#include <tulle/generate/speculation.hpp>
+
+#include "command_line.hpp"
+
+class DraftFlags {
+ public:
+  void add_to(CLI::App& flags);
+
+  bool given() const noexcept { return !drafter_.empty() || !prediction_.empty(); }
+
+  /// Reads the file of a prediction. Errors: those of `read_file`; UsageError.
+  tulle::DraftOptions options() const;
+  tulle::Verification verification() const;
+  const std::string& drafter() const noexcept { return drafter_; }
+
+ private:
+  std::string drafter_, prediction_, verify_ = "coupled";
+  std::size_t length_ = 7;
+  bool fixed_ = false;
+};
+
+/// The figures of the drafts so far.
+nlohmann::ordered_json figures_json(const tulle::SpeculationFigures& figures);
