@@ -77,9 +77,8 @@ class Hub:
                 return request.send(self.status[0], b"no", self.status[1])
             names = self.files if self.names is None else self.names
             return request.send(200, json.dumps({"sha": COMMIT, "siblings": [{"rfilename": n} for n in names]}).encode())
-        base = f"/org/tiny/resolve/{COMMIT}/"
-        name = request.path[len(base):]
-        if not request.path.startswith(base) or name not in self.files:
+        name = request.path.partition("/resolve/")[2].partition("/")[2]
+        if not request.path.startswith("/org/tiny/") or name not in self.files:
             return request.send(404, b"no", {"X-Error-Code": "EntryNotFound"})
         data, etag = self.files[name], f'"{self.etag(name)}"'
         if name.endswith(LARGE):

@@ -21,6 +21,7 @@ Requests share the model in one batch. A request's text does not depend on its n
 
 Examples:
   tulle serve model.gguf
+  tulle serve hf:HuggingFaceTB/SmolLM2-135M-Instruct
   tulle serve --task text_generation --model-path models/codegen --port 8000
   tulle serve --integration openai models/llama-1b
   tulle serve --config-file config.yaml --hot-reload)";
@@ -30,7 +31,7 @@ Examples:
 void ServeFlags::add_to(CLI::App& app) {
   app.footer(footer);
   model.engine = tulle::serve::ModelSettings::server_defaults().engine;
-  app.add_option("MODEL", model.path, "A Hugging Face directory or a GGUF file; as --model")->type_name("PATH");
+  app.add_option("MODEL", model.path, "A Hugging Face directory, a GGUF file or hf:org/name; as --model")->type_name("PATH");
   model.add_to(app);
   const auto add = [&](const char* names, auto& value, const char* type, const char* what) {
     return app.add_option(flag_names(names), value, what)->type_name(type)->capture_default_str()->group("Server");

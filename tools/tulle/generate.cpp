@@ -41,6 +41,7 @@ Drafts: something cheap guesses the next tokens, one pass of the model checks al
 
 Examples:
   tulle generate -m model.gguf --prompt "def fibonacci(n):" --max-new-tokens 64
+  tulle generate -m hf:HuggingFaceTB/SmolLM2-135M-Instruct --prompt "The capital of France is"
   tulle generate -m models/codegen --prompt-file code.py --temperature 0.8 --top-p 0.95 --seed 7 --stop $'\n\n'
   tulle generate -m models/llama-8b --lora adapters/sql --lora adapters/tone=0.5 --prompt "SELECT"
   tulle generate -m model.gguf --kernel dense_f16 --draft-model self:i4 --compare-plain -v --prompt "Once upon a time"

@@ -24,12 +24,20 @@ fn link(folder: &Path, is_static: bool) {
     println!("cargo:rustc-link-search=native={}", folder.display());
     if is_static {
         println!("cargo:rustc-link-lib=static=tulle");
-        println!("cargo:rustc-link-lib=dylib=stdc++");
-        println!("cargo:rustc-link-lib=dylib=m");
+        for library in private_libraries(folder) {
+            println!("cargo:rustc-link-lib=dylib={library}");
+        }
     } else {
         println!("cargo:rustc-link-lib=dylib=tulle");
     }
     println!("cargo:lib_dir={}", folder.display());
+}
+
+/// What the static library needs, which its pkg-config file says: OpenSSL too where it downloads models.
+fn private_libraries(folder: &Path) -> Vec<String> {
+    let text = fs::read_to_string(folder.join("pkgconfig/tulle_capi.pc")).unwrap_or_default();
+    let line = text.lines().find_map(|line| line.strip_prefix("Libs.private:")).unwrap_or("-lstdc++ -lm");
+    line.split_whitespace().filter_map(|word| word.strip_prefix("-l")).map(str::to_owned).collect()
 }
 
 /// The folder that pkg-config names, of a library that has this crate's version.
