@@ -131,9 +131,9 @@ TULLE_API int32_t tulle_load_options_init(tulle_load_options* options, uint32_t 
 
 /* From a Hugging Face directory (safetensors) or a GGUF file; of a model in parts (gguf-split) the first part, with the
  * others in the same folder. "hf:org/name[@revision][:file.gguf]" is a model of the Hugging Face Hub, taken from the
- * hub's cache or downloaded into it; `progress` is called and may end that, too. `options` may be NULL. Without a tokenizer in the folder the model takes and gives token
- * ids only. Every load function packs the weights on all cores that the process may use, and calls `progress` on the
- * caller's thread. */
+ * hub's cache or downloaded into it; `progress` is called and may end that, too. `options` may be NULL. Without a
+ * tokenizer in the folder the model takes and gives token ids only. Every load function packs the weights on all cores
+ * that the process may use, and calls `progress` on the caller's thread. */
 TULLE_API int32_t tulle_model_load(const char* path, size_t path_size, const tulle_load_options* options,
                                    tulle_model** model, tulle_error* error);
 

@@ -31,7 +31,8 @@ Examples:
 void ServeFlags::add_to(CLI::App& app) {
   app.footer(footer);
   model.engine = tulle::serve::ModelSettings::server_defaults().engine;
-  app.add_option("MODEL", model.path, "A Hugging Face directory, a GGUF file or hf:org/name; as --model")->type_name("PATH");
+  app.add_option("MODEL", model.path, "A Hugging Face directory, a GGUF file or hf:org/name; as --model")
+      ->type_name("PATH");
   model.add_to(app);
   const auto add = [&](const char* names, auto& value, const char* type, const char* what) {
     return app.add_option(flag_names(names), value, what)->type_name(type)->capture_default_str()->group("Server");
