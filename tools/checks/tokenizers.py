@@ -7,7 +7,7 @@ from _commands import ROOT, build, reference_python
 from _mixed_lines import lines
 from _published_tokenizers import PACKAGES, REFUSED, REFUSED_VOCABULARIES, VOCABULARIES, tokenizer_folder, vocabularies
 
-MINUTES = 8
+MINUTES = 6
 ABOUT = "published tokenizers: ids and texts of 10,000 mixed lines equal to those of Hugging Face's tokenizers; llama.cpp's vectors"
 TULLE = ROOT / "build" / "release" / "bin" / "tulle"
 SEPARATOR = "\n__ggml_vocab_test__\n"

@@ -146,7 +146,8 @@ class BytePairEncoder {
 
   static std::string_view last_character(std::string_view text) noexcept {
     std::size_t at = text.size();
-    while (at > 0 && (static_cast<unsigned char>(text[--at]) & 0xC0) == 0x80) {}
+    while (at > 0 && (static_cast<unsigned char>(text[--at]) & 0xC0) == 0x80) {
+    }
     return text.substr(at);
   }
 
