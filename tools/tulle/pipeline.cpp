@@ -34,7 +34,8 @@ std::shared_ptr<const tulle::Model<tulle::AnyKernel>> load_model(const tulle::Te
 std::unique_ptr<tulle::TextGeneration> load_pipeline(const ModelFlags& flags, tulle::DraftOptions draft) {
   const std::string path = model_path(flags.path);
   const auto open = [&] { return open_checkpoint(path, flags.adapters); };
-  auto pipeline = std::make_unique<tulle::TextGeneration>(load_model(*open(), flags), open_tokenizer(path),
+  auto model = load_model(*open(), flags);  // its errors before those of the tokenizer
+  auto pipeline = std::make_unique<tulle::TextGeneration>(std::move(model), open_tokenizer(path),
                                                           open_chat_template(path), flags.engine);
   ProgressBar bar;
   tulle::Engine& engine = pipeline->engine();
