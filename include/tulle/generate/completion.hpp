@@ -80,6 +80,8 @@ class Completion {
   void share_logits(const Completion& other) {
     logits_ = other.logits_;
     first_position_ = other.first_position_;
+    const std::size_t prompt = result_.prompt_tokens - std::min<std::size_t>(result_.prompt_tokens, first_position_);
+    if (logits_.size() > prompt) logits_.resize(prompt);  // the other may have accepted drafts in the same step
   }
 
   /// Ends with an error, which `take` throws.

@@ -248,15 +248,19 @@ class Generator {
       finish(row.sequence, FinishReason::length);  // a prompt that was only to be read
     } else {
       const bool first = emissions_.empty() || emissions_.back().sequence != row.sequence;
-      sample(row.sequence, logits, first ? rows_behind(at) : 0);
+      sample(row.sequence, logits, first ? guesses_at(at) : 0);
     }
   }
 
-  /// Rows of the step behind row `at` that are of its sequence.
-  std::uint32_t rows_behind(std::size_t at) const noexcept {
-    std::uint32_t rows = 0;
-    while (++at < rows_.size() && rows_[at].sequence == rows_[at - 1].sequence) ++rows;
-    return rows;
+  /// Drafted tokens of which the step can tell whether they are right: that behind row `at` and those that it ran.
+  std::uint32_t guesses_at(std::size_t at) const noexcept {
+    const std::size_t drafted = sequences_.drafted(rows_[at].sequence).size();
+    std::uint32_t guesses = 0;
+    do {
+      if (guesses == drafted) break;
+      ++guesses;
+    } while (++at < rows_.size() && rows_[at].sequence == rows_[at - 1].sequence);
+    return guesses;
   }
 
   void sample(SequenceId id, std::span<float> logits, std::uint32_t draft) {

@@ -74,7 +74,7 @@ struct Emission {
   FinishReason finish = FinishReason::none;
   float log_probability = 0;  ///< with `SequenceOptions::log_probabilities`
   bool drafted = false;       ///< it was guessed by the draft
-  std::uint32_t draft = 0;    ///< guesses that the step ran; of the sequence's first emission in the step
+  std::uint32_t draft = 0;    ///< guesses that the step examined; of the sequence's first emission in the step
 };
 
 /// Called with the raw logits [vocabulary] that follow the token at `position`, before a sampler changes them. Must not

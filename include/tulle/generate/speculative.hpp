@@ -107,6 +107,7 @@ class Speculative final : public Speculation<GeneratorType> {
     decodes_ = true;
     draft_seconds_ = 0;
     for (const SequenceId id : sequences.running()) {
+      if (!sequences.drafted(id).empty()) sequences.draft(id, {});
       const std::size_t pending = sequences.pending(id).size();
       rows_ += pending;
       if (pending != 1 || sequences.waits(id)) {
@@ -114,7 +115,6 @@ class Speculative final : public Speculation<GeneratorType> {
         continue;
       }
       ++decoding_;
-      if (!sequences.drafted(id).empty()) sequences.draft(id, {});
       const auto& going = generator.continuation(id);
       const std::size_t left = going.options.max_new_tokens - std::min(going.generated, going.options.max_new_tokens);
       const std::size_t room = std::min<std::size_t>(sequences.cache().room(id), generator.chunk());
