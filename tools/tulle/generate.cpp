@@ -190,8 +190,8 @@ void print_speculation(const tulle::SpeculationFigures& figures, const std::opti
 /// Streams the text of one prompt where `shows` is true; drafted tokens are blue on a terminal.
 Continued continue_prompt(tulle::TextGeneration& pipeline, const std::string& prompt,
                           const tulle::GenerationOptions& options, bool shows, Output& output) {
-  const bool colours = pipeline.engine().speculation() != nullptr && is_terminal(standard_output) &&
-                       std::getenv("NO_COLOR") == nullptr;
+  const bool colours =
+      pipeline.engine().speculation() != nullptr && is_terminal(standard_output) && std::getenv("NO_COLOR") == nullptr;
   tulle::TextStream stream = pipeline.stream(prompt, options);
   for (const tulle::TextPiece& piece : stream) {
     if (!shows || piece.text.empty()) continue;

@@ -39,8 +39,7 @@ std::unique_ptr<tulle::TextGeneration> load_pipeline(const ModelFlags& flags, tu
                                                           open_chat_template(path), flags.engine);
   ProgressBar bar;
   tulle::Engine& engine = pipeline->engine();
-  engine.speculate(
-      tulle::make_speculation({engine, pipeline->tokenizer(), flags.engine, open}, draft, bar.progress()));
+  engine.speculate(tulle::make_speculation({engine, pipeline->tokenizer(), flags.engine, open}, draft, bar.progress()));
   return pipeline;
 }
 

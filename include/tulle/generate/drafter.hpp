@@ -16,10 +16,10 @@ namespace tulle {
 /// Lifetime: the history in `context` and `sampler` are the caller's, until the draft ends.
 template <Sampler SamplerType>
 struct Draft {
-  SequenceId sequence = 0;                ///< of the target; its histories may be unrelated from one draft to the next
-  SamplingContext context;                ///< of the target's next token
-  const SamplerType* sampler = nullptr;   ///< the target's
-  std::span<const Token> eos;             ///< nothing follows these
+  SequenceId sequence = 0;               ///< of the target; its histories may be unrelated from one draft to the next
+  SamplingContext context;               ///< of the target's next token
+  const SamplerType* sampler = nullptr;  ///< the target's
+  std::span<const Token> eos;            ///< nothing follows these
   std::size_t max_tokens = 0, vocabulary = 0;  ///< at most so many tokens, ids below `vocabulary`
   bool wants_distributions = false;
 

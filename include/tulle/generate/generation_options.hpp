@@ -45,8 +45,8 @@ struct GenerationOptions {
   /// generated one: observe_logits(generation, position, logits). Called by whatever steps the engine. With drafts also
   /// for tokens that a stop string turns out to end the text before.
   std::function<void(std::size_t, Position, std::span<const float>)> observe_logits = {};
-  bool observe_prompt_logits = false;         ///< `observe_logits` is called for all tokens of a prompt
-  const std::atomic<bool>* cancel = nullptr;  ///< set from any thread, ends this call and no other
+  bool observe_prompt_logits = false;                 ///< `observe_logits` is called for all tokens of a prompt
+  const std::atomic<bool>* cancel = nullptr;          ///< set from any thread, ends this call and no other
   Verification verification = Verification::coupled;  ///< of drafts, where the engine speculates
 };
 
@@ -57,7 +57,7 @@ struct GeneratedText {
   FinishReason finish_reason = FinishReason::none;
   Matrix logits;  ///< [prompt + tokens - 1, vocabulary], or [tokens, vocabulary] without the prompt
   std::size_t prompt_tokens = 0;
-  std::size_t cached_prompt_tokens = 0;  ///< of them, those that the cache held already
+  std::size_t cached_prompt_tokens = 0;                     ///< of them, those that the cache held already
   std::size_t draft_tokens = 0, accepted_draft_tokens = 0;  ///< tokens that were guessed; those that are in the text
 };
 

@@ -12,23 +12,18 @@
 #include <vector>
 
 #include <tulle/cache/cache_layout.hpp>
-#include <tulle/core/aligned_buffer.hpp>
 #include <tulle/core/thread_pool.hpp>
+#include <tulle/generate/logits_rows.hpp>
 #include <tulle/generate/scheduler.hpp>
 #include <tulle/generate/sequence.hpp>
 #include <tulle/generate/sequences.hpp>
+#include <tulle/generate/step_report.hpp>
 #include <tulle/kernel/linear_kernel.hpp>
 #include <tulle/model/decoder.hpp>
 #include <tulle/sampling/rejection.hpp>
 #include <tulle/sampling/sampler.hpp>
 
 namespace tulle {
-
-/// What one step did.
-struct StepReport {
-  std::size_t rows = 0;                 ///< that went through the model
-  std::span<const Emission> emissions;  ///< tokens and ends, in the plan's order; valid until the next step
-};
 
 /// Generates for several sequences at once: plan, run, accept. Every step is one forward pass over a mixture of prefill
 /// chunks, single decode rows and drafted tokens. What a sequence produces depends on its tokens, sampler and options:
@@ -53,7 +48,7 @@ class Generator {
         continuations_(sequences_.size()),
         decoder_(architecture, weights, pool, std::max(chunk, sequences_.size())),
         scheduler_(decoder_.max_rows(), chunk),
-        logits_(sequences_.size() * architecture.vocabulary) {
+        logits_(sequences_.size(), architecture.vocabulary) {
     if (chunk == 0) fail(ErrorCode::invalid_argument, "the prefill chunk must be at least 1 token");
     plan_.rows.reserve(decoder_.max_rows());
     rows_.reserve(decoder_.max_rows());
@@ -66,7 +61,7 @@ class Generator {
   const Cache& cache() const noexcept { return sequences_.cache(); }
   std::size_t chunk() const noexcept { return scheduler_.chunk(); }
   std::size_t memory_bytes() const noexcept {
-    return cache().size_bytes() + decoder_.workspace_bytes() + logits_.size_bytes() + prompt_logits_.size_bytes();
+    return cache().size_bytes() + decoder_.workspace_bytes() + logits_.size_bytes();
   }
 
   /// Lets a sequence generate after its last token. Errors: invalid_argument for one without tokens, state when it is
@@ -80,7 +75,7 @@ class Generator {
       sequences_.set_logits_from(id, static_cast<Position>(length - 1));
     }
     try {
-      reserve_logits(wanted_logits());
+      logits_.reserve(wanted_logits());
       continuations_[id].sampling.emplace(std::move(sampling));
     } catch (...) {
       sequences_.stop(id);
@@ -132,14 +127,13 @@ class Generator {
     end_cancelled();
     extend(plan);
     if (!rows_.empty()) run_rows(observe);
-    if (wanted_logits() <= sequences_.size()) prompt_logits_ = {};
+    logits_.shrink(wanted_logits());
     return {rows_.size(), emissions_};
   }
 
  private:
   void run_rows(const LogitsObserver& observe) {
-    AlignedBuffer<float>& buffer = prompt_logits_.size() > logits_.size() ? prompt_logits_ : logits_;
-    const MatrixView<float> logits(buffer.data(), buffer.size() / architecture().vocabulary, architecture().vocabulary);
+    const MatrixView<float> logits = logits_.view();
     if (decoder_.forward(rows_, sequences_.cache(), logits, common_flag())) {
       accept(logits, observe);
     } else {
@@ -159,18 +153,10 @@ class Generator {
     return std::min(rows, decoder_.max_rows());
   }
 
-  /// There is room for a row of every sequence at any time, and for more while they are needed.
-  void reserve_logits(std::size_t rows) {
-    const std::size_t size = rows * architecture().vocabulary;
-    if (size <= std::max(logits_.size(), prompt_logits_.size())) return;
-    prompt_logits_ = {};
-    prompt_logits_ = AlignedBuffer<float>(size);
-  }
-
   /// Takes those rows of the plan that the cache has room for, and extends it to them.
   void extend(const StepPlan& plan) {
     rows_.clear();
-    reserve_logits(static_cast<std::size_t>(
+    logits_.reserve(static_cast<std::size_t>(
         std::count_if(plan.rows.begin(), plan.rows.end(), [](const Row& row) { return row.wants_logits; })));
     std::optional<SequenceId> refused;
     try {
@@ -274,8 +260,7 @@ class Generator {
     Token token;
     if (going.options.verification == Verification::rejection && !drafted.empty()) {
       going.sampling->distribution(logits.first(vocabulary_), context);
-      token =
-          accept_or_redraw(logits.first(vocabulary_), sequences_.draft_distribution(id), drafted.front(), context);
+      token = accept_or_redraw(logits.first(vocabulary_), sequences_.draft_distribution(id), drafted.front(), context);
     } else {
       token = going.sampling->sample(logits.first(vocabulary_), context);
     }
@@ -306,8 +291,7 @@ class Generator {
   Decoder<Kernel, Cache> decoder_;
   Scheduler scheduler_;
   StepPlan plan_;
-  AlignedBuffer<float> logits_;         // [sequences, vocabulary]
-  AlignedBuffer<float> prompt_logits_;  // [rows, vocabulary] while a step needs more rows than that
+  detail::LogitsRows logits_;  // one for each sequence at any time
   std::vector<float> raw_;
   std::vector<Row> rows_;  // of the step
   std::vector<Emission> emissions_;

@@ -58,11 +58,11 @@ struct SequenceOptions {
   std::vector<Token> eos;            ///< any of them ends the sequence and is part of it
   bool ignore_eos = false;           ///< generate max_new_tokens, eos or not
   std::uint64_t seed = 0;
-  std::uint64_t rng_stream = 0;               ///< sequences of one seed draw differently in different streams
-  bool log_probabilities = false;             ///< report log softmax of the raw logits at the chosen token
-  bool prompt_logits = false;                 ///< observe the logits of every prompt row
-  bool last_logits = false;                   ///< observe those of the last prompt row although max_new_tokens is 0
-  std::size_t generated_before = 0;           ///< tokens at the end of the history that are no prompt to the sampler
+  std::uint64_t rng_stream = 0;      ///< sequences of one seed draw differently in different streams
+  bool log_probabilities = false;    ///< report log softmax of the raw logits at the chosen token
+  bool prompt_logits = false;        ///< observe the logits of every prompt row
+  bool last_logits = false;          ///< observe those of the last prompt row although max_new_tokens is 0
+  std::size_t generated_before = 0;  ///< tokens at the end of the history that are no prompt to the sampler
   Verification verification = Verification::coupled;
   const std::atomic<bool>* cancel = nullptr;  ///< set from any thread, ends this sequence and no other
 };

@@ -5,11 +5,9 @@
 #include <cstddef>
 #include <vector>
 
-#include <tulle/generate/sequence.hpp>
+#include <tulle/generate/step_report.hpp>
 
 namespace tulle {
-
-struct StepReport;
 
 /// How long drafts are.
 struct SpeculationOptions {

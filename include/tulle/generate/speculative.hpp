@@ -52,7 +52,8 @@ class Speculative final : public Speculation<GeneratorType> {
       reads = reads || !has_seen_nearly_all(*draft);
       drafter_.begin(*draft);
     }
-    for (end_unwanted(); !drafting_.empty(); end_unwanted()) drafter_.extend(std::span<Draft<Sampling>* const>(drafting_));
+    for (end_unwanted(); !drafting_.empty(); end_unwanted())
+      drafter_.extend(std::span<Draft<Sampling>* const>(drafting_));
     std::size_t tokens = 0;
     for (Draft<Sampling>* draft : begun_) {
       places_[draft->sequence].seen = draft->context.history.size() + draft->tokens.size();

@@ -8,10 +8,26 @@
 
 #include <tulle/core/rng.hpp>
 #include <tulle/core/types.hpp>
-#include <tulle/sampling/multinomial.hpp>
 #include <tulle/sampling/sampler.hpp>
 
 namespace tulle {
+
+namespace detail {
+
+/// An id with probability weights[id] / total, by inversion of the cumulative sum in order of ids.
+inline Token draw_weighted(std::span<const float> weights, double total, double random) noexcept {
+  double left = random * total;
+  std::size_t last = 0;
+  for (std::size_t id = 0; id < weights.size(); ++id) {
+    if (!(weights[id] > 0)) continue;
+    last = id;
+    left -= weights[id];
+    if (left < 0) break;
+  }
+  return static_cast<Token>(last);
+}
+
+}  // namespace detail
 
 /// A token that has the distribution `p` [vocabulary], given that `drafted` was drawn from `q`: the drafted one with
 /// probability min(1, p / q) of it, else one from max(0, p - q), normalised. So it is the drafted one as often as any
@@ -36,9 +52,9 @@ inline Token accept_or_redraw(std::span<float> p, std::span<const float> q, Toke
     all += p[id];
     rest += std::max(0.0f, p[id] - proposal(id));
   }
-  if (rest <= 0) return draw(p, all, random(2));  // equal but for rounding
+  if (rest <= 0) return detail::draw_weighted(p, all, random(2));  // equal but for rounding
   for (std::size_t id = 0; id < p.size(); ++id) p[id] = std::max(0.0f, p[id] - proposal(id));
-  return draw(p, rest, random(2));
+  return detail::draw_weighted(p, rest, random(2));
 }
 
 }  // namespace tulle

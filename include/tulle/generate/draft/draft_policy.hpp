@@ -33,9 +33,9 @@ class StepSeconds {
     if (last == 0) return 0;
     if (below == 0) return means_[first].seconds;
     if (above > max_rows || rows > max_rows) {
-      const double slope = first == last ? unmeasured_slope * means_[last].seconds
-                                         : (means_[last].seconds - means_[first].seconds) /
-                                               static_cast<double>(last - first);
+      const double slope = first == last
+                               ? unmeasured_slope * means_[last].seconds
+                               : (means_[last].seconds - means_[first].seconds) / static_cast<double>(last - first);
       return means_[last].seconds + std::max(slope, 0.0) * static_cast<double>(rows - last);
     }
     if (below == above) return means_[below].seconds;
@@ -86,10 +86,10 @@ class AcceptedShare {
 /// pace. With a pace of the best policy that is the best policy (Dinkelbach, "On nonlinear fractional programming",
 /// Management Science 13, 1967), and the pace approaches it.
 struct DraftPolicy {
-  StepSeconds target;        ///< of the target's steps
+  StepSeconds target;  ///< of the target's steps
   AcceptedShare accepted;
-  double tokens = 0, seconds = 0;               ///< of the last steps, drafting included
-  double drafted = 0, draft_seconds = 0;        ///< of the last drafts
+  double tokens = 0, seconds = 0;         ///< of the last steps, drafting included
+  double drafted = 0, draft_seconds = 0;  ///< of the last drafts
 
   double seconds_per_draft() const noexcept { return drafted > 0 ? draft_seconds / drafted : 0; }
 

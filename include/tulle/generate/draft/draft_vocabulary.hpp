@@ -41,11 +41,12 @@ inline void require_same_vocabulary(const Tokenizer& target, const Tokenizer& dr
 /// Errors: unsupported for a config of draft heads (EAGLE, Medusa, MTP and the like): they read hidden states of their
 /// target and are no models of text.
 inline void refuse_draft_heads(const Json& config, std::string_view where) {
-  constexpr std::array<std::pair<std::string_view, std::string_view>, 5> kinds{{{"eagle", "an EAGLE head"},
-                                                                               {"medusa", "Medusa heads"},
-                                                                               {"mlp_speculator", "an MLP speculator"},
-                                                                               {"mtp", "a multi-token prediction head"},
-                                                                               {"hydra", "Hydra heads"}}};
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 5> kinds{
+      {{"eagle", "an EAGLE head"},
+       {"medusa", "Medusa heads"},
+       {"mlp_speculator", "an MLP speculator"},
+       {"mtp", "a multi-token prediction head"},
+       {"hydra", "Hydra heads"}}};
   const auto refuse = [&](std::string_view what) {
     fail(ErrorCode::unsupported, where, " is ", what, ", which reads the hidden states of its model; this library ",
          "drafts with whole models: give a smaller model of the family, \"ngram\" or \"self:KERNEL\"");

@@ -14,6 +14,7 @@
 #include <tulle/core/types.hpp>
 #include <tulle/generate/drafter.hpp>
 #include <tulle/generate/sequence.hpp>
+#include <tulle/generate/step_report.hpp>
 #include <tulle/sampling/row_score.hpp>
 
 namespace tulle {

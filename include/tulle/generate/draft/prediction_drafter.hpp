@@ -31,8 +31,8 @@ class PredictionDrafter {
     if (draft.sequence >= texts_.size()) texts_.resize(draft.sequence + std::size_t{1});
     Text& text = texts_[draft.sequence];
     const std::span<const Token> generated = draft.context.generated();
-    const bool goes_on = text.tokens.size() <= generated.size() &&
-                         std::equal(text.tokens.begin(), text.tokens.end(), generated.begin());
+    const bool goes_on =
+        text.tokens.size() <= generated.size() && std::equal(text.tokens.begin(), text.tokens.end(), generated.begin());
     if (!goes_on) text = {};
     for (const Token token : generated.subspan(text.tokens.size())) text.push(token, prediction_);
     draft.ended = text.next >= prediction_.tokens().size();

@@ -74,7 +74,7 @@ class SuffixAutomaton {
   static constexpr std::uint32_t none = ~std::uint32_t{0};
 
   struct State {
-    std::uint32_t length = 0;    // of the longest part
+    std::uint32_t length = 0;  // of the longest part
     std::uint32_t link = none;
     std::uint32_t end = 0;       // a place where the parts end
     std::uint32_t edges = none;  // the first

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file Memory for the logits of a step (L4).
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+
+#include <tulle/core/aligned_buffer.hpp>
+#include <tulle/tensor/matrix_view.hpp>
+
+namespace tulle::detail {
+
+/// Rows of logits [rows, vocabulary]: some always, more while steps need them. Threads: one at a time.
+class LogitsRows {
+ public:
+  /// Errors: memory.
+  LogitsRows(std::size_t always, std::size_t vocabulary)
+      : always_(always), vocabulary_(vocabulary), some_(always * vocabulary) {}
+
+  /// There is room for `rows` afterwards. Errors: memory, which changes nothing.
+  void reserve(std::size_t rows) {
+    const std::size_t size = rows * vocabulary_;
+    if (size <= std::max(some_.size(), more_.size())) return;
+    more_ = {};
+    more_ = AlignedBuffer<float>(size);
+  }
+
+  /// Gives memory back that `rows` do not need.
+  void shrink(std::size_t rows) noexcept {
+    if (rows <= always_) more_ = {};
+  }
+
+  MatrixView<float> view() noexcept {
+    AlignedBuffer<float>& buffer = more_.size() > some_.size() ? more_ : some_;
+    return {buffer.data(), buffer.size() / vocabulary_, vocabulary_};
+  }
+  std::size_t size_bytes() const noexcept { return some_.size_bytes() + more_.size_bytes(); }
+
+ private:
+  std::size_t always_, vocabulary_;
+  AlignedBuffer<float> some_, more_;
+};
+
+}  // namespace tulle::detail
