@@ -48,6 +48,7 @@ UNTESTED = {
     "compress/layer_plan.hpp": "values, tested through recipe.hpp",
     "compress/modifier.hpp": "values, tested through recipe.hpp",
     "core/httplib.hpp": "only includes",
+    "format/lora/adapter_path.hpp": "values",
     "generate/draft/draft_options.hpp": "values",
     "generate/drafter.hpp": "a concept, tested by the drafters",
     "generate/logits_rows.hpp": "tested through generator.hpp",

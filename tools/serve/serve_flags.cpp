@@ -9,6 +9,7 @@
 #include <tulle/serve/server_config.hpp>
 #include <utility>
 
+#include "tools/tulle/formatted.hpp"
 #include "tools/tulle/model_path.hpp"
 #include "tools/tulle/pipeline.hpp"
 
@@ -84,7 +85,8 @@ void ServeFlags::check() const {
   if (!config.empty() && !model.path.empty() && (by_default == nullptr || model.path != by_default)) {
     throw UsageError("a model or --config-file: its endpoints name their models");
   }
-  if (!config.empty() && !model.adapters.empty()) throw UsageError("--lora is for one model, without --config-file");
+  if (!config.empty() && !model.adapters.empty())
+    throw UsageError("--lora is for one model; an endpoint of --config-file has \"adapters\"");
   if (!config.empty() && !name.empty())
     throw UsageError("--name is for one model; the endpoints of --config-file have names");
 }
@@ -113,6 +115,9 @@ tulle::serve::ServerOptions server_options(const ServeFlags& flags, const std::s
     model.kernel = settings.options.kernel;
     model.isa = isa;
     model.adapters = adapters;
+    for (const tulle::AdapterPath& each : settings.options.adapters) {
+      model.adapters.push_back(each.path + formatted("=%.9g", static_cast<double>(each.scale)));
+    }
     model.engine = settings.options.engine;
     return std::move(*load_pipeline(model));
   };

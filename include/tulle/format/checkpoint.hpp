@@ -13,16 +13,11 @@
 #include <tulle/core/json.hpp>
 #include <tulle/format/checkpoint_opener.hpp>
 #include <tulle/format/gguf_file.hpp>
+#include <tulle/format/lora/adapter_path.hpp>
 #include <tulle/format/model_files.hpp>
 #include <tulle/tensor/encoded_tensor.hpp>
 
 namespace tulle {
-
-/// A LoRA adapter as PEFT saves it: a directory with adapter_config.json and adapter_model.safetensors (or .bin).
-struct AdapterPath {
-  std::string path;
-  float scale = 1;  ///< multiplies the adapter's own
-};
 
 /// Config and tensors of a model, with Hugging Face's names, spelling and order of rows whatever the file's format is.
 /// Files on disk stay mapped as long as the object lives, lent files are read when a tensor is; nothing is decoded.

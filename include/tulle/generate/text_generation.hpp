@@ -10,6 +10,7 @@
 #include <vector>
 
 #include <tulle/core/progress.hpp>
+#include <tulle/format/lora/adapter_path.hpp>
 #include <tulle/generate/draft/draft_options.hpp>
 #include <tulle/generate/engine_options.hpp>
 #include <tulle/generate/generation_options.hpp>
@@ -26,7 +27,8 @@ class Model;
 
 /// How a model is loaded and run; what one call generates stands in `GenerationOptions`.
 struct TextGenerationOptions {
-  std::string kernel = "auto";  ///< a name of `kernel_choices`
+  std::string kernel = "auto";             ///< a name of `kernel_choices`
+  std::vector<AdapterPath> adapters = {};  ///< LoRA adapters, merged into the weights as they are read
   EngineOptions engine = {};
   DraftOptions draft = {};  ///< what guesses the next tokens; the text is the same without
   Progress progress = {};   ///< reports loading

@@ -25,10 +25,11 @@ inline PackOptions pack_options(const TextGenerationOptions& options) {
 }  // namespace detail
 
 TULLE_INLINE TextGeneration::TextGeneration(const std::string& path, const TextGenerationOptions& options)
-    : TextGeneration(
-          Model<AnyKernel>::load(path, detail::pack_options(options), options.progress, options.engine.threads),
-          load_tokenizer(path), load_chat_template(path), options.engine) {
-  const DraftTarget target{*engine_, *tokenizer_, options.engine, [&] { return Checkpoint::open(path); }};
+    : TextGeneration(Model<AnyKernel>::load(*Checkpoint::open(path, options.adapters), detail::pack_options(options),
+                                            options.progress, options.engine.threads),
+                     load_tokenizer(path), load_chat_template(path), options.engine) {
+  const DraftTarget target{*engine_, *tokenizer_, options.engine,
+                           [&] { return Checkpoint::open(path, options.adapters); }};
   engine_->speculate(make_speculation(target, options.draft, options.progress));
 }
 

@@ -15,6 +15,7 @@
 #include <tulle/compat/deepsparse/names.hpp>
 #include <tulle/core/error.hpp>
 #include <tulle/core/json.hpp>
+#include <tulle/format/lora/adapter_path.hpp>
 #include <tulle/format/yaml/parse_yaml.hpp>
 #include <tulle/format/yaml/yaml_node.hpp>
 #include <tulle/serve/compiled.hpp>
@@ -56,9 +57,9 @@ class EndpointReader {
 
   /// `where` names the endpoint in messages. Errors: those of `read_server_config`.
   void read(const Json& entry, const std::string& where) {
-    constexpr std::array<std::string_view, 11> known{"name",         "route",       "task",     "model",
-                                                     "model_path",   "batch_size",  "kwargs",   "logging_config",
-                                                     "data_logging", "middlewares", "bucketing"};
+    constexpr std::array<std::string_view, 12> known{"name",         "route",       "task",      "model",
+                                                     "model_path",   "batch_size",  "kwargs",    "logging_config",
+                                                     "data_logging", "middlewares", "bucketing", "adapters"};
     tulle::detail::require_known(entry, where, known);
     if (entry.contains("bucketing") && !entry["bucketing"].is_null()) {
       fail(ErrorCode::unsupported, where, ": \"bucketing\" is not supported; prompts of any length run alike");
@@ -76,6 +77,10 @@ class EndpointReader {
       fail(error.code(), where, ": ", error.what());
     }
     if (construction.model_path.empty()) fail(ErrorCode::malformed, where, ": \"model\" is missing");
+    if (entry.contains("adapters") && !entry["adapters"].is_null()) {
+      arguments["adapters"] = entry["adapters"];
+      construction.options.adapters = adapters_of(entry["adapters"], where);
+    }
     Endpoint endpoint{
         json_value(entry, "name", std::string(), where), json_value(entry, "route", std::string(), where), {}};
     arguments.erase("task");
@@ -84,6 +89,23 @@ class EndpointReader {
   }
 
  private:
+  /// A path, a list of paths, or a mapping from paths to scales.
+  static std::vector<AdapterPath> adapters_of(const Json& given, const std::string& where) {
+    std::vector<AdapterPath> adapters;
+    const Json all = given.is_string() ? Json::array({given}) : given;
+    for (const auto& [key, value] : all.items()) {
+      if (given.is_object() && value.is_number()) {
+        adapters.push_back({key, value.get<float>()});
+      } else if (!given.is_object() && value.is_string()) {
+        adapters.push_back({value.get<std::string>()});
+      } else {
+        fail(ErrorCode::malformed, where,
+             ": \"adapters\" is a path, a list of paths, or a mapping from paths to scales");
+      }
+    }
+    return adapters;
+  }
+
   /// Endpoints with equal arguments share a model. The first of a path has the path as its id.
   std::string model_of(const Json& arguments, const DeepSparseConstruction& construction, const std::string& name) {
     std::string id = construction.model_path;

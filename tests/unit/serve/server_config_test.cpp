@@ -53,6 +53,23 @@ endpoints:
   CHECK(options.endpoints[2].name == "third");
 }
 
+TEST_CASE("Endpoints have adapters of their own", "[serve]") {
+  const ServerOptions options = read(R"({"endpoints": [
+    {"name": "a", "task": "text_generation", "model": "m", "adapters": "sql"},
+    {"name": "b", "task": "text_generation", "model": "m", "adapters": {"sql": 1, "to=ne": 0.5}},
+    {"name": "c", "task": "text_generation", "model": "m", "adapters": ["sql", "tone"]},
+    {"name": "d", "task": "text_generation", "model": "m", "adapters": "sql"}]})");
+  REQUIRE(options.models.size() == 3);
+  CHECK(options.endpoints[3].model == options.endpoints[0].model);
+  CHECK(options.models[0].options.adapters.at(0).path == "sql");
+  REQUIRE(options.models[1].options.adapters.size() == 2);
+  CHECK(options.models[1].options.adapters[1].path == "to=ne");
+  CHECK(options.models[1].options.adapters[1].scale == 0.5f);
+  CHECK(options.models[2].options.adapters.size() == 2);
+  CHECK_THROWS_WITH(read(R"({"endpoints": [{"task": "text_generation", "model": "m", "adapters": {"sql": "x"}}]})"),
+                    ContainsSubstring("adapters"));
+}
+
 TEST_CASE("Endpoints with equal arguments share a model, in any order", "[serve]") {
   const ServerOptions options = read(R"({"endpoints": [
     {"name": "a", "task": "text_generation", "model": "m", "kwargs": {"sequence_length": 64, "cache": "contiguous"}},
