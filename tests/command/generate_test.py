@@ -108,6 +108,38 @@ class GenerateTest(CommandTest):
             longer["prompt_tokens"], self.generate(*SHORT)["prompt_tokens"] + 1
         )  # a line end is part of it
 
+    def test_prompts_of_one_file(self):
+        path = self.folder / "prompts.txt"
+        path.write_text(f"\n{PROMPT} :<endofprompt>\none two<endofprompt>\n")
+        rest = ["--model", Q8_0, "--max-new-tokens", 6, "--force-max-tokens", "--pl", 32, "--cl", 64]
+        lines = self.succeed("generate", *rest, "--json", "--prompt-file", path).splitlines()
+        expected = [self.generate(*rest, "--prompt", prompt) for prompt in (PROMPT + " :", "one two")]
+        self.assertEqual([json.loads(line)["tokens"] for line in lines], [each["tokens"] for each in expected])
+        text = self.succeed("generate", *rest, "--prompt-file", path).decode()
+        self.assertEqual(text, "\n---\n".join(each["text"] for each in expected))
+
+    def test_drafts_leave_the_text_as_it_is(self):
+        path = self.folder / "prediction.txt"
+        path.write_text(self.generate(*SHORT)["text"])
+        drafts = [["--draft-model", name] for name in ("ngram", "self:i4", str(Q8_0), "ngram+self:i4")]
+        for flags in [*drafts, ["--prediction", path, "--spec-length", 16]]:
+            for given in (SHORT, DRAWN):
+                found = self.generate(*given, *flags, "--spec-fixed", "--compare-plain")
+                self.assertEqual(found["tokens"], self.generate(*given)["tokens"], flags)
+                speculation = found["speculation"]
+                self.assertTrue(speculation["same_text"])
+                self.assertEqual(speculation["tokens"], 24)
+                self.assertGreaterEqual(speculation["drafted"], speculation["accepted"])
+                self.assertGreater(speculation["speed_up"], 0)
+        self.assertGreater(self.generate(*SHORT, "--prediction", path)["speculation"]["accepted"], 0)
+        self.assertEqual(len(self.generate(*DRAWN, "--draft-model", "self:i8", "--verify", "rejection")["tokens"]), 24)
+        reported = run("generate", *SHORT, "--draft-model", "ngram", "--verbose").stderr.decode()
+        self.assertIn("[accepted in a pass:", reported)
+
+    def test_drafters_that_cannot_be_made_are_refused(self):
+        self.refuse(1, "generate", *SHORT, "--draft-model", "self:i5", saying=['unknown kernel "i5"'])
+        self.refuse(2, "generate", *SHORT, "--draft-model", "ngram", "--prediction", "x", saying=["--prediction"])
+
     def test_prompts_that_look_like_something_else(self):
         for prompt in ["-x", "--help", "{}", "[a,b]", "%%", "a,b", '"q"', 'B"(x)"', " ", "\n", "'"]:
             with_flag = self.generate("--model", Q8_0, "--prompt=" + prompt, "--max-new-tokens", 1)

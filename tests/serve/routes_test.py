@@ -4,7 +4,7 @@ import shutil
 import subprocess
 import unittest
 
-from server import Q8_0, ServeTest
+from server import Q8_0, Server, ServeTest
 
 GREEDY = {"temperature": 0, "max_tokens": 12, "ignore_eos": True}
 MODEL = str(Q8_0)
@@ -173,6 +173,17 @@ class RoutesTest(ServeTest):
         first, second = (self.succeed("/v1/completions", long) for _ in range(2))
         self.assertEqual(first["choices"], second["choices"])
         self.assertGreaterEqual(second["usage"]["prompt_tokens_details"]["cached_tokens"], 64)
+
+    def test_drafts_are_counted_and_change_no_text(self):
+        wanted = [self.succeed("/v1/completions", {"prompt": prompt, **GREEDY}) for prompt in ("Once", "one two one")]
+        with Server(*self.flags, "--draft-model", "self:i8", "--spec-fixed") as server:
+            for prompt, plain in zip(("Once", "one two one"), wanted):
+                status, found = server.post("/v1/completions", {"prompt": prompt, **GREEDY})
+                self.assertEqual(status, 200)
+                self.assertEqual(found["choices"], plain["choices"])
+                self.assertGreater(found["usage"]["draft_n"], 0)
+                self.assertLessEqual(found["usage"]["draft_accepted"], found["usage"]["draft_n"])
+                self.assertNotIn("draft_n", plain["usage"])
 
     def test_metrics(self):
         self.succeed("/v1/completions", {"prompt": "Once", **GREEDY})

@@ -35,6 +35,7 @@ void ServeFlags::add_to(CLI::App& app) {
   app.add_option("MODEL", model.path, "A Hugging Face directory, a GGUF file or hf:org/name; as --model")
       ->type_name("PATH");
   model.add_to(app);
+  draft.add_to(app);
   const auto add = [&](const char* names, auto& value, const char* type, const char* what) {
     return app.add_option(flag_names(names), value, what)->type_name(type)->capture_default_str()->group("Server");
   };
@@ -101,6 +102,7 @@ tulle::serve::ServerOptions server_options(const ServeFlags& flags, const std::s
   tulle::TextGenerationOptions base;
   base.kernel = flags.model.kernel;
   base.engine = flags.model.engine;
+  base.draft = flags.draft.options();
   base.engine.share_prefixes = base.engine.cache == "paged";
   if (flags.config.empty()) {
     const std::string path = model_path(flags.model.path == "default" ? "" : flags.model.path);
@@ -119,7 +121,7 @@ tulle::serve::ServerOptions server_options(const ServeFlags& flags, const std::s
       model.adapters.push_back(each.path + formatted("=%.9g", static_cast<double>(each.scale)));
     }
     model.engine = settings.options.engine;
-    return std::move(*load_pipeline(model));
+    return std::move(*load_pipeline(model, settings.options.draft));
   };
   if (!flags.quiet && (flags.log_level == "info" || flags.log_level == "debug")) {
     options.log = [](const std::string& line) { std::fprintf(stderr, "%s\n", line.c_str()); };

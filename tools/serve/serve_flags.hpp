@@ -8,10 +8,12 @@
 #include <vector>
 
 #include "tools/tulle/command_line.hpp"
+#include "tools/tulle/draft_flags.hpp"
 #include "tools/tulle/model_flags.hpp"
 
 struct ServeFlags {
   ModelFlags model;
+  DraftFlags draft;
   std::string name, task, config, integration = "local", log_level = "info";
   tulle::serve::ServerOptions server;
   std::size_t workers = 0, batch_size = 1;

@@ -172,5 +172,6 @@ Command chat_command(CLI::App& program) {
   flags->model.add_to(*app);
   flags->generation.add_to(*app);
   flags->draft.add_to(*app);
+  flags->draft.add_text_flags_to(*app);
   return {app, [flags] { return chat(*flags); }};
 }

@@ -4,18 +4,32 @@
 #include "streams.hpp"
 
 void DraftFlags::add_to(CLI::App& flags) {
-  const auto add = [&](const char* names, auto& value, const char* type, const char* what) {
-    return flags.add_option(flag_names(names), value, what)->type_name(type)->group("Drafts");
-  };
-  add("--draft-model", drafter_, "NAME",
-      "Guess tokens, so that one pass of the model gives several: ngram, self:KERNEL, a path, or A+B (see below)");
-  add("--prediction", prediction_, "FILE", "Guess that the text is that of this file");
-  add("--spec-length,--max-spec-length", length_, "N", "Guess at most so many tokens at once")
+  flags
+      .add_option(
+          flag_names("--draft-model"), drafter_,
+          "Guess tokens, so that one pass of the model gives several: ngram, self:KERNEL, a path, or A+B for A that "
+          "guesses for B")
+      ->type_name("NAME")
+      ->group("Drafts");
+  flags.add_option(flag_names("--spec-length,--max-spec-length"), length_, "Guess at most so many tokens at once")
+      ->type_name("N")
+      ->group("Drafts")
       ->capture_default_str()
       ->check(CLI::Range(0, 64).description(""));
   flags.add_flag(flag_names("--spec-fixed"), fixed_, "Always guess --spec-length tokens, whether that pays or not")
       ->group("Drafts");
-  add("--verify", verify_, "coupled|rejection", "How guesses become text: coupled gives the text without guesses")
+}
+
+void DraftFlags::add_text_flags_to(CLI::App& flags) {
+  flags.add_option("--prediction", prediction_, "Guess that the text is that of this file")
+      ->type_name("FILE")
+      ->group("Drafts");
+  flags
+      .add_option("--verify", verify_,
+                  "How guesses become text: coupled gives the text that there is without them, rejection another one "
+                  "of the same distribution")
+      ->type_name("coupled|rejection")
+      ->group("Drafts")
       ->capture_default_str()
       ->check(CLI::IsMember({"coupled", "rejection"}).description(""));
 }

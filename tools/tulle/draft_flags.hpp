@@ -14,13 +14,12 @@
 class DraftFlags {
  public:
   void add_to(CLI::App& flags);
-
-  bool given() const noexcept { return !drafter_.empty() || !prediction_.empty(); }
+  /// Those that concern one text.
+  void add_text_flags_to(CLI::App& flags);
 
   /// Reads the file of a prediction. Errors: those of `read_file`; UsageError.
   tulle::DraftOptions options() const;
   tulle::Verification verification() const;
-  const std::string& drafter() const noexcept { return drafter_; }
 
  private:
   std::string drafter_, prediction_, verify_ = "coupled";

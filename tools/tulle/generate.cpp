@@ -256,6 +256,7 @@ Command generate_command(CLI::App& program) {
   flags->model.add_to(*app);
   flags->generation.add_to(*app);
   flags->draft.add_to(*app);
+  flags->draft.add_text_flags_to(*app);
   app->add_flag(flag_names("--compare-plain"), flags->compare_plain,
                 "Also generate without drafts, unseen, and report the speed-up")
       ->group("Drafts");

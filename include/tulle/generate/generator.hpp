@@ -13,6 +13,7 @@
 
 #include <tulle/cache/cache_layout.hpp>
 #include <tulle/core/thread_pool.hpp>
+#include <tulle/generate/continuation.hpp>
 #include <tulle/generate/logits_rows.hpp>
 #include <tulle/generate/scheduler.hpp>
 #include <tulle/generate/sequence.hpp>
@@ -20,7 +21,6 @@
 #include <tulle/generate/step_report.hpp>
 #include <tulle/kernel/linear_kernel.hpp>
 #include <tulle/model/decoder.hpp>
-#include <tulle/sampling/rejection.hpp>
 #include <tulle/sampling/sampler.hpp>
 
 namespace tulle {
@@ -86,13 +86,8 @@ class Generator {
     continuations_[id].generated = 0;
   }
 
-  /// How a running sequence goes on.
-  struct Continuation {
-    std::optional<Sampling> sampling;
-    SequenceOptions options;
-    std::size_t prompt_length = 0, generated = 0;  ///< tokens: what the sampler takes for the prompt; drawn in this run
-  };
-  const Continuation& continuation(SequenceId id) const noexcept { return continuations_[id]; }
+  /// How sequence `id` goes on, while it runs.
+  const Continuation<Sampling>& continuation(SequenceId id) const noexcept { return continuations_[id]; }
   std::size_t vocabulary() const noexcept { return vocabulary_; }  ///< ids below it are sampled
 
   /// Opens a sequence, appends the prompt and runs it. Errors: those of `Sequences::open`, `append` and `run`.
@@ -250,30 +245,18 @@ class Generator {
   }
 
   void sample(SequenceId id, std::span<float> logits, std::uint32_t draft) {
-    Continuation& going = continuations_[id];
-    const std::span<const Token> history = sequences_.history(id);
-    const SamplingContext context{history, going.prompt_length, static_cast<Position>(history.size()),
-                                  going.options.seed, going.options.rng_stream};
+    Continuation<Sampling>& going = continuations_[id];
     // A sampler may overwrite its logits: what is reported are the raw ones.
     if (going.options.log_probabilities) raw_.assign(logits.begin(), logits.end());
     const std::span<const Token> drafted = sequences_.drafted(id);
-    Token token;
-    if (going.options.verification == Verification::rejection && !drafted.empty()) {
-      going.sampling->distribution(logits.first(vocabulary_), context);
-      token = accept_or_redraw(logits.first(vocabulary_), sequences_.draft_distribution(id), drafted.front(), context);
-    } else {
-      token = going.sampling->sample(logits.first(vocabulary_), context);
-    }
+    const Token token =
+        going.draw(logits.first(vocabulary_), sequences_.history(id), drafted, sequences_.draft_distribution(id));
     Emission emission{id, token, FinishReason::none, 0, !drafted.empty() && drafted.front() == token, draft};
     sequences_.accept(id, token);
     ++going.generated;
     if (going.options.log_probabilities) emission.log_probability = log_probability(raw_, token);
-    const auto& eos = going.options.eos;
-    if (!going.options.ignore_eos && std::find(eos.begin(), eos.end(), token) != eos.end()) {
-      emission.finish = FinishReason::stop;
-    } else if (going.generated >= going.options.max_new_tokens) {
-      emission.finish = FinishReason::length;
-    } else if (sequences_.history(id).size() > cache().capacity()) {
+    emission.finish = going.finish_after(token);
+    if (emission.finish == FinishReason::none && sequences_.history(id).size() > cache().capacity()) {
       emission.finish = FinishReason::capacity;
     }
     if (emission.finish != FinishReason::none) sequences_.stop(id);
@@ -287,7 +270,7 @@ class Generator {
 
   std::size_t vocabulary_;
   Sequences<Cache> sequences_;
-  std::vector<Continuation> continuations_;  // [sequences]
+  std::vector<Continuation<Sampling>> continuations_;  // [sequences]
   Decoder<Kernel, Cache> decoder_;
   Scheduler scheduler_;
   StepPlan plan_;

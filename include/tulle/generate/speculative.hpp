@@ -122,8 +122,7 @@ class Speculative final : public Speculation<GeneratorType> {
       if (left < 2 || room < 2) continue;  // the last token needs no draft
       const std::span<const Token> history = sequences.history(id);
       Draft<Sampling>& draft = places_[id].draft;
-      draft.start(id, {history, going.prompt_length, static_cast<Position>(history.size()), going.options.seed,
-                       going.options.rng_stream});
+      draft.start(id, going.context(history));
       draft.sampler = &*going.sampling;
       draft.eos = going.options.ignore_eos ? std::span<const Token>() : std::span<const Token>(going.options.eos);
       draft.max_tokens = std::min({options_.max_tokens, left - 1, room - 1});

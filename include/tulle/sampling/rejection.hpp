@@ -12,32 +12,15 @@
 
 namespace tulle {
 
-namespace detail {
-
-/// An id with probability weights[id] / total, by inversion of the cumulative sum in order of ids.
-inline Token draw_weighted(std::span<const float> weights, double total, double random) noexcept {
-  double left = random * total;
-  std::size_t last = 0;
-  for (std::size_t id = 0; id < weights.size(); ++id) {
-    if (!(weights[id] > 0)) continue;
-    last = id;
-    left -= weights[id];
-    if (left < 0) break;
-  }
-  return static_cast<Token>(last);
-}
-
-}  // namespace detail
-
 /// A token that has the distribution `p` [vocabulary], given that `drafted` was drawn from `q`: the drafted one with
 /// probability min(1, p / q) of it, else one from max(0, p - q), normalised. So it is the drafted one as often as any
 /// rule can make it: with probability sum(min(p, q)). Leviathan, Kalman, Matias, "Fast Inference from Transformers via
 /// Speculative Decoding", ICML 2023, algorithm 1 and appendix A.1; Chen et al., "Accelerating Large Language Model
 /// Decoding with Speculative Sampling", 2023.
 ///
-/// `q` is aligned with `p` by token id; ids behind its end have probability 0. Empty: `drafted` was certain. Both are
-/// overwritten or read once. The draws are those of the position in streams 1 and 2: the draft may have used stream 0.
-inline Token accept_or_redraw(std::span<float> p, std::span<const float> q, Token drafted,
+/// `q` is aligned with `p` by token id; ids behind its end have probability 0. Empty: `drafted` was certain. The draws
+/// are those of the position in streams 1 and 2: the draft may have used stream 0.
+inline Token accept_or_redraw(std::span<const float> p, std::span<const float> q, Token drafted,
                               const SamplingContext& context) noexcept {
   const auto at = static_cast<std::size_t>(drafted);
   const auto random = [&](std::uint32_t stream) {
@@ -52,9 +35,16 @@ inline Token accept_or_redraw(std::span<float> p, std::span<const float> q, Toke
     all += p[id];
     rest += std::max(0.0f, p[id] - proposal(id));
   }
-  if (rest <= 0) return detail::draw_weighted(p, all, random(2));  // equal but for rounding
-  for (std::size_t id = 0; id < p.size(); ++id) p[id] = std::max(0.0f, p[id] - proposal(id));
-  return detail::draw_weighted(p, rest, random(2));
+  const bool equal = rest <= 0;  // but for rounding
+  const double target = random(2) * (equal ? all : rest);
+  double sum = 0;
+  std::size_t last = 0;
+  for (std::size_t id = 0; id < p.size() && sum <= target; ++id) {
+    const float weight = equal ? p[id] : std::max(0.0f, p[id] - proposal(id));
+    if (weight > 0) last = id;
+    sum += weight;
+  }
+  return static_cast<Token>(last);
 }
 
 }  // namespace tulle

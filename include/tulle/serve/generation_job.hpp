@@ -52,9 +52,10 @@ struct GenerationEvent {
 /// What is known when all texts have ended.
 struct GenerationSummary {
   std::size_t prompt_tokens = 0, cached_tokens = 0, generated_tokens = 0;
-  double queue_seconds = 0;    ///< from the arrival to the first forward pass
-  double prefill_seconds = 0;  ///< from there to the first token
-  double decode_seconds = 0;   ///< from there to the last one
+  std::size_t draft_tokens = 0, accepted_draft_tokens = 0;  ///< guessed; of them those that are in the texts
+  double queue_seconds = 0;                                 ///< from the arrival to the first forward pass
+  double prefill_seconds = 0;                               ///< from there to the first token
+  double decode_seconds = 0;                                ///< from there to the last one
   bool timed_out = false;
 };
 

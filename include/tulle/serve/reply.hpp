@@ -107,10 +107,15 @@ inline std::string token_text(const Tokenizer& tokenizer, Token token) {
 }
 
 inline Json usage_json(const GenerationSummary& summary) {
-  return {{"prompt_tokens", summary.prompt_tokens},
-          {"completion_tokens", summary.generated_tokens},
-          {"total_tokens", summary.prompt_tokens + summary.generated_tokens},
-          {"prompt_tokens_details", {{"cached_tokens", summary.cached_tokens}}}};
+  Json usage{{"prompt_tokens", summary.prompt_tokens},
+             {"completion_tokens", summary.generated_tokens},
+             {"total_tokens", summary.prompt_tokens + summary.generated_tokens},
+             {"prompt_tokens_details", {{"cached_tokens", summary.cached_tokens}}}};
+  if (summary.draft_tokens != 0) {
+    usage["draft_n"] = summary.draft_tokens;
+    usage["draft_accepted"] = summary.accepted_draft_tokens;
+  }
+  return usage;
 }
 
 /// Errors: ApiError 400 for prompts that are empty or leave no room, 400 for too many texts.

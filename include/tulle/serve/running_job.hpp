@@ -143,7 +143,11 @@ class RunningJob {
     ended_ = true;
     if (!begun_) begun_ = now;
     texts_ = stream_->results();
-    for (const GeneratedText& text : texts_) summary_.cached_tokens += text.cached_prompt_tokens;
+    for (const GeneratedText& text : texts_) {
+      summary_.cached_tokens += text.cached_prompt_tokens;
+      summary_.draft_tokens += text.draft_tokens;
+      summary_.accepted_draft_tokens += text.accepted_draft_tokens;
+    }
     stream_.reset();
     summary_.queue_seconds = seconds(*begun_ - job_->arrival);
     if (first_) {

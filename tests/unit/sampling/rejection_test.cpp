@@ -6,6 +6,8 @@
 
 #include <catch2/catch_all.hpp>
 
+#include <tulle/sampling/multinomial.hpp>
+
 using namespace tulle;
 
 namespace {
@@ -31,8 +33,7 @@ Drawn draws(const Floats& p, const Floats& q, const Floats& drawn_from, std::uin
   for (std::uint64_t seed = 0; seed < count; ++seed) {
     const SamplingContext context = context_of(seed);
     const Token drafted = draw(drawn_from, 1, uniform(seed, 0, context.position));
-    Floats row = p;
-    const Token token = accept_or_redraw(row, q, drafted, context);
+    const Token token = accept_or_redraw(p, q, drafted, context);
     ++found[static_cast<std::size_t>(token)];
     result.accepted += token == drafted ? 1 : 0;
   }
