@@ -127,6 +127,9 @@ func TestCopiesOfASessionGoOnAlike(t *testing.T) {
 		t.Fatal(err)
 	}
 	ids, text := collect(t, session, nil, draw)
+	if err := restored.Draft("self:i8", 4); err != nil { // drafts change no text
+		t.Error(err)
+	}
 	for _, other := range []*tulle.Session{forked, restored} {
 		if again, _ := collect(t, other, nil, draw); !slices.Equal(ids, again) {
 			t.Error(ids, again)

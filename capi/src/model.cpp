@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <functional>
 #include <span>
 #include <string_view>
 #include <utility>
@@ -61,8 +62,8 @@ class Loading {
     }
   }
 
-  tulle_model* load(const Checkpoint& checkpoint, std::shared_ptr<const Tokenizer> tokenizer,
-                    std::string chat_template) {
+  tulle_model* load(const Checkpoint& checkpoint, std::shared_ptr<const Tokenizer> tokenizer, std::string chat_template,
+                    std::function<std::shared_ptr<const Checkpoint>()> open = {}) {
     PackOptions pack;
     pack.kernel = kernel_choice(assembly_.kernel);
     const Progress report = [this](std::string_view what, double fraction) { progress(what, fraction); };
@@ -71,6 +72,7 @@ class Loading {
     loaded->tokenizer = std::move(tokenizer);
     loaded->chat_template = std::move(chat_template);
     loaded->assembly = std::move(assembly_);
+    loaded->open = std::move(open);
     return reinterpret_cast<tulle_model*>(models().add(std::move(loaded)));
   }
 
@@ -204,8 +206,8 @@ int32_t tulle_model_load_adapted(const char* path, size_t path_size, const tulle
         local_model(given_path(read_text(path, path_size, "the path"), "the path of the model"), progress);
     std::vector<AdapterPath> paths = given_adapters(adapters, count);
     for (AdapterPath& adapter : paths) adapter.path = local_model(adapter.path, progress);
-    const auto checkpoint = Checkpoint::open(text, paths);
-    return loading.load(*checkpoint, load_tokenizer_if_any<SentencePiece>(text), load_chat_template(text));
+    const auto open = [text, paths] { return Checkpoint::open(text, paths); };
+    return loading.load(*open(), load_tokenizer_if_any<SentencePiece>(text), load_chat_template(text), open);
   });
 }
 

@@ -2,6 +2,7 @@
 /// \file The object of a tulle_model handle.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -22,6 +23,7 @@ struct LoadedModel {
   std::shared_ptr<const Tokenizer> tokenizer;  // a NoTokenizer where there is none
   std::string chat_template;                   // "" where there is none
   Assembly assembly;
+  std::function<std::shared_ptr<const Checkpoint>()> open;  // its files once more; empty where there are none
 };
 
 using ModelTable = HandleTable<const LoadedModel, 1>;

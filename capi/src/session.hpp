@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include <tulle/generate/draft/draft_options.hpp>
 #include <tulle/generate/generation_options.hpp>
 #include <tulle/generate/session.hpp>
 #include <tulle/generate/text_stream.hpp>
@@ -36,6 +37,8 @@ class OpenSession {
   void generate(std::vector<Token> tokens, GenerationOptions options, bool keep_logits);
   /// False when nothing more comes.
   bool next(tulle_token& token);
+  /// What guesses tokens from now on. Errors: those of `make_speculation`, which change nothing.
+  void draft(const DraftOptions& options);
   void cancel() noexcept { cancel_.store(true, std::memory_order_relaxed); }
   /// Errors: state when the generation does not keep them.
   const std::vector<float>& logits() const;

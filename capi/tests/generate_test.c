@@ -389,6 +389,9 @@ int main(int count, char** arguments) {
   check_greedy(session, &facts);
   CHECK_OK(tulle_session_timings(session, &timings, &error));
   CHECK(timings.generated_tokens == facts.greedy_size && timings.decode_seconds > 0);
+  CHECK_OK(tulle_session_truncate(session, 0, &error));
+  CHECK_OK(tulle_session_draft(session, "self:i8", 7, 4, &error));
+  check_greedy(session, &facts); /* drafts change no text */
   CHECK(tulle_session_free(session) == TULLE_OK && tulle_model_free(model) == TULLE_OK);
   ways_to_load(&facts);
   lent_models(arguments[1]);

@@ -76,6 +76,9 @@ static int32_t timings(void* h) {
   tulle_timings measured = {sizeof measured, 0, 0, 0, 0, 0};
   return tulle_session_timings(SESSION(h), &measured, &error);
 }
+static int32_t draft(void* h) {
+  return tulle_session_draft(SESSION(h), "ngram", 5, 0, &error);
+}
 static int32_t cancel(void* h) {
   return tulle_session_cancel(SESSION(h));
 }
@@ -106,6 +109,7 @@ static const struct function {
     {"save", save, 0, 1},
     {"restore", restore, 0, 1},
     {"timings", timings, 0, 1},
+    {"draft", draft, 0, 1},
     {"cancel", cancel, 0, 0},
     {"free_session", free_session, 0, 0},
     {"free_model", free_model, 1, 0},
@@ -330,6 +334,12 @@ static void generating(void) {
   EXPECT(TULLE_MALFORMED, tulle_session_restore(session, "\xff\xff\xff\xff\xff\xff\xff\xff", 8, &error));
   EXPECT(TULLE_INVALID_ARGUMENT, tulle_session_fork(session, NULL, &error));
   EXPECT(TULLE_INVALID_ARGUMENT, tulle_session_timings(session, NULL, &error));
+  EXPECT(TULLE_INVALID_ARGUMENT, tulle_session_draft(session, NULL, 3, 0, &error));
+  EXPECT(TULLE_INVALID_ARGUMENT, tulle_session_draft(session, "self:i5", 7, 0, &error));
+  EXPECT(TULLE_INVALID_ARGUMENT, tulle_session_draft(session, "ngram", 5, UINT32_MAX, &error));
+  EXPECT(TULLE_NOT_FOUND, tulle_session_draft(session, "/no/such", 8, 0, &error));
+  EXPECT(TULLE_OK, tulle_session_draft(session, "ngram", 5, 0, &error));
+  EXPECT(TULLE_OK, tulle_session_draft(session, "", 0, 0, &error));
   EXPECT(TULLE_OK, tulle_session_truncate(session, SIZE_MAX, &error));
   EXPECT(TULLE_INVALID_ARGUMENT, tulle_session_generate(session, "", 0, NULL, &error)); /* nothing to go on from */
   EXPECT(TULLE_INVALID_ARGUMENT, tulle_session_generate(session, "\x80", 1, NULL, &error));

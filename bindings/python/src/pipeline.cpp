@@ -7,6 +7,7 @@
 #include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
 
+#include <cstddef>
 #include <map>
 #include <memory>
 #include <string>
@@ -17,6 +18,7 @@
 #include <tulle/core/json.hpp>
 #include <tulle/format/checkpoint.hpp>
 #include <tulle/format/tokenizer_files.hpp>
+#include <tulle/generate/draft/make_speculation.hpp>
 #include <tulle/generate/engine.hpp>
 #include <tulle/generate/text_generation.hpp>
 
@@ -36,9 +38,10 @@ namespace tulle::python {
 /// A model, its tokenizer, an engine and named sessions.
 class Pipeline {
  public:
-  /// `arguments`: a JSON object. `adapters`: paths and scales of LoRA adapters.
+  /// `arguments`: a JSON object. `adapters`: paths and scales of LoRA adapters. `drafter`: as `DraftOptions::drafter`.
   /// Errors: those of `apply_construction_arguments` and of loading.
-  Pipeline(const std::string& arguments, const std::vector<std::pair<std::string, float>>& adapters);
+  Pipeline(const std::string& arguments, const std::vector<std::pair<std::string, float>>& adapters,
+           const std::string& drafter, std::size_t draft_tokens);
 
   /// `tokens`: the prompts as ids, where `arguments` has none. `callback` (or None) is called with every token's id;
   /// false ends its text.
@@ -65,7 +68,8 @@ Json parse(const std::string& arguments) {
 
 }  // namespace
 
-Pipeline::Pipeline(const std::string& arguments, const std::vector<std::pair<std::string, float>>& adapters) {
+Pipeline::Pipeline(const std::string& arguments, const std::vector<std::pair<std::string, float>>& adapters,
+                   const std::string& drafter, std::size_t draft_tokens) {
   DeepSparseConstruction construction;
   apply_construction_arguments(parse(arguments), construction);
   if (construction.model_path.empty()) fail(ErrorCode::invalid_argument, "no model was named; give model_path=...");
@@ -77,13 +81,16 @@ Pipeline::Pipeline(const std::string& arguments, const std::vector<std::pair<std
   const Progress progress = [](std::string_view, double) { check_signals(); };
   const std::string path = local_model(construction.model_path, progress);
   for (AdapterPath& adapter : paths) adapter.path = local_model(adapter.path, progress);
-  auto model =
-      Model<AnyKernel>::load(*Checkpoint::open(path, paths), pack, progress, construction.options.engine.threads);
+  const auto open = [&] { return Checkpoint::open(path, paths); };
+  auto model = Model<AnyKernel>::load(*open(), pack, progress, construction.options.engine.threads);
   tokenizer_ = load_tokenizer_if_any<SentencePiece>(path);
   chat_template_ = load_chat_template(path);
   defaults_ = construction.defaults;
   generate_ =
       std::make_unique<TextGeneration>(std::move(model), tokenizer_, chat_template_, construction.options.engine);
+  Engine& engine = generate_->engine();
+  engine.speculate(make_speculation({engine, *tokenizer_, construction.options.engine, open},
+                                    {drafter, {}, {draft_tokens, true}}, progress));
 }
 
 std::unique_ptr<Run> Pipeline::start(const std::string& arguments, std::vector<std::vector<Token>> tokens,
@@ -118,8 +125,9 @@ std::unique_ptr<Run> Pipeline::start(const std::string& arguments, std::vector<s
 
 void bind_pipeline(nb::module_& module) {
   nb::class_<Pipeline>(module, "Pipeline")
-      .def(nb::init<const std::string&, const std::vector<std::pair<std::string, float>>&>(), nb::arg("arguments"),
-           nb::arg("adapters"))
+      .def(nb::init<const std::string&, const std::vector<std::pair<std::string, float>>&, const std::string&,
+                    std::size_t>(),
+           nb::arg("arguments"), nb::arg("adapters"), nb::arg("drafter"), nb::arg("draft_tokens"))
       .def("start", &Pipeline::start, nb::arg("arguments"), nb::arg("tokens"), nb::arg("callback").none(),
            nb::keep_alive<0, 1>())
       .def_prop_ro("tokenizer", &Pipeline::tokenizer)

@@ -51,6 +51,16 @@ def test_adapters_change_a_model(golden):
         TextGeneration(golden / "models" / "gpt2-tiny", adapters=first)
 
 
+def test_drafts_change_no_text(golden):
+    model = golden / "models" / "gguf" / "q8_0.gguf"
+    texts = [TextGeneration(model, num_cores=1, draft_model=draft, spec_length=4)(
+        "one two one", max_new_tokens=16, force_max_tokens=True).generations[0].tokens
+             for draft in (None, "ngram", "self:i4", model)]
+    assert all(text == texts[0] for text in texts)
+    with pytest.raises(ValueError, match="unknown kernel"):
+        TextGeneration(model, draft_model="self:i5")
+
+
 def test_a_callback_ends_a_text(generate):
     seen = []
 

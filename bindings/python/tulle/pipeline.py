@@ -57,15 +57,19 @@ class TextGeneration:
     `adapters`: a LoRA adapter that PEFT saved (a directory), a list of them, or a dict from each to its scale; they are
     merged into the weights.
 
+    `draft_model`: what guesses up to `spec_length` tokens, which one pass of the model checks, without another text:
+    "ngram", "self:KERNEL" ("self:i4"), the path of a smaller model with the same tokens, or A+B for A that guesses for B.
+
     Threads: calls from several threads wait for each other; the GIL is free meanwhile, and Ctrl-C ends a call.
     """
 
     def __init__(self, model: Any = None, *, model_path: Any = None, adapters: Any = None,
-                 **arguments: Any) -> None:
+                 draft_model: Any = None, spec_length: int = 7, **arguments: Any) -> None:
         path = model if model_path is None else model_path
         if path is not None:
             arguments["model_path"] = path
-        self._core = _core.Pipeline(json.dumps(arguments, default=plain), scales_of(adapters))
+        self._core = _core.Pipeline(json.dumps(arguments, default=plain), scales_of(adapters),
+                                    "" if draft_model is None else os.fspath(draft_model), spec_length)
         self._turn = threading.Lock()
         self._owner: int | None = None  # the thread that runs a call
         self.tokenizer = Tokenizer(self._core.tokenizer, self._core.chat_template)

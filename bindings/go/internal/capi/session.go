@@ -139,6 +139,12 @@ func (s Session) Truncate(length int) *Failure {
 	return check(C.tulle_session_truncate(s.handle, C.size_t(length), &failure), &failure)
 }
 
+func (s Session) Draft(drafter string, maxTokens uint32) *Failure {
+	failure := newError()
+	data, size := text(drafter)
+	return check(C.tulle_session_draft(s.handle, data, size, C.uint32_t(maxTokens), &failure), &failure)
+}
+
 func (s Session) Fork() (Session, *Failure) {
 	failure := newError()
 	var forked *C.tulle_session

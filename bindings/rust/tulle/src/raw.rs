@@ -421,6 +421,13 @@ pub fn truncate(session: &mut SessionHandle, length: usize) -> Result<()> {
     check(|error| unsafe { sys::tulle_session_truncate(session.0, length, error) })
 }
 
+pub fn draft(session: &mut SessionHandle, drafter: &str, max_tokens: u32) -> Result<()> {
+    // SAFETY: a text with its length.
+    check(|error| unsafe {
+        sys::tulle_session_draft(session.0, drafter.as_ptr().cast(), drafter.len(), max_tokens, error)
+    })
+}
+
 pub fn fork(session: &mut SessionHandle) -> Result<SessionHandle> {
     let mut copy = ptr::null_mut();
     // SAFETY: a place for the handle.

@@ -68,6 +68,13 @@ impl Session {
         raw::truncate(&mut self.handle, length)
     }
 
+    /// Decodes speculatively from now on, with the same text: `drafter` guesses up to `max_tokens` tokens (0: 7), which
+    /// one pass of the model checks. "ngram" copies repeated text, "self:i4" is the model with other weights, a path is
+    /// a smaller model with the same tokens; "" ends it. A fork has no drafter.
+    pub fn draft(&mut self, drafter: &str, max_tokens: u32) -> Result<()> {
+        raw::draft(&mut self.handle, drafter, max_tokens)
+    }
+
     /// An independent copy; nothing is computed again.
     pub fn fork(&mut self) -> Result<Session> {
         Ok(Session { handle: raw::fork(&mut self.handle)? })

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file Speculative decoding of a session. Not in WebAssembly.
+#include <memory>
+#include <string>
+
+#include <tulle/generate/draft/make_speculation.hpp>
+
+#include "arguments.hpp"
+#include "guard.hpp"
+#include "session.hpp"
+#include "tulle_experimental.h"
+
+namespace tulle::capi {
+
+void OpenSession::draft(const DraftOptions& options) {
+  (void)resting();
+  const auto open = [this] {
+    if (!model_->open) fail(ErrorCode::unsupported, "a copy of the model needs a model that was loaded from a path");
+    return model_->open();
+  };
+  engine_->speculate(make_speculation({*engine_, *model_->tokenizer, options_, open}, options));
+}
+
+}  // namespace tulle::capi
+
+using namespace tulle;
+using namespace tulle::capi;
+
+extern "C" int32_t tulle_session_draft(tulle_session* session, const char* drafter, size_t size, uint32_t max_tokens,
+                                       tulle_error* error) {
+  return guarded(error, [&] {
+    const Use used(session);
+    DraftOptions options;
+    options.drafter = read_text(drafter, size, "the drafter");
+    if (max_tokens != 0) options.speculation.max_tokens = max_tokens;
+    used->draft(options);
+    return TULLE_OK;
+  });
+}
