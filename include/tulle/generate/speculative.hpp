@@ -27,7 +27,7 @@ namespace tulle {
 ///     speculative.learn(report, seconds_of_the_step);
 ///   }
 ///
-/// Where drafts do not pay it drafts nothing, and tries again after 16, 32, ... 512 steps. Threads: one at a time.
+/// Where drafts do not pay it drafts nothing, and tries again after 32, 64, ... 1024 steps. Threads: one at a time.
 template <class GeneratorType, class DrafterType>
 class Speculative final : public Speculation<GeneratorType> {
  public:
@@ -77,7 +77,13 @@ class Speculative final : public Speculation<GeneratorType> {
     std::size_t rows = rows_;
     for (const Place& place : places_) rows += place.draft.tokens.size();
     if (!decodes_ || report.rows != rows) return;
-    policy_.target.add(rows, seconds);
+    const bool is_plain = rows == rows_;
+    if (!is_plain) {
+      policy_.target.add(rows, seconds);
+    } else if (was_plain_) {
+      policy_.plain.add(rows, seconds);
+    }
+    was_plain_ = is_plain;
     policy_.learn_step(static_cast<double>(tokens), seconds + draft_seconds_);
   }
 
@@ -85,9 +91,10 @@ class Speculative final : public Speculation<GeneratorType> {
   using Clock = std::chrono::steady_clock;
   /// A drafter whose tokens cost nothing says so: its drafts are made first and cut to what pays then.
   static constexpr bool is_free = requires { requires DrafterType::is_free; };
-  static constexpr std::size_t first_patience = 16, last_patience = 512, tried_tokens = 4;
-  static constexpr std::size_t steps_between_measures = 64;
-  static constexpr double memory = 16;  // tokens that an accepted share remembers
+  static constexpr std::size_t first_patience = 32, last_patience = 1024, tried_tokens = 4;
+  static constexpr std::size_t measured_steps = 3, steps_between_measures = 96;
+  static constexpr double memory = 16;   // tokens that an accepted share remembers
+  static constexpr double margin = 0.1;  // of a gain, for which drafting begins
 
   /// What is known of a sequence of the generator.
   struct Place {
@@ -146,21 +153,23 @@ class Speculative final : public Speculation<GeneratorType> {
     place.length = length;
   }
 
-  /// Now and then a step without drafts, to know what that takes.
+  /// The first steps, and some later ones, are without drafts, to know what that takes. Between them one
+  /// has drafts of full length: a cost that was once taken for too high would never be measured again.
   bool must_measure() noexcept {
-    if (!options_.adaptive || !decodes_ || decoding_ > StepSeconds::max_rows) return false;
-    if (policy_.target.count(decoding_) >= 2 && ++steps_ < steps_between_measures) return false;
-    steps_ = 0;
-    return true;
+    explores_ = false;
+    if (!options_.adaptive || !decodes_) return false;
+    const std::size_t phase = steps_++ % steps_between_measures;
+    explores_ = !is_free && phase == steps_between_measures / 2;
+    return phase < measured_steps;
   }
 
   bool is_worth_a_try(Draft<Sampling>& draft) noexcept {
     if (is_free || !options_.adaptive) return true;
     Place& place = places_[draft.sequence];
     place.tries = false;
-    if (policy_.pays(1, place.share, draft.max_tokens, rows_, decoding_)) {
+    if (policy_.pays(1 - margin, place.share, draft.max_tokens, rows_, decoding_)) {
       place.waited = 0;
-      place.patience = first_patience;
+      place.patience = std::max(place.patience / 2, first_patience);
       return true;
     }
     return tries(place);
@@ -193,7 +202,7 @@ class Speculative final : public Speculation<GeneratorType> {
 
   bool goes_on(const Draft<Sampling>& draft, std::size_t rows) const noexcept {
     const Place& place = places_[draft.sequence];
-    if (is_free || !options_.adaptive || place.tries || draft.tokens.empty()) return true;
+    if (is_free || !options_.adaptive || explores_ || place.tries || draft.tokens.empty()) return true;
     double reach = 1;
     for (const float confidence : draft.confidences) reach *= policy_.accepted.at(confidence);
     return policy_.pays(reach, place.share, draft.max_tokens - draft.tokens.size(), rows, decoding_);
@@ -202,13 +211,13 @@ class Speculative final : public Speculation<GeneratorType> {
   /// Leaves as many tokens as pay best. (They were certain, so that what is cut depends on the past alone.)
   void cut(Draft<Sampling>& draft) {
     if (!options_.adaptive || draft.tokens.empty()) return;
-    const double present = policy_.target.at(rows_), speed = policy_.pace(decoding_);
+    const double present = policy_.step_seconds(rows_, decoding_), speed = policy_.pace(decoding_);
     double reach = 1, gain = 0, best = 0;
     std::size_t length = 0;
     for (std::size_t i = 0; i < draft.tokens.size(); ++i) {
       reach *= policy_.accepted.at(draft.confidences[i]);
       gain += reach;
-      const double value = gain - speed * (policy_.target.at(rows_ + i + 1) - present);
+      const double value = gain - speed * (policy_.step_seconds(rows_ + i + 1, decoding_) - present);
       if (value <= best) continue;
       best = value;
       length = i + 1;
@@ -252,8 +261,9 @@ class Speculative final : public Speculation<GeneratorType> {
   std::vector<Place> places_;                        // [sequences]
   std::vector<Draft<Sampling>*> drafting_, begun_;   // of places_
   double share_ = 0.7;                               // as in a place, of all of them
-  std::size_t rows_ = 0, decoding_ = 0, steps_ = 0;  // pending rows; sequences that decode; since the last measure
-  bool decodes_ = false;                             // nothing else runs
+  std::size_t rows_ = 0, decoding_ = 0, steps_ = 0;  // pending rows; sequences that decode; so far
+  bool decodes_ = false, explores_ = false;          // nothing else runs; with drafts of full length
+  bool was_plain_ = true;                            // the last step had no drafts
   double draft_seconds_ = 0;                         // before this step
 };
 

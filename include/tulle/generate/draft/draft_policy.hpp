@@ -9,47 +9,34 @@
 
 namespace tulle {
 
-/// The seconds that a step takes, by its rows: running means, straight lines between them.
+/// The seconds that a step takes, by its rows: a line through the last steps (least squares, older ones count less).
 class StepSeconds {
  public:
-  static constexpr std::size_t max_rows = 64;
-
   void add(std::size_t rows, double seconds) noexcept {
-    if (rows == 0 || rows > max_rows) return;
-    Mean& mean = means_[rows];
     // A step that another program interrupted says little.
-    if (mean.count >= 2) seconds = std::min(seconds, 2 * mean.seconds);
-    mean.seconds += (seconds - mean.seconds) / static_cast<double>(std::min<std::size_t>(++mean.count, 16));
+    if (weight_ > 3) seconds = std::min(seconds, 2 * at(rows));
+    const double x = static_cast<double>(rows);
+    for (double* sum : {&weight_, &rows_, &squares_, &seconds_, &products_}) *sum *= kept;
+    weight_ += 1;
+    rows_ += x;
+    squares_ += x * x;
+    seconds_ += seconds;
+    products_ += x * seconds;
   }
-  std::size_t count(std::size_t rows) const noexcept { return rows > max_rows ? 0 : means_[rows].count; }
 
-  /// 0 where nothing was measured. Beyond the measured rows the line through the ends goes on.
+  /// 0 where nothing was measured.
   double at(std::size_t rows) const noexcept {
-    std::size_t below = std::min(rows, max_rows), above = below, first = 1, last = max_rows;
-    while (below > 0 && count(below) == 0) --below;
-    while (above <= max_rows && count(above) == 0) ++above;
-    while (first <= max_rows && count(first) == 0) ++first;
-    while (last > 0 && count(last) == 0) --last;
-    if (last == 0) return 0;
-    if (below == 0) return means_[first].seconds;
-    if (above > max_rows || rows > max_rows) {
-      const double slope = first == last
-                               ? unmeasured_slope * means_[last].seconds
-                               : (means_[last].seconds - means_[first].seconds) / static_cast<double>(last - first);
-      return means_[last].seconds + std::max(slope, 0.0) * static_cast<double>(rows - last);
-    }
-    if (below == above) return means_[below].seconds;
-    const double part = static_cast<double>(rows - below) / static_cast<double>(above - below);
-    return means_[below].seconds + part * (means_[above].seconds - means_[below].seconds);
+    if (weight_ == 0) return 0;
+    const double mean_rows = rows_ / weight_, mean = seconds_ / weight_;
+    const double spread = squares_ - rows_ * mean_rows, product = products_ - seconds_ * mean_rows;
+    // Steps of one length alone say nothing of the slope.
+    const double slope = std::max(0.0, (product + unmeasured_slope * mean) / (spread + 1));
+    return std::max(mean / 8, mean + slope * (static_cast<double>(rows) - mean_rows));
   }
 
  private:
-  static constexpr double unmeasured_slope = 0.05;
-  struct Mean {
-    double seconds = 0;
-    std::size_t count = 0;
-  };
-  std::array<Mean, max_rows + 1> means_{};
+  static constexpr double kept = 0.98, unmeasured_slope = 0.05;
+  double weight_ = 0, rows_ = 0, squares_ = 0, seconds_ = 0, products_ = 0;
 };
 
 /// The share of drafted tokens that were accepted, by the drafter's confidence.
@@ -57,22 +44,31 @@ class AcceptedShare {
  public:
   void learn(float confidence, bool accepted) noexcept {
     Bin& bin = bins_[bin_of(confidence)];
-    if (bin.all >= memory) {
-      bin.all /= 2;
-      bin.accepted /= 2;
+    for (Bin* each : {&bin, &all_}) {
+      if (each->tokens < memory) continue;
+      each->tokens /= 2;
+      each->rejected /= 2;
+      each->doubts /= 2;
     }
-    bin.all += 1;
-    bin.accepted += accepted ? 1 : 0;
+    for (Bin* each : {&bin, &all_}) {
+      each->tokens += 1;
+      each->rejected += accepted ? 0 : 1;
+      each->doubts += 1 - static_cast<double>(confidence);
+    }
   }
+  /// A token of which little is known is rejected as often as its doubt (1 - confidence) says, times the ratio of
+  /// rejections to doubts of all tokens.
   double at(float confidence) const noexcept {
     const Bin& bin = bins_[bin_of(confidence)];
-    return (bin.accepted + belief * static_cast<double>(confidence)) / (bin.all + belief);
+    const double ratio = (all_.rejected + 1) / (all_.doubts + 1);
+    const double believed = std::min(1.0, ratio * (1 - static_cast<double>(confidence)));
+    return 1 - (bin.rejected + belief * believed) / (bin.tokens + belief);
   }
 
  private:
   static constexpr double memory = 256, belief = 4;
   struct Bin {
-    double all = 0, accepted = 0;
+    double tokens = 0, rejected = 0, doubts = 0;
   };
   /// Finer towards 1.
   static std::size_t bin_of(float confidence) noexcept {
@@ -80,13 +76,16 @@ class AcceptedShare {
     return std::min<std::size_t>(static_cast<std::size_t>(-2 * std::log2(doubt)), 15);
   }
   std::array<Bin, 16> bins_{};
+  Bin all_;
 };
 
 /// Drafting goes on while the tokens that it is expected to add to the next step are worth its time at the present
 /// pace. With a pace of the best policy that is the best policy (Dinkelbach, "On nonlinear fractional programming",
 /// Management Science 13, 1967), and the pace approaches it.
 struct DraftPolicy {
-  StepSeconds target;  ///< of the target's steps
+  StepSeconds plain;  ///< of the target's steps without drafts, behind another such step
+  /// Of those with drafts: slower for their rows, and where a drafter's weights replace the target's in the CPU's caches.
+  StepSeconds target;
   AcceptedShare accepted;
   double tokens = 0, seconds = 0;         ///< of the last steps, drafting included
   double drafted = 0, draft_seconds = 0;  ///< of the last drafts
@@ -105,21 +104,28 @@ struct DraftPolicy {
     draft_seconds = kept * draft_seconds + new_seconds;
   }
 
+  /// Of a step of the target, for so many sequences.
+  double step_seconds(std::size_t rows, std::size_t sequences) const noexcept {
+    const double drafted_step = rows > sequences ? target.at(rows) : 0;
+    return drafted_step > 0 ? drafted_step : plain.at(rows);
+  }
+
   /// Tokens a second that drafting must not fall short of, for so many sequences.
   double pace(std::size_t sequences) const noexcept {
-    const double plain = target.at(sequences);
-    return std::max(seconds > 0 ? tokens / seconds : 0, plain > 0 ? static_cast<double>(sequences) / plain : 0);
+    const double step = plain.at(sequences);
+    return std::max(seconds > 0 ? tokens / seconds : 0, step > 0 ? static_cast<double>(sequences) / step : 0);
   }
 
   /// Whether a sequence gains by 1 to `most` tokens more. `reach`: the probability that all that was drafted is
   /// accepted; `share`: of tokens that are not drafted yet; `rows`: of the next step as it is.
   bool pays(double reach, double share, std::size_t most, std::size_t rows, std::size_t sequences) const noexcept {
-    const double present = target.at(rows), speed = pace(sequences);
+    const double present = step_seconds(rows, sequences), speed = pace(sequences);
     double gain = 0;
     for (std::size_t more = 1; more <= most; ++more) {
       reach *= share;
       gain += reach;
-      const double cost = static_cast<double>(more) * seconds_per_draft() + target.at(rows + more) - present;
+      const double step = step_seconds(rows + more, sequences) - present;
+      const double cost = static_cast<double>(more) * seconds_per_draft() + step;
       if (gain > speed * cost) return true;
     }
     return false;
