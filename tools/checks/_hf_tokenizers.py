@@ -2,7 +2,7 @@
 """What Hugging Face's `tokenizers` makes of lines, for tools/checks/tokenizers.py; runs in the Python that has it.
     usage: _hf_tokenizers.py special FILE > [contents of the added tokens]
            _hf_tokenizers.py encode FILE < [lines] > {"ids": [...], "with_special": [...], "texts": [...]}
-FILE is a tokenizer.json, or a GGUF vocabulary, of which the pipeline is made that its authors published as tokenizer.json."""
+FILE is a tokenizer.json, or a GGUF vocabulary, of which the pipeline is made that we take for the family's."""
 import json
 import sys
 

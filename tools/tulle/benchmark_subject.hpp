@@ -17,7 +17,7 @@ class BenchmarkSubject {
   /// One of `synthetic_shapes`.
   static BenchmarkSubject of_shape(const std::string& shape, const Pruning& pruning);
   /// A file or directory; where it is not pruned its sparsity is measured. Errors: those of `tulle::Checkpoint::open`.
-  static BenchmarkSubject of_model(const std::string& path, const std::vector<std::string>& adapters,
+  static BenchmarkSubject of_model(const std::string& path, const std::vector<tulle::AdapterPath>& adapters,
                                    const Pruning& pruning);
 
   const std::string& name() const noexcept { return name_; }

@@ -41,7 +41,7 @@ constexpr std::array export_types{std::pair{"Q8_0", tulle::DType::q8_0}, std::pa
 
 struct ExportFlags {
   std::string model, directory, form = "compressed-tensors", type;
-  std::vector<std::string> adapters;
+  std::vector<tulle::AdapterPath> adapters;
   bool force = false, json = false;
 };
 

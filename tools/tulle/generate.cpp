@@ -70,21 +70,21 @@ std::string stripped(const std::string& text) {
   return begin == std::string::npos ? "" : text.substr(begin, text.find_last_not_of(space) - begin + 1);
 }
 
-/// The prompt, or those that end with "<endofprompt>", without the space around them.
+/// The prompt; or those of a file that end with "<endofprompt>", without the space around them.
 std::vector<std::string> read_prompts(const GenerateFlags& flags) {
   constexpr std::string_view end = "<endofprompt>";
   const std::string text = read_text(flags);
   require_utf8(text, "the prompt");
   std::vector<std::string> prompts;
-  std::size_t begin = 0;
-  for (std::size_t at = 0; (at = text.find(end, begin)) != std::string::npos; begin = at + end.size()) {
-    prompts.push_back(stripped(text.substr(begin, at - begin)));
-  }
-  const std::string rest = text.substr(begin);
-  if (prompts.empty()) {
-    prompts.push_back(rest);
-  } else if (!stripped(rest).empty()) {
-    prompts.push_back(stripped(rest));
+  if (flags.prompt_flag->count() > 0 || text.find(end) == std::string::npos) {
+    prompts.push_back(text);
+  } else {
+    std::size_t begin = 0;
+    for (std::size_t at = 0; (at = text.find(end, begin)) != std::string::npos; begin = at + end.size()) {
+      prompts.push_back(stripped(text.substr(begin, at - begin)));
+    }
+    const std::string rest = stripped(text.substr(begin));
+    if (!rest.empty()) prompts.push_back(rest);
   }
   for (const std::string& prompt : prompts) {
     if (!prompt.empty()) continue;

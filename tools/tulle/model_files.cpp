@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model_files.hpp"
 
-#include <charconv>
 #include <system_error>
 #include <tulle/format/checkpoint.hpp>
 #include <tulle/format/tokenizer_files.hpp>
@@ -15,28 +14,10 @@ using SentencePiece = tulle::SentencePieceLibrary;
 using SentencePiece = tulle::OwnSentencePiece;
 #endif
 
-namespace {
-
-/// A path may hold '=': the scale is a number behind the last one.
-tulle::AdapterPath read_adapter(const std::string& text) {
-  const std::size_t at = text.rfind('=');
-  if (at == std::string::npos) return {text};
-  float scale = 1;
-  const char* end = text.data() + text.size();
-  const auto [last, error] = std::from_chars(text.data() + at + 1, end, scale);
-  return error == std::errc() && last == end ? tulle::AdapterPath{text.substr(0, at), scale} : tulle::AdapterPath{text};
-}
-
-}  // namespace
-
 std::shared_ptr<const tulle::Checkpoint> open_checkpoint(const std::string& path,
-                                                         const std::vector<std::string>& adapters) {
-  std::vector<tulle::AdapterPath> paths;
-  for (const std::string& adapter : adapters) {
-    paths.push_back(read_adapter(adapter));
-    paths.back().path = model_path(paths.back().path);
-  }
-  return tulle::Checkpoint::open(path, paths);
+                                                         std::vector<tulle::AdapterPath> adapters) {
+  for (tulle::AdapterPath& adapter : adapters) adapter.path = model_path(adapter.path);
+  return tulle::Checkpoint::open(path, adapters);
 }
 
 std::shared_ptr<const tulle::Tokenizer> open_tokenizer(const std::string& path) {

@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <string>
+#include <tulle/format/lora/adapter_path.hpp>
 #include <vector>
 
 namespace tulle {
@@ -11,9 +12,8 @@ class Checkpoint;
 class Tokenizer;
 }  // namespace tulle
 
-// The library's functions of like names, with the same errors. An adapter is PATH or PATH=SCALE, or one of the
-// hub likewise (model_path.hpp).
+// The library's functions of like names, with the same errors. Adapters may be those of the hub (model_path.hpp).
 std::shared_ptr<const tulle::Checkpoint> open_checkpoint(const std::string& path,
-                                                         const std::vector<std::string>& adapters = {});
+                                                         std::vector<tulle::AdapterPath> adapters = {});
 std::shared_ptr<const tulle::Tokenizer> open_tokenizer(const std::string& path);
 std::string open_chat_template(const std::string& path);

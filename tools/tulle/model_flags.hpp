@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <tulle/format/lora/adapter_path.hpp>
 #include <tulle/generate/engine.hpp>
 #include <vector>
 
@@ -11,8 +12,8 @@
 struct ModelFlags {
   std::string path;
   std::string kernel = "auto";
-  std::string isa;                    ///< empty: the machine's best
-  std::vector<std::string> adapters;  ///< PATH or PATH=SCALE
+  std::string isa;  ///< empty: the machine's best
+  std::vector<tulle::AdapterPath> adapters;
   tulle::EngineOptions engine;
 
   void add_to(CLI::App& flags);

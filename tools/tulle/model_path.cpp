@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model_path.hpp"
 
+#include <charconv>
 #include <cstdlib>
 #include <filesystem>
 #include <system_error>
@@ -27,6 +28,16 @@ std::string resolved(const std::string& path, tulle::HubPart part) {
   return local_model(path, bar.progress(), part);
 }
 
+/// A path may hold '=': the scale is a number behind the last one.
+tulle::AdapterPath read_adapter(const std::string& text) {
+  const std::size_t at = text.rfind('=');
+  if (at == std::string::npos) return {text};
+  float scale = 1;
+  const char* end = text.data() + text.size();
+  const auto [last, error] = std::from_chars(text.data() + at + 1, end, scale);
+  return error == std::errc() && last == end ? tulle::AdapterPath{text.substr(0, at), scale} : tulle::AdapterPath{text};
+}
+
 }  // namespace
 
 void add_model_path(CLI::App& flags, std::string& path, const std::string& what) {
@@ -37,10 +48,15 @@ void add_model_path(CLI::App& flags, std::string& path, const std::string& what)
       ->type_name("PATH");
 }
 
-void add_adapters(CLI::App& flags, std::vector<std::string>& adapters) {
+void add_adapters(CLI::App& flags, std::vector<tulle::AdapterPath>& adapters) {
+  const auto read = [&adapters](const std::vector<std::string>& given) {
+    adapters.clear();
+    for (const std::string& each : given) adapters.push_back(read_adapter(each));
+  };
   flags
-      .add_option("--lora", adapters,
-                  "A LoRA adapter (a PEFT directory) to merge into the weights; may be repeated, each with a scale")
+      .add_option_function<std::vector<std::string>>(
+          "--lora", read,
+          "A LoRA adapter (a PEFT directory) to merge into the weights; may be repeated, each with a scale")
       ->type_name("PATH[=SCALE]")
       ->expected(1)
       ->take_all();

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <tulle/format/lora/adapter_path.hpp>
 #include <vector>
 
 #include "command_line.hpp"
@@ -13,7 +14,7 @@ void add_model_path(
     const std::string& what = "A Hugging Face directory, a GGUF file, or hf:org/name[@revision][:file.gguf]");
 
 /// "--lora", as often as it is wanted: PATH or PATH=SCALE.
-void add_adapters(CLI::App& flags, std::vector<std::string>& adapters);
+void add_adapters(CLI::App& flags, std::vector<tulle::AdapterPath>& adapters);
 
 /// `path`, or the default model's where it is empty. Of hf:org/name the path in the hub's cache; a bar on stderr shows
 /// a download. Errors: not_found, which says what to do; those of `tulle::resolve_model`.

@@ -187,10 +187,10 @@ class BytePairEncoder {
     }
   }
 
-  UnknownCharacters unknown_;
-  bool ignore_merges_;
   static constexpr std::uint32_t longest_uncut = 64;  // symbols: shorter words gain nothing
 
+  UnknownCharacters unknown_;
+  bool ignore_merges_;
   PairTable merges_;
   PairTable joints_;  // characters that a merge can join
 };
