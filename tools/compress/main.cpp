@@ -214,6 +214,7 @@ void add_flags(CLI::App& app, CompressFlags& flags) {
 
 }  // namespace
 
+// NOLINTNEXTLINE(bugprone-exception-escape): flags that throw as they are declared are a defect of ours
 int main(int count, char** arguments) {
   std::signal(SIGPIPE, SIG_DFL);
   end_on_interrupt();

@@ -87,6 +87,7 @@ int serve(const ServeFlags& flags, const sigset_t& signals) {
 
 }  // namespace
 
+// NOLINTNEXTLINE(bugprone-exception-escape): flags that throw as they are declared are a defect of ours
 int main(int count, char** arguments) {
   std::signal(SIGPIPE, SIG_IGN);  // of connections that clients close
   sigset_t signals;

@@ -18,6 +18,7 @@ constexpr const char* footer = R"(Examples:
 
 }  // namespace
 
+// NOLINTNEXTLINE(bugprone-exception-escape): flags that throw as they are declared are a defect of ours
 int main(int count, char** arguments) {
   std::signal(SIGPIPE, SIG_DFL);  // the reader of our output has closed it: end silently
   end_on_interrupt();
