@@ -68,7 +68,7 @@ int serve(const ServeFlags& flags, const sigset_t& signals) {
       auto next = std::make_unique<Server>(std::move(options));
       next->load();
       (void)next->bind();
-      std::thread before = std::move(listening);
+      std::thread before = std::exchange(listening, std::thread());
       const std::unique_ptr<Server> old = std::exchange(server, std::move(next));
       start(*server);
       old->stop();
