@@ -6,6 +6,7 @@
 #include <tulle/generate/draft/make_speculation.hpp>
 
 #include "arguments.hpp"
+#include "compiled/hub.hpp"
 #include "guard.hpp"
 #include "session.hpp"
 #include "tulle_experimental.h"
@@ -31,7 +32,7 @@ extern "C" int32_t tulle_session_draft(tulle_session* session, const char* draft
   return guarded(error, [&] {
     const Use used(session);
     DraftOptions options;
-    options.drafter = read_text(drafter, size, "the drafter");
+    options.drafter = local_drafter(read_text(drafter, size, "the drafter"));
     if (max_tokens != 0) options.speculation.max_tokens = max_tokens;
     used->draft(options);
     return TULLE_OK;

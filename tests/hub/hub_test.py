@@ -200,6 +200,13 @@ class HubTest(CommandTest):
         other = self.succeed(*command, "--lora", f"{adapter}=0.5")
         self.assertEqual(mine.replace(str(self.snapshot).encode(), str(adapter).encode()), other)
 
+    def test_a_draft_model_comes_from_the_hub_too(self):
+        hub = self.hub()
+        prompt = ("generate", "--model", self.folder / "model", "--prompt", "abc", "--max-new-tokens", "4")
+        plain = self.succeed(*prompt, env=self.env(None))
+        self.assertEqual(plain, self.succeed(*prompt, "--draft-model", f"ngram+{NAME}", env=self.env(hub)))
+        self.assertTrue(self.snapshot.is_dir())
+
     def test_the_server_takes_it_on_the_command_line_and_in_yaml(self):
         hub = self.hub({"q8_0.gguf": Q8_0.read_bytes()})
         config = self.folder / "config.yaml"

@@ -7,8 +7,8 @@ void DraftFlags::add_to(CLI::App& flags) {
   flags
       .add_option(
           flag_names("--draft-model"), drafter_,
-          "Guess tokens, so that one pass of the model gives several: ngram, self:KERNEL, a path, or A+B for A that "
-          "guesses for B")
+          "Guess tokens, so that one pass of the model gives several: ngram, self:KERNEL, a path, hf:org/name, or A+B "
+          "for A that guesses for B")
       ->type_name("NAME")
       ->group("Drafts");
   flags.add_option(flag_names("--spec-length,--max-spec-length"), length_, "Guess at most so many tokens at once")

@@ -36,7 +36,7 @@ by <endofprompt>; they are continued one after the other, with --json in a line 
 Drafts: something cheap guesses the next tokens, one pass of the model checks all of them, and the text is the same.
   ngram        copies what followed the last tokens before: summaries, edits, code
   self:KERNEL  the model itself with other weights, made when it is loaded: self:i4, self:8:16_gap4_i4
-  PATH         a smaller model of the family, with the same tokens
+  PATH         a smaller model of the family, with the same tokens; or hf:org/name
   A+B          A guesses for B: ngram+self:i4, ngram+PATH, PATH+self:i4
 
 Examples:

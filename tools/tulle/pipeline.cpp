@@ -9,6 +9,7 @@
 #include "model_files.hpp"
 #include "model_path.hpp"
 #include "progress_bar.hpp"
+#include "tools/compiled/hub.hpp"
 
 void choose_instruction_set(const std::string& name) {
   name.empty() ? tulle::check_instruction_set() : tulle::use_instruction_set(name);
@@ -38,6 +39,7 @@ std::unique_ptr<tulle::TextGeneration> load_pipeline(const ModelFlags& flags, tu
   auto pipeline = std::make_unique<tulle::TextGeneration>(std::move(model), open_tokenizer(path),
                                                           open_chat_template(path), flags.engine);
   ProgressBar bar;
+  draft.drafter = local_drafter(draft.drafter, bar.progress());
   tulle::Engine& engine = pipeline->engine();
   engine.speculate(tulle::make_speculation({engine, pipeline->tokenizer(), flags.engine, open}, draft, bar.progress()));
   return pipeline;

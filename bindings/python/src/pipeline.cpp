@@ -90,7 +90,7 @@ Pipeline::Pipeline(const std::string& arguments, const std::vector<std::pair<std
       std::make_unique<TextGeneration>(std::move(model), tokenizer_, chat_template_, construction.options.engine);
   Engine& engine = generate_->engine();
   engine.speculate(make_speculation({engine, *tokenizer_, construction.options.engine, open},
-                                    {drafter, {}, {draft_tokens, true}}, progress));
+                                    {local_drafter(drafter, progress), {}, {draft_tokens, true}}, progress));
 }
 
 std::unique_ptr<Run> Pipeline::start(const std::string& arguments, std::vector<std::vector<Token>> tokens,

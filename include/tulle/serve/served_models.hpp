@@ -16,6 +16,7 @@
 #include <vector>
 
 #include <tulle/core/error.hpp>
+#include <tulle/generate/draft/draft_name.hpp>
 #include <tulle/hub/resolve_model.hpp>
 #include <tulle/serve/api_error.hpp>
 #include <tulle/serve/model_worker.hpp>
@@ -139,13 +140,19 @@ class ServedModels {
     if (auto worker = entry.take()) return worker;
     refuse_when_stopping();
     const ModelSettings& settings = entry.settings;
-    auto worker = std::make_shared<ModelWorker>(
-        options_.load ? options_.load(settings) : TextGeneration(resolve_model(settings.path), settings.options),
-        options_.max_queue);
+    auto worker = std::make_shared<ModelWorker>(options_.load ? options_.load(settings) : load_model(settings),
+                                                options_.max_queue);
     const std::lock_guard lock(entry.mutex);
     refuse_when_stopping();  // either here, or `stop` finds the worker
     entry.used = Clock::now();
     return entry.worker = std::move(worker);
+  }
+
+  static TextGeneration load_model(const ModelSettings& settings) {
+    TextGenerationOptions options = settings.options;
+    options.draft.drafter =
+        with_local_path(options.draft.drafter, [](const std::string& path) { return resolve_model(path); });
+    return TextGeneration(resolve_model(settings.path), std::move(options));
   }
 
   void refuse_when_stopping() const {

@@ -14,6 +14,7 @@
 #include <tulle/core/error.hpp>
 #include <tulle/format/requantized_tensors.hpp>
 #include <tulle/format/tokenizer_files.hpp>
+#include <tulle/generate/draft/draft_name.hpp>
 #include <tulle/generate/draft/draft_vocabulary.hpp>
 #include <tulle/generate/draft/make_speculation.hpp>
 #include <tulle/generate/draft/model_drafter.hpp>
@@ -26,17 +27,6 @@
 namespace tulle {
 
 namespace detail {
-
-inline constexpr std::string_view copy_prefix = "self:";
-
-/// "ngram+self:i4" is "ngram" for "self:i4"; of what has no drafter of its own the first is empty.
-inline std::pair<std::string, std::string> split_stack(const std::string& name) {
-  constexpr std::string_view ngram = "ngram+", copy = "+self:";
-  if (name.starts_with(ngram)) return {"ngram", name.substr(ngram.size())};
-  const std::size_t at = name.rfind(copy);
-  if (at == std::string::npos) return {{}, name};
-  return {name.substr(0, at), name.substr(at + 1)};
-}
 
 /// The pattern to which a matrix is pruned for a kernel, and the kernel that packs what keeps that pattern.
 inline std::pair<MagnitudePattern, std::string_view> copy_kernel(std::string_view name) {
