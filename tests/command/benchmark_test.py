@@ -113,6 +113,19 @@ class BenchmarkTest(CommandTest):
             self.assertIn(words, text)
         self.assertNotIn("worthless", text)
 
+    def test_drafts_of_a_shape(self):
+        """The text is the same, and an oracle that is always right has every token accepted."""
+        shape = ["--shape", "smollm2-135m", "--draft-shape", "smollm2-135m", "--no-baselines"]
+        report = self.benchmark(*shape, "--acceptance", 1, "--spec-length", 3, "--verify-rows", 4, "--draft-text", 6)
+        self.assertEqual([result["name"] for result in report["results"]], ["model", "draft"])
+        (run,) = report["speculation"]["runs"]
+        self.assertEqual((run["spec_length"], run["accepted_of_examined"], run["same_text"]), (3, 1, True))
+        ours = 4 / (3 * report["speculation"]["draft_cost"] + run["verification_cost"])
+        self.assertAlmostEqual(run["predicted_speed_up"], ours, places=6)
+        for flags, reason in ((shape[2:4], "needs --shape"), ([*shape[:3], "codegen-350m"], "another vocabulary"),
+                              ([*shape, "--spec-length", 8], "must be above --spec-length")):
+            self.refuse(2, "benchmark", *flags, saying=reason)
+
     def test_json_and_export(self):
         path = self.folder / "result.json"
         printed = self.benchmark("--model", Q8_0, "-x", path, "--threads", 2, "--num-kv-cache-tokens", 7)

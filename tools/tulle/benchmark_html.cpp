@@ -47,5 +47,7 @@ std::string benchmark_html(const OrderedJson& report) {
   body += "<section><h2>All figures</h2>\n" + html_table(result_table(report), "Every model that was measured");
   const TableRows verification = verification_table(report);
   if (!verification.empty()) body += html_table(verification, verification_title);
+  const TableRows speculation = speculation_table(report);
+  if (!speculation.empty()) body += html_table(speculation, speculation_title(report));
   return html_page(name + " - tulle benchmark", name, benchmark_facts(report), body + "</section>\n");
 }

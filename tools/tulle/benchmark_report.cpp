@@ -120,6 +120,29 @@ OrderedJson result_of(const Contestant& contestant, const BenchmarkResult& run) 
           {"prefills", contestant.prefills().size()}};
 }
 
+OrderedJson speculation_report(const BenchmarkResult& run) {
+  const SpeculationCosts costs = speculation_costs(run.contestants.front(), run.contestants.back());
+  OrderedJson report{{"draft", run.draft_shape},
+                     {"tokens", run.speculation_plan.tokens},
+                     {"target_pass_ms", 1e3 * costs.target.front()},
+                     {"draft_step_ms", 1e3 * costs.draft},
+                     {"draft_cost", costs.draft / costs.target.front()},
+                     {"runs", OrderedJson::array()}};
+  for (const SpeculationRun& each : run.speculation) {
+    report["runs"].push_back(
+        {{"acceptance", each.acceptance},
+         {"spec_length", each.length},
+         {"verification_cost", costs.target[each.length] / costs.target.front()},
+         {"accepted_of_examined", static_cast<double>(each.accepted) / static_cast<double>(each.examined)},
+         {"predicted_speed_up", each.predicted},
+         {"speed_up", spread(each.fixed)},
+         {"measured_of_predicted", bench::median(each.fixed) / each.predicted},
+         {"adaptive_speed_up", spread(each.adaptive)},
+         {"same_text", each.same_text}});
+  }
+  return report;
+}
+
 OrderedJson instruction_sets() {
   OrderedJson names = OrderedJson::array();
   for (const tulle::InstructionSet set : tulle::instruction_sets) {
@@ -169,9 +192,10 @@ OrderedJson benchmark_report(const BenchmarkResult& run) {
   report["ratios"] = OrderedJson::object();
   for (const Contestant& contestant : run.contestants) {
     report["results"].push_back(result_of(contestant, run));
-    if (&contestant == &model) continue;
+    if (&contestant == &model || contestant.name() == "draft") continue;
     report["ratios"][contestant.name()] = {{"decode", ratio(model.round_medians(), contestant.round_medians())},
                                            {"prefill", ratio(model.prefills(), contestant.prefills())}};
   }
+  if (!run.speculation.empty()) report["speculation"] = speculation_report(run);
   return report;
 }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "benchmark_run.hpp"
+#include "benchmark_speculation.hpp"
 
 /// What was measured; the first contestant is the model, the others are what it is compared with.
 struct BenchmarkResult {
@@ -19,9 +20,13 @@ struct BenchmarkResult {
   nlohmann::ordered_json flags;  ///< as they were given: name to value
   BenchmarkPlan plan;
   std::size_t threads;
-  bool pinned;  ///< the threads to cores
-  std::vector<Contestant> contestants;
+  bool pinned;                          ///< the threads to cores
+  std::vector<Contestant> contestants;  ///< the last is the draft model, where there is one
+  std::string draft_shape = {};         ///< empty: no draft model
+  SpeculationPlan speculation_plan = {};
+  std::vector<SpeculationRun> speculation = {};
 };
 
-/// DeepSparse's keys, then "machine", "commit", "flags", "settings", "results" and "ratios".
+/// DeepSparse's keys, then "machine", "commit", "flags", "settings", "results", "ratios" and, with a draft
+/// model, "speculation".
 nlohmann::ordered_json benchmark_report(const BenchmarkResult& result);

@@ -58,6 +58,7 @@ Contestant::Contestant(std::string name, std::shared_ptr<const tulle::Model<tull
   options.max_sequences = plan.batch + 1;
   options.prefill_chunk = std::max({options.prefill_chunk, plan.step_tokens(), plan.verify_rows});
   engine_ = assemble_engine(model_, options);
+  options_ = options;
 
   tulle::SequenceOptions fill;
   fill.max_new_tokens = 0;
@@ -71,6 +72,14 @@ Contestant::Contestant(std::string name, std::shared_ptr<const tulle::Model<tull
   prompt_ = random_tokens(plan.prompt_tokens, architecture.vocabulary, 1001);
   prompt_sequence_ = engine_->start(std::span(prompt_).first(1), tulle::SamplerChain(), fill);
   engine_->step();
+}
+
+std::unique_ptr<tulle::Engine> Contestant::engine_for(std::size_t sequence_length,
+                                                      std::shared_ptr<tulle::ThreadPool> threads) const {
+  tulle::EngineOptions options = options_;
+  options.sequence_length = sequence_length;
+  options.max_sequences = 1;
+  return tulle::make_engine(model_, options, 0, std::move(threads));
 }
 
 std::size_t Contestant::step_bytes() const noexcept {

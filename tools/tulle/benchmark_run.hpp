@@ -37,6 +37,9 @@ class Contestant {
   const std::string& name() const noexcept { return name_; }
   const tulle::Model<tulle::AnyKernel>& model() const noexcept { return *model_; }
   std::size_t sequence_length() const noexcept { return engine_->capacity(); }
+  /// Another engine of the same model and options, for one sequence; on threads that never run meanwhile, or its own.
+  std::unique_ptr<tulle::Engine> engine_for(std::size_t sequence_length,
+                                            std::shared_ptr<tulle::ThreadPool> threads = nullptr) const;
 
   /// What a step reads: every packed matrix once, and the keys and values of every sequence. Of the experts of a
   /// mixture as many as rows that choose at random would have in all.
@@ -65,6 +68,7 @@ class Contestant {
   std::string name_;
   std::shared_ptr<const tulle::Model<tulle::AnyKernel>> model_;
   BenchmarkPlan plan_;
+  tulle::EngineOptions options_;
   std::size_t kv_row_bytes_;
   std::unique_ptr<tulle::Engine> engine_;
   std::vector<tulle::SequenceId> sequences_;

@@ -92,3 +92,29 @@ TableRows verification_table(const OrderedJson& report) {
   }
   return rows;
 }
+
+TableRows speculation_table(const OrderedJson& report) {
+  if (!report.contains("speculation")) return {};
+  TableRows rows{{"acceptance", "tokens a draft", "pass over the draft", "accepted of examined", "predicted",
+                  "measured (min-max)", "measured / predicted", "adaptive (min-max)", "same text"}};
+  for (const OrderedJson& run : report["speculation"]["runs"]) {
+    rows.push_back({formatted("%.2f", run["acceptance"].get<double>()),
+                    formatted("%zu", run["spec_length"].get<std::size_t>()),
+                    formatted("%.2f", run["verification_cost"].get<double>()),
+                    formatted("%.2f", run["accepted_of_examined"].get<double>()),
+                    formatted("%.2f", run["predicted_speed_up"].get<double>()), spread_text(run["speed_up"], 2),
+                    formatted("%.2f", run["measured_of_predicted"].get<double>()),
+                    spread_text(run["adaptive_speed_up"], 2), run["same_text"].get<bool>() ? "yes" : "no"});
+  }
+  return rows;
+}
+
+std::string speculation_title(const OrderedJson& report) {
+  const OrderedJson& speculation = report["speculation"];
+  return formatted(
+      "Speed-up by drafts of %s, of which that share is right; a drafted token costs %.3f of a pass over one row "
+      "(%.1f of %.1f ms), a text has %zu tokens",
+      speculation["draft"].get<std::string>().c_str(), speculation["draft_cost"].get<double>(),
+      speculation["draft_step_ms"].get<double>(), speculation["target_pass_ms"].get<double>(),
+      speculation["tokens"].get<std::size_t>());
+}

@@ -21,5 +21,9 @@ TableRows result_table(const nlohmann::ordered_json& report);
 TableRows verification_table(const nlohmann::ordered_json& report);
 inline constexpr const char* verification_title = "A pass over several rows of one sequence, in passes over one row";
 
+/// Speed-ups, measured and predicted; empty without a draft model.
+TableRows speculation_table(const nlohmann::ordered_json& report);
+std::string speculation_title(const nlohmann::ordered_json& report);
+
 /// "median (min-max)" of {"median", "least", "most"}.
 std::string spread_text(const nlohmann::ordered_json& spread, int digits);

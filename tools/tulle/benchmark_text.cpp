@@ -15,6 +15,8 @@ std::string tables(const OrderedJson& report, std::string (*write)(const TableRo
   std::string text("\n");
   text += write(result_table(report));
   if (!verification.empty()) text += std::string("\n") + verification_title + ":\n\n" + write(verification);
+  const TableRows speculation = speculation_table(report);
+  if (!speculation.empty()) text += "\n" + speculation_title(report) + ":\n\n" + write(speculation);
   return text;
 }
 

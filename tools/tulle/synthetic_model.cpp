@@ -17,6 +17,8 @@ namespace {
 constexpr std::array<std::string_view, synthetic_shapes.size()> configs{
     R"({"model_type": "codegen", "vocab_size": 51200, "n_embd": 1024, "n_layer": 20, "n_head": 16, "n_positions": 2048,
         "rotary_dim": 32})",
+    R"({"model_type": "codegen", "vocab_size": 51200, "n_embd": 4096, "n_layer": 33, "n_head": 16, "n_positions": 2048,
+        "rotary_dim": 64})",
     R"({"model_type": "llama", "vocab_size": 32000, "hidden_size": 2048, "num_hidden_layers": 22,
         "num_attention_heads": 32, "num_key_value_heads": 4, "intermediate_size": 5632, "max_position_embeddings": 2048,
         "rms_norm_eps": 1e-5, "rope_theta": 10000.0})",

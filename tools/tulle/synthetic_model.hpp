@@ -18,8 +18,8 @@
 #include "pruning.hpp"
 
 /// The last is Qwen3-30B-A3B with 12 of its 48 layers.
-inline constexpr std::array<std::string_view, 5> synthetic_shapes{"codegen-350m", "tinyllama-1.1b", "smollm2-135m",
-                                                                  "olmoe-1b-7b", "qwen3-30b-a3b-cut"};
+inline constexpr std::array<std::string_view, 6> synthetic_shapes{"codegen-350m", "codegen-6b",  "tinyllama-1.1b",
+                                                                  "smollm2-135m", "olmoe-1b-7b", "qwen3-30b-a3b-cut"};
 
 /// One of `synthetic_shapes`. The head is a separate matrix, also where the real model ties it to the embedding: an
 /// int8 head is separate in memory anyway.
