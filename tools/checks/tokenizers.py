@@ -5,7 +5,7 @@ import subprocess
 
 from _commands import ROOT, build, reference_python
 from _mixed_lines import lines
-from _published_tokenizers import PACKAGES, REFUSED, REFUSED_VOCABULARIES, VOCABULARIES, tokenizer_folder, vocabularies
+from _published_tokenizers import FILES, PACKAGES, REFUSED, REFUSED_VOCABULARIES, VOCABULARIES, tokenizer_file, vocabularies
 
 MINUTES = 6
 ABOUT = "published tokenizers: ids and texts of 10,000 mixed lines equal to those of Hugging Face's tokenizers; llama.cpp's vectors"
@@ -101,10 +101,10 @@ def vectors():
 
 
 def cells():
-    def one(package):
-        path = tokenizer_folder(package) / "tokenizer.json"
-        return refused(path, REFUSED[package]) if package in REFUSED else measure(path)
+    def one(name):
+        path = tokenizer_file(name)
+        return refused(path, REFUSED[name]) if name in REFUSED else measure(path)
 
-    made = {package: lambda package=package: one(package) for package in PACKAGES}
+    made = {name: lambda name=name: one(name) for name in [*PACKAGES, *FILES]}
     made |= {f"gguf-{name}": lambda name=name: measure(vocabularies()[name]) for name in VOCABULARIES}
     return made | {"vectors": vectors}
