@@ -93,11 +93,12 @@ TULLE_TARGET_AVX2 inline float scale_scores(isa::Avx2, float* scores, std::size_
     _mm256_storeu_ps(scores + i, score);
     most = _mm256_max_ps(score, most);  // a NaN leaves `most` as it is, as std::max does
   }
-  alignas(32) float lanes[8];
-  _mm256_store_ps(lanes, most);
-  float largest = scale_scores(isa::Scalar{}, scores + i, count - i, scale, scales == nullptr ? nullptr : scales + i);
-  for (const float lane : lanes) largest = std::max(largest, lane);
-  return largest;
+  __m128 four = _mm_max_ps(_mm256_castps256_ps128(most), _mm256_extractf128_ps(most, 1));
+  four = _mm_max_ps(four, _mm_movehl_ps(four, four));
+  const float vectors = std::max(_mm_cvtss_f32(four), _mm_cvtss_f32(_mm_movehdup_ps(four)));
+  const float rest =
+      scale_scores(isa::Scalar{}, scores + i, count - i, scale, scales == nullptr ? nullptr : scales + i);
+  return std::max(vectors, rest);
 }
 
 template <class Element>
@@ -122,7 +123,7 @@ TULLE_TARGET_AVX2 inline float exponentials(isa::Avx2, float* scores, std::size_
   return sum_of_lanes(sums);
 }
 
-// The rows of a head are too short for wider vectors to pay: AVX-512 machines run the same loops.
+// One query at a time, the rows of a head are too short for wider vectors to pay.
 template <class Element>
 void score_keys(isa::Avx512, const float* query, const Element* keys, std::size_t count, std::size_t size,
                 float* scores) noexcept {
@@ -140,8 +141,39 @@ void to_floats(isa::Avx512, const Element* from, std::size_t count, float* to) n
 inline float scale_scores(isa::Avx512, float* scores, std::size_t count, float scale, const float* scales) noexcept {
   return scale_scores(isa::Avx2{}, scores, count, scale, scales);
 }
-inline float exponentials(isa::Avx512, float* scores, std::size_t count, float maximum) noexcept {
-  return exponentials(isa::Avx2{}, scores, count, maximum);
+
+/// The bits of `exponential`.
+TULLE_INLINE_AVX512 __m512 exponential(__m512 x) noexcept {
+  const __m512 top = _mm512_min_ps(_mm512_set1_ps(89.0f), x);
+  const __m512 n = _mm512_roundscale_ps(_mm512_mul_ps(top, _mm512_set1_ps(1.44269504f)),
+                                        _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+  __m512 r = _mm512_fnmadd_ps(n, _mm512_set1_ps(0.693359375f), top);
+  r = _mm512_fnmadd_ps(n, _mm512_set1_ps(-2.12194440e-4f), r);
+  __m512 p = _mm512_set1_ps(1.0f / 720);
+  p = _mm512_fmadd_ps(p, r, _mm512_set1_ps(1.0f / 120));
+  p = _mm512_fmadd_ps(p, r, _mm512_set1_ps(1.0f / 24));
+  p = _mm512_fmadd_ps(p, r, _mm512_set1_ps(1.0f / 6));
+  p = _mm512_fmadd_ps(p, r, _mm512_set1_ps(0.5f));
+  p = _mm512_fmadd_ps(p, r, _mm512_set1_ps(1.0f));
+  p = _mm512_fmadd_ps(p, r, _mm512_set1_ps(1.0f));
+  const __m512i exponent = _mm512_slli_epi32(_mm512_add_epi32(_mm512_cvtps_epi32(n), _mm512_set1_epi32(127)), 23);
+  const __m512 result = _mm512_mul_ps(p, _mm512_castsi512_ps(exponent));
+  const __mmask16 vanishes = _mm512_cmp_ps_mask(x, _mm512_set1_ps(-87.0f), _CMP_LT_OQ);
+  return _mm512_mask_mov_ps(_mm512_mask_mov_ps(result, vanishes, _mm512_setzero_ps()),
+                            _mm512_cmp_ps_mask(x, x, _CMP_UNORD_Q), x);
+}
+
+/// `scores` has room for a multiple of 16. The sum is that of AVX2.
+TULLE_TARGET_AVX512 inline float exponentials(isa::Avx512, float* scores, std::size_t count, float maximum) noexcept {
+  const __m512 top = _mm512_set1_ps(maximum);
+  __m256 sums = _mm256_setzero_ps();
+  for (std::size_t i = 0; i < count; i += 16) {
+    const auto inside = static_cast<__mmask16>((1u << std::min<std::size_t>(count - i, 16)) - 1);
+    const __m512 value = _mm512_maskz_mov_ps(inside, exponential(_mm512_sub_ps(_mm512_loadu_ps(scores + i), top)));
+    _mm512_storeu_ps(scores + i, value);
+    sums = _mm256_add_ps(_mm256_add_ps(sums, _mm512_castps512_ps256(value)), _mm512_extractf32x8_ps(value, 1));
+  }
+  return sum_of_lanes(sums);
 }
 
 #endif

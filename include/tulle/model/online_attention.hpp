@@ -69,30 +69,52 @@ class OnlineAttention {
     std::fill_n(out, head_dim, 0.0f);
   }
 
-  /// Weights of `count` <= attention_tile rows, for `add`; room for attention_tile + 8 of them. `distance`: positions
-  /// from the first key to the query. Scales are null unless the elements carry one per row. `next`: what is read after
-  /// the keys.
+  /// Weights of `count` <= attention_tile rows, for `add`: `score`, then `fold`. `next`: what is read after the keys.
   template <class Element>
   void weigh(const Element* keys, const float* key_scales, const float* value_scales, std::size_t count,
              Position distance, float* weights, detail::NextRows<Element> next = {}) noexcept {
+    score(keys, count, weights, next);
+    fold(key_scales, value_scales, count, distance, weights);
+  }
+
+  /// Products with the keys.
+  template <class Element>
+  void score(const Element* keys, std::size_t count, float* scores, detail::NextRows<Element> next = {}) noexcept {
     with_instruction_set<isa::Active>([&](auto tag) {
       detail::with_prefetch(count, head_dim_, next, [&](std::size_t first, std::size_t rows) {
-        detail::score_keys(tag, query_, keys + first * head_dim_, rows, head_dim_, weights + first);
+        detail::score_keys(tag, query_, keys + first * head_dim_, rows, head_dim_, scores + first);
       });
-      float largest = detail::scale_scores(tag, weights, count, scale_, key_scales);
-      if (terms_.cap != 0 || terms_.slope != 0) largest = apply_terms(weights, count, distance);
-      const float maximum = std::max(maximum_, largest);
-      if (maximum > maximum_) {
-        const float shrink = std::exp(maximum_ - maximum);  // 0 for the first piece
-        sum_ *= shrink;
-        for (std::size_t d = 0; d < head_dim_; ++d) out_[d] *= shrink;
-        maximum_ = maximum;
-      }
-      sum_ += detail::exponentials(tag, weights, count, maximum_);
-      if (value_scales != nullptr) {
-        for (std::size_t i = 0; i < count; ++i) weights[i] *= value_scales[i];
-      }
     });
+  }
+
+  /// Turns those products into weights, in place; there is room for a multiple of 16. `distance`: positions from the
+  /// first key to the query. Scales are null unless the elements carry one per row.
+  void fold(const float* key_scales, const float* value_scales, std::size_t count, Position distance,
+            float* weights) noexcept {
+    const float maximum = raise_maximum(key_scales, count, distance, weights);
+    with_instruction_set<isa::Active>(
+        [&](auto tag) { take_sum(detail::exponentials(tag, weights, count, maximum), value_scales, count, weights); });
+  }
+
+  /// The first step of `fold`: scores of products, and the largest score so far, which is returned.
+  float raise_maximum(const float* key_scales, std::size_t count, Position distance, float* scores) noexcept {
+    float largest = with_instruction_set<isa::Active>(
+        [&](auto tag) { return detail::scale_scores(tag, scores, count, scale_, key_scales); });
+    if (terms_.cap != 0 || terms_.slope != 0) largest = apply_terms(scores, count, distance);
+    if (largest > maximum_) {
+      const float shrink = std::exp(maximum_ - largest);  // 0 for the first piece
+      sum_ *= shrink;
+      for (std::size_t d = 0; d < head_dim_; ++d) out_[d] *= shrink;
+      maximum_ = largest;
+    }
+    return maximum_;
+  }
+
+  /// The last step, after the exponentials, whose sum is given.
+  void take_sum(float sum, const float* value_scales, std::size_t count, float* weights) noexcept {
+    sum_ += sum;
+    if (value_scales == nullptr) return;
+    for (std::size_t i = 0; i < count; ++i) weights[i] *= value_scales[i];
   }
 
   /// Adds the rows by those weights. `next`: what is read after them.
@@ -105,6 +127,9 @@ class OnlineAttention {
       });
     });
   }
+
+  const float* query() const noexcept { return query_; }
+  float* out() noexcept { return out_; }
 
   /// Divides by the sum of the weights.
   void finish() noexcept {

@@ -205,7 +205,7 @@ TEMPLATE_TEST_CASE("rows attended to at once have the bits of one after the othe
       ContiguousCache<TestType> cache({1, {kv_heads, size}}, 1, 200);
       fill(cache, 200);
       for (const auto& [first, rows] :
-           std::vector<std::pair<Position, std::size_t>>{{0, 1}, {0, 16}, {60, 9}, {120, 16}, {128, 2}}) {
+           std::vector<std::pair<Position, std::size_t>>{{0, 1}, {0, 16}, {60, 9}, {120, 16}, {128, 2}, {30, 70}}) {
         check_rows_at_once(cache, first, rows, 1);
         check_rows_at_once(cache, first, rows, 3);
       }
@@ -220,6 +220,7 @@ TEMPLATE_TEST_CASE("rows attended to at once have the bits of one after the othe
   check_rows_at_once(window, 190, 10, 1);  // every row sees another window
   check_rows_at_once(blocks, 100, 16, 1, {40});
   check_rows_at_once(blocks, 150, 5, 3, {3});
+  check_rows_at_once(blocks, 120, 80, 2, {70});
   check_rows_at_once(window, 186, 14, 1, {20});
   check_rows_at_once(window, 190, 7, 2, {51});
   check_rows_at_once(window, 199, 1, 2);

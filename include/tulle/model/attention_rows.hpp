@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file What attention reads: the queries of one key-value head, and the pieces of keys and values they visit (L3).
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <type_traits>
+
+#include <tulle/cache/cache_layout.hpp>
+#include <tulle/model/online_attention.hpp>
+
+namespace tulle {
+
+namespace detail {
+
+/// Keys and values of one head at up to `attention_tile` consecutive positions.
+template <class Element>
+struct AttentionPiece {
+  Position begin;
+  std::size_t count, following;  ///< and rows that follow in memory and are visited next
+  const Element *keys, *values;
+  const float *key_scales, *value_scales;  ///< null unless the elements carry one per row
+  Window window;                           ///< of the layout, as in `KeyValueSpan`
+};
+
+/// Visits what is visible, in order, in pieces that end at multiples of `attention_tile`: so the bits of attention
+/// depend on positions alone.
+template <CacheLayout Cache, class Visit>
+void for_each_piece(const Cache& cache, std::size_t layer, SequenceId sequence, const Visible& visible,
+                    std::size_t kv_head, Visit&& visit) noexcept {
+  const std::size_t head_dim = cache.shape().layers[layer].head_dim;
+  cache.for_each_span(layer, sequence, visible, [&](const auto& span) {
+    const auto* keys = span.keys + kv_head * span.head_stride;
+    const auto* values = span.values + kv_head * span.head_stride;
+    for (std::size_t first = 0; first < span.count;) {
+      const std::size_t to_boundary = attention_tile - (span.begin + first) % attention_tile;
+      const std::size_t count = std::min(to_boundary, span.count - first), scale = kv_head * span.scale_stride + first;
+      visit(AttentionPiece<std::remove_cvref_t<decltype(*keys)>>{
+          static_cast<Position>(span.begin + first), count, span.count - first - count, keys + first * head_dim,
+          values + first * head_dim, span.key_scales == nullptr ? nullptr : span.key_scales + scale,
+          span.value_scales == nullptr ? nullptr : span.value_scales + scale, span.window});
+      first += count;
+    }
+  });
+}
+
+}  // namespace detail
+
+/// Query heads that share one key-value head, of consecutive rows of one sequence.
+struct AttentionRows {
+  std::size_t layer = 0;  ///< of the cache
+  SequenceId sequence = 0;
+  Window window{};                               ///< of the layer
+  Position first = 0;                            ///< position of the first row
+  std::size_t rows = 1, kv_head = 0, group = 1;  ///< `group`: query heads of a row that share `kv_head`
+  const float* query = nullptr;                  ///< [rows, group, head_dim]; row i at query + i * query_stride
+  std::size_t query_stride = 0;
+  float* out = nullptr;  ///< as the query
+  std::size_t out_stride = 0;
+  float score_cap = 0;            ///< of `ScoreTerms`
+  const float* slopes = nullptr;  ///< the same, of every head of the group; null: none
+  const float* sinks = nullptr;   ///< the same
+
+  /// `count` of these rows, from row `begin` on.
+  AttentionRows part(std::size_t begin, std::size_t count) const noexcept {
+    AttentionRows rest = *this;
+    rest.first += static_cast<Position>(begin);
+    rest.rows = count;
+    rest.query += begin * query_stride;
+    rest.out += begin * out_stride;
+    return rest;
+  }
+  Position last() const noexcept { return first + static_cast<Position>(rows) - 1; }
+
+  /// Query `head` of the group, in row `row`.
+  OnlineAttention start(std::size_t row, std::size_t head, std::size_t head_dim) const noexcept {
+    const std::size_t at = head * head_dim;
+    ScoreTerms terms{.cap = score_cap};
+    if (slopes != nullptr) terms.slope = slopes[head];
+    if (sinks != nullptr) terms.sink = sinks[head];
+    return {query + row * query_stride + at, head_dim, terms, out + row * out_stride + at};
+  }
+};
+
+}  // namespace tulle
