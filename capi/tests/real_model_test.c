@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* After two golden prompts (all of them: tests/real_model) the default model gives the 64 tokens that it gives in transformers.
+/* After two golden prompts the default model gives the 64 tokens that it gives in transformers (all prompts:
+ * tests/real_model).
  *   usage: real_model_test FOLDER MODEL      FOLDER is tests/golden, MODEL is SmolLM2-135M-Instruct.Q4_1.gguf */
 #include "golden.h"
 #include "tulle_experimental.h"
