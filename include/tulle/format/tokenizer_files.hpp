@@ -37,15 +37,15 @@ struct OwnSentencePiece {
                                                std::string_view where);
 };
 
-/// The tokenizer among a model's files: tokenizer.json comes first, then vocab.json + merges.txt, tokenizer.model, one
-/// .gguf. Errors: not_found with what was looked for, malformed, unsupported.
+/// The tokenizer among a model's files: tokenizer.json comes first, then vocab.json + merges.txt, tekken.json,
+/// tokenizer.model, one .gguf. Errors: not_found with what was looked for, malformed, unsupported.
 template <SentencePieceReader Reader = OwnSentencePiece>
 std::shared_ptr<const Tokenizer> load_tokenizer(const ModelFiles& files) {
   return detail::load_tokenizer(files, &Reader::read);
 }
 
-/// `path`: a model directory, a folder with only tokenizer files, a GGUF file, a tokenizer.json, or a sentencepiece
-/// .model file. Errors: those of the files.
+/// `path`: a model directory, a folder with only tokenizer files, a GGUF file, a tokenizer.json or tekken.json, or a
+/// sentencepiece .model file. Errors: those of the files.
 template <SentencePieceReader Reader = OwnSentencePiece>
 std::shared_ptr<const Tokenizer> load_tokenizer(const std::string& path) {
   return detail::load_tokenizer(path, &Reader::read);

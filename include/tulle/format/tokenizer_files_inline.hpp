@@ -21,6 +21,7 @@
 #include <tulle/format/tokenizer_files.hpp>
 #include <tulle/text/sentencepiece_options.hpp>
 #include <tulle/text/sentencepiece_vocabulary.hpp>
+#include <tulle/text/tekken.hpp>
 #include <tulle/text/tokenizer_json.hpp>
 #include <tulle/text/vocab_merges.hpp>
 
@@ -56,8 +57,11 @@ inline std::shared_ptr<const Tokenizer> sentencepiece_from_file(const ModelFiles
   return read(files.open(name)->text(), options, files.path(name));
 }
 
+/// A tokenizer.json, or a tekken.json: that has a list of bytes.
 inline std::shared_ptr<const Tokenizer> tokenizer_from_json_file(const ModelFiles& files, const std::string& name) {
-  return tokenizer_from_json(files.json(name), read_tokenizer_config(files), files.path(name));
+  const Json json = files.json(name);
+  if (section(json, "vocab").is_array()) return tokenizer_from_tekken(json, files.path(name));
+  return tokenizer_from_json(json, read_tokenizer_config(files), files.path(name));
 }
 
 /// What `make` makes of the metadata of a GGUF file.
@@ -96,11 +100,12 @@ TULLE_INLINE std::shared_ptr<const Tokenizer> load_tokenizer(const ModelFiles& f
                                        files.optional_json("added_tokens.json"), read_tokenizer_config(files),
                                        files.where());
   }
+  if (files.has("tekken.json")) return tokenizer_from_json_file(files, "tekken.json");
   if (files.has("tokenizer.model")) return sentencepiece_from_file(files, "tokenizer.model", read);
   if (const std::string gguf = files.only_gguf(); !gguf.empty()) return tokenizer_from_gguf_file(files, gguf);
-  fail(
-      ErrorCode::not_found, files.where(),
-      " holds no tokenizer; looked for tokenizer.json, vocab.json with merges.txt, tokenizer.model and one .gguf file");
+  fail(ErrorCode::not_found, files.where(),
+       " holds no tokenizer; looked for tokenizer.json, vocab.json with merges.txt, tekken.json, tokenizer.model and "
+       "one .gguf file");
 }
 
 TULLE_INLINE std::shared_ptr<const Tokenizer> load_tokenizer(const std::string& path, ReadSentencePiece read) {

@@ -92,7 +92,9 @@ inline HubChoice choose_hub_files(const HubModel& model, const HubNames& names, 
     return choice;
   }
   for (const std::string_view name : small_file_names) add_present(names, name, choice.small);
+  if (!names.contains("tokenizer.json")) add_present(names, "tekken.json", choice.small);  // 15 MB
   choice.has_tokenizer = names.contains("tokenizer.json") || names.contains("tokenizer.model") ||
+                         names.contains("tekken.json") ||
                          (names.contains("vocab.json") && names.contains("merges.txt"));
   if (part == HubPart::tokenizer && choice.has_tokenizer) return choice;
   if (names.contains("config.json")) {

@@ -93,8 +93,9 @@ inline std::unique_ptr<Tokenizer> tokenizer_from_vocab_merges(const Json& vocab,
     return found == added.end() ? std::nullopt : std::optional(found->id);
   };
   const std::optional<Token> bos = role("bos_token"), eos = role("eos_token");
-  Pipeline pipeline = byte_level_pipeline(std::move(vocabulary), merge_lines(merges), std::move(added),
-                                          family == "Qwen2Tokenizer" ? "qwen2" : "gpt-2", where);
+  Pipeline pipeline =
+      byte_level_pipeline(std::move(vocabulary), split_merges(merge_lines(merges), where), std::move(added),
+                          find_pre_tokenizer(family == "Qwen2Tokenizer" ? "qwen2" : "gpt-2", where), where);
   pipeline.bos = bos;
   pipeline.eos = eos;
   if (bos && json_value(config, "add_bos_token", false, where)) pipeline.prefix.push_back(*bos);

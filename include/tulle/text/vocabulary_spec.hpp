@@ -152,10 +152,10 @@ inline Vocabulary vocabulary_of(const VocabularySpec& spec) {
   return Vocabulary(std::move(entries), spec.where);
 }
 
-/// Byte-level BPE behind the pre-tokenizer named `pre`.
-inline Pipeline byte_level_pipeline(Vocabulary vocabulary, const std::vector<std::string>& merges,
-                                    std::vector<AddedToken> added, std::string_view pre, std::string_view where) {
-  const NamedPreTokenizer& named = find_pre_tokenizer(pre, where);
+/// Byte-level BPE behind a pre-tokenizer.
+inline Pipeline byte_level_pipeline(Vocabulary vocabulary, const std::vector<BytePairEncoder::Merge>& merges,
+                                    std::vector<AddedToken> added, const NamedPreTokenizer& named,
+                                    std::string_view where) {
   std::vector<NormalizerStep> normalizer;
   if (named.composes) normalizer.emplace_back(ComposeStep{});
   std::vector<PreTokenizerStep> steps;
@@ -163,7 +163,7 @@ inline Pipeline byte_level_pipeline(Vocabulary vocabulary, const std::vector<std
   steps.emplace_back(ByteLevelStep{});
   BytePairOptions options;
   options.ignore_merges = named.ignore_merges;
-  BytePairEncoder encoder(vocabulary, split_merges(merges, where), options, where);
+  BytePairEncoder encoder(vocabulary, merges, options, where);
   return {std::move(vocabulary),          std::move(added),   Normalizer(std::move(normalizer)),
           PreTokenizer(std::move(steps)), std::move(encoder), TokenDecoder({ByteLevelDecode{}}, "", {})};
 }
@@ -220,11 +220,12 @@ inline std::unique_ptr<Tokenizer> tokenizer_from_vocabulary(const VocabularySpec
          "\" is not known; known are gpt2, llama");
   }
   detail::check(spec);
-  Pipeline pipeline =
-      spec.model == "gpt2"
-          ? detail::byte_level_pipeline(detail::vocabulary_of(spec), spec.merges, detail::added_tokens_of(spec),
-                                        spec.pre.empty() ? "default" : spec.pre, spec.where)
-          : detail::scored_pipeline(spec);
+  Pipeline pipeline = spec.model == "gpt2"
+                          ? detail::byte_level_pipeline(
+                                detail::vocabulary_of(spec), detail::split_merges(spec.merges, spec.where),
+                                detail::added_tokens_of(spec),
+                                find_pre_tokenizer(spec.pre.empty() ? "default" : spec.pre, spec.where), spec.where)
+                          : detail::scored_pipeline(spec);
   if (spec.add_bos && spec.bos) pipeline.prefix.push_back(*spec.bos);
   if (spec.add_eos && spec.eos) pipeline.suffix.push_back(*spec.eos);
   pipeline.added_as_written = spec.is_sentencepiece;

@@ -36,8 +36,8 @@ namespace detail {
 
 /// Every file of a Hugging Face directory that belongs to its tokenizer.
 inline constexpr std::array tokenizer_file_names{
-    "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json", "vocab.json",
-    "merges.txt",     "tokenizer.model",       "chat_template.jinja",     "chat_template.json"};
+    "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json",   "vocab.json",
+    "merges.txt",     "tekken.json",           "tokenizer.model",         "chat_template.jinja", "chat_template.json"};
 
 inline std::map<std::string, std::string> tokenizer_files_of(const ModelFiles& files) {
   std::map<std::string, std::string> found;
