@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tulle/generate/draft/draft_name.hpp>
 
-#include <catch2/catch_test_macros.hpp>
+#include <catch2/catch_all.hpp>
 #include <string>
 
 using namespace tulle;
