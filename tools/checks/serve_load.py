@@ -1,54 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-import http.client
 import json
 import os
 import random
-import re
-import signal
-import subprocess
 import threading
 import time
 
-from _commands import ROOT, build, model
+from _commands import build
+from _server import Server
 
 MINUTES = 12
 ABOUT = "tulle serve under 64 streaming clients, of which a third leave; and shared prompts"
-TULLE = ROOT / "build" / "release" / "bin" / "tulle"
 PROMPTS = [f"Write about the number {number}:" for number in range(16)]
-
-
-class Server:
-    def __init__(self, *flags):
-        self.process = subprocess.Popen([TULLE, "serve", model(), "--port", "0", "--name", "m", "--log-level", "warn", *flags],
-                                        stderr=subprocess.PIPE, text=True)
-        self.port = int(re.search(r":(\d+) ", self.process.stderr.readline())[1])
-        while self.get("/ready")[0] != 200:
-            time.sleep(0.1)
-
-    def stop(self):
-        self.process.send_signal(signal.SIGTERM)
-        return self.process.wait()
-
-    def get(self, path):
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=600)
-        connection.request("GET", path)
-        answer = connection.getresponse()
-        return answer.status, answer.read()
-
-    def open(self, body):
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=600)
-        connection.request("POST", "/v1/completions", json.dumps(body), {"Content-Type": "application/json"})
-        return connection, connection.getresponse()
-
-    def complete(self, body):
-        connection, answer = self.open(body)
-        data = json.loads(answer.read())
-        connection.close()
-        return data
-
-    def kilobytes(self):
-        with open(f"/proc/{self.process.pid}/status") as file:
-            return int(re.search(r"VmRSS:\s+(\d+)", file.read())[1])
 
 
 def request(prompt, tokens):

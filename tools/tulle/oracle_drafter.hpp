@@ -15,7 +15,7 @@
 #include <vector>
 
 /// The draft model runs one step for every token, as it would to draw it, but the token comes from the known text: it
-/// is right with probability `acceptance`, and the draft model reads it next. Of every 100 tokens that follow right
+/// is right with probability `acceptance`, and the draft model reads it next. Of every 20 tokens that follow right
 /// ones as many are right as `acceptance` says, in random order, so that short texts show it. One sequence.
 class OracleDrafter {
  public:
@@ -68,7 +68,7 @@ class OracleDrafter {
   std::vector<tulle::Token> text_;
   std::mt19937_64 random_;
   tulle::SequenceId id_;
-  std::array<bool, 100> verdicts_;
+  std::array<bool, 20> verdicts_;
   std::size_t next_ = 0;
   bool is_right_ = true;  // what was drafted since `begin`
   float confidence_;
