@@ -9,7 +9,8 @@
 
 namespace tulle {
 
-/// The seconds that a step takes, by its rows: a line through the last steps (least squares, older ones count less).
+/// The seconds that a step takes, by its rows: a line through the last steps (least squares, older ones count less), and
+/// how far from it steps of each number of rows are: kernels multiply 2, 4 or 8 rows at once, so that costs have stairs.
 class StepSeconds {
  public:
   void add(std::size_t rows, double seconds) noexcept {
@@ -22,21 +23,39 @@ class StepSeconds {
     squares_ += x * x;
     seconds_ += seconds;
     products_ += x * seconds;
+    if (rows >= stairs_.size()) return;
+    Stair& stair = stairs_[rows];
+    stair.steps = std::min(stair.steps + 1, stair_memory);
+    stair.off += (seconds / line(x) - 1 - stair.off) / stair.steps;
   }
 
   /// 0 where nothing was measured.
   double at(std::size_t rows) const noexcept {
     if (weight_ == 0) return 0;
+    const double expected = line(static_cast<double>(rows));
+    if (rows >= stairs_.size()) return expected;
+    const Stair& stair = stairs_[rows];
+    return expected * (1 + stair.off * stair.steps / (stair.steps + 2));
+  }
+
+ private:
+  static constexpr double kept = 0.98, unmeasured_slope = 0.05, stair_memory = 32;
+
+  /// Of steps of one number of rows: how far they are from the line, as a share of it.
+  struct Stair {
+    double steps = 0, off = 0;
+  };
+
+  double line(double rows) const noexcept {
     const double mean_rows = rows_ / weight_, mean = seconds_ / weight_;
     const double spread = squares_ - rows_ * mean_rows, product = products_ - seconds_ * mean_rows;
     // Steps of one length alone say nothing of the slope.
     const double slope = std::max(0.0, (product + unmeasured_slope * mean) / (spread + 1));
-    return std::max(mean / 8, mean + slope * (static_cast<double>(rows) - mean_rows));
+    return std::max(mean / 8, mean + slope * (rows - mean_rows));
   }
 
- private:
-  static constexpr double kept = 0.98, unmeasured_slope = 0.05;
   double weight_ = 0, rows_ = 0, squares_ = 0, seconds_ = 0, products_ = 0;
+  std::array<Stair, 17> stairs_{};  // [rows]
 };
 
 /// The share of drafted tokens that were accepted, by the drafter's confidence.

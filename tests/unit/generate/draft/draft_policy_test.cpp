@@ -21,6 +21,18 @@ TEST_CASE("seconds of a step lie on a line through the last ones", "[generate][d
   CHECK(seconds.at(20) == Approx(48).epsilon(0.01));
 }
 
+TEST_CASE("steps off the line are learned by their number of rows", "[generate][draft]") {
+  StepSeconds seconds;
+  for (int i = 0; i < 60; ++i) {
+    seconds.add(2, 10);
+    seconds.add(3, 14);
+    seconds.add(8, 17);
+  }
+  CHECK(seconds.at(2) == Approx(10).epsilon(0.02));
+  CHECK(seconds.at(3) == Approx(14).epsilon(0.02));
+  CHECK(seconds.at(8) == Approx(17).epsilon(0.02));
+}
+
 TEST_CASE("a step that was interrupted hardly counts", "[generate][draft]") {
   StepSeconds seconds;
   for (int i = 0; i < 20; ++i) seconds.add(1, 1);
