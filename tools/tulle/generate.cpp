@@ -16,6 +16,7 @@
 #include "command_line.hpp"
 #include "draft_flags.hpp"
 #include "generation_flags.hpp"
+#include "grammar_flags.hpp"
 #include "interrupt.hpp"
 #include "model_flags.hpp"
 #include "pipeline.hpp"
@@ -45,12 +46,14 @@ Examples:
   tulle generate -m models/codegen --prompt-file code.py --temperature 0.8 --top-p 0.95 --seed 7 --stop $'\n\n'
   tulle generate -m models/llama-8b --lora adapters/sql --lora adapters/tone=0.5 --prompt "SELECT"
   tulle generate -m model.gguf --kernel dense_f16 --draft-model self:i4 --compare-plain -v --prompt "Once upon a time"
+  tulle generate -m model.gguf --prompt "A person as JSON: " --json-schema person.json
   echo "Once upon a time" | tulle generate -m model.gguf --json --logprobs)";
 
 struct GenerateFlags {
   ModelFlags model;
   GenerationFlags generation{100};
   DraftFlags draft;
+  GrammarFlags grammar;
   std::string prompt, prompt_file;
   CLI::Option* prompt_flag = nullptr;
   std::size_t sequences = 1;
@@ -214,6 +217,7 @@ int generate(const GenerateFlags& flags) {
   const auto begin = std::chrono::steady_clock::now();
   const auto pipeline = load_pipeline(model, flags.draft.options());
   const double load_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  options.sampling.constraint = flags.grammar.constraint(*pipeline);
 
   Interrupt interrupt(Interrupt::Again::ends_program);
   options.cancel = &interrupt.flag();
@@ -255,6 +259,7 @@ Command generate_command(CLI::App& program) {
       ->excludes(flags->prompt_flag);
   flags->model.add_to(*app);
   flags->generation.add_to(*app);
+  flags->grammar.add_to(*app);
   flags->draft.add_to(*app);
   flags->draft.add_text_flags_to(*app);
   app->add_flag(flag_names("--compare-plain"), flags->compare_plain,

@@ -17,6 +17,7 @@
 namespace tulle {
 
 using Json = nlohmann::json;
+using OrderedJson = nlohmann::ordered_json;  ///< objects keep the order in which they were written
 
 namespace detail {
 
@@ -95,6 +96,12 @@ inline Json parse_json(std::string_view text, std::string_view where) {
   auto characters = nlohmann::detail::input_adapter(text.begin(), text.end());
   nlohmann::detail::parser<Json, decltype(characters)>(std::move(characters)).sax_parse(&builder);
   return builder.take();
+}
+
+/// The same with objects in the order in which they were written.
+inline OrderedJson parse_ordered_json(std::string_view text, std::string_view where) {
+  (void)parse_json(text, where);  // refuses what is too deep, or ambiguous
+  return OrderedJson::parse(text);
 }
 
 namespace detail {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include <tulle/core/types.hpp>
+#include <tulle/sampling/constraint.hpp>
 #include <tulle/sampling/greedy.hpp>
 #include <tulle/sampling/logit_bias.hpp>
 #include <tulle/sampling/min_new_tokens.hpp>
@@ -31,12 +32,14 @@ namespace tulle {
 /// `SamplerOrder::llama_cpp` takes the order of llama.cpp's default chain; the definitions stay those of this library:
 /// top-k keeps ties, the repetition penalty counts the whole history, presence and frequency what was generated
 /// (llama.cpp: exactly k tokens; every penalty counts the last 64 tokens, prompt included).
+/// A constraint comes first, so every other transform sees only tokens that it allows.
 /// A greedy choice applies biases, penalties and bans only.
 /// Errors: invalid_argument as `SamplingOptions::validate`.
 class SamplerChain {
  public:
   explicit SamplerChain(const SamplingOptions& options = {}) {
     options.validate();
+    add(Constrained(options.constraint, options.eos));
     add(LogitBias(options.logit_bias));
     add(RepetitionPenalty(options.repetition_penalty));
     add(PresencePenalty(options.presence_penalty));
@@ -72,8 +75,8 @@ class SamplerChain {
   }
 
  private:
-  using Transform = std::variant<LogitBias, RepetitionPenalty, PresencePenalty, FrequencyPenalty, NoRepeatNgram,
-                                 MinNewTokens, Temperature, TopK, TopP, MinP, Typical>;
+  using Transform = std::variant<Constrained, LogitBias, RepetitionPenalty, PresencePenalty, FrequencyPenalty,
+                                 NoRepeatNgram, MinNewTokens, Temperature, TopK, TopP, MinP, Typical>;
 
   template <LogitsTransform Stage>
   void add(Stage stage) {

@@ -2,6 +2,7 @@
 /// \file Every setting of the run-time sampler, as plain values (L2).
 #pragma once
 
+#include <memory>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -11,6 +12,8 @@
 #include <tulle/sampling/temperature.hpp>
 
 namespace tulle {
+
+class Constraint;
 
 /// In which order the transforms are applied. The transforms themselves are the same in both.
 enum class SamplerOrder {
@@ -46,6 +49,9 @@ struct SamplingOptions {
   std::vector<Token> eos = {};   ///< ids that end a text
   std::vector<std::pair<Token, float>> logit_bias = {};  ///< added to the logits of these tokens, before all else
   SamplerOrder order = SamplerOrder::hugging_face;
+  /// What the generated text must follow, such as a grammar; null: nothing. It bans tokens, so `no_repeat_ngram` and
+  /// `min_new_tokens` must be off.
+  std::shared_ptr<const Constraint> constraint = {};
 
   bool greedy() const noexcept { return !do_sample || temperature < Temperature::smallest; }
 

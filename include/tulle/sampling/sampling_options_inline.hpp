@@ -33,6 +33,10 @@ TULLE_INLINE void SamplingOptions::validate() const {
   (void)NoRepeatNgram(no_repeat_ngram);
   (void)MinNewTokens(min_new_tokens, eos);
   (void)LogitBias(logit_bias);
+  if (constraint && (no_repeat_ngram > 0 || min_new_tokens > 0)) {
+    fail(ErrorCode::invalid_argument,
+         "no_repeat_ngram and min_new_tokens may ban the only token that a grammar allows; leave them out");
+  }
 }
 
 }  // namespace tulle
