@@ -9,6 +9,7 @@
 #include <tulle/serve/server_config.hpp>
 #include <utility>
 
+#include "tools/compiled/grammar.hpp"
 #include "tools/tulle/model_path.hpp"
 #include "tools/tulle/pipeline.hpp"
 
@@ -111,6 +112,7 @@ tulle::serve::ServerOptions server_options(const ServeFlags& flags, const std::s
   } else {
     tulle::serve::read_server_config(config, flags.config, base, options);
   }
+  options.grammars = make_grammars;
   options.load = [isa = flags.model.isa](const tulle::serve::ModelSettings& settings) {
     ModelFlags model;
     model.path = settings.path;

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include <tulle/generate/text_generation.hpp>
+#include <tulle/grammar/grammars.hpp>
 #include <tulle/serve/generation_job.hpp>
 
 namespace tulle::serve {
@@ -39,7 +40,7 @@ struct RequestFigures {
 class ModelWorker {
  public:
   /// Requests beyond `max_queue` that wait are refused. Errors: those of `TextGeneration`.
-  ModelWorker(TextGeneration pipeline, std::size_t max_queue);
+  ModelWorker(TextGeneration pipeline, std::size_t max_queue, MakeGrammars make_grammars = {});
   ModelWorker(const ModelWorker&) = delete;
   ModelWorker& operator=(const ModelWorker&) = delete;
   /// Cancels what still runs.
@@ -48,6 +49,9 @@ class ModelWorker {
   const TextGeneration& pipeline() const noexcept { return pipeline_; }  ///< its constants; the engine is the thread's
   const Tokenizer& tokenizer() const noexcept { return pipeline_.tokenizer(); }
   Position capacity() noexcept;  ///< tokens of prompt and text together
+
+  /// Made by the first call. Errors: unsupported without `make_grammars`, and its own.
+  Grammars& grammars();
 
   /// Queues a request. Errors: ApiError 429 when the queue is full, 503 when the worker stops.
   std::shared_ptr<GenerationJob> submit(GenerationRequest request);
@@ -74,6 +78,9 @@ class ModelWorker {
 
   TextGeneration pipeline_;
   const std::size_t max_queue_;
+  const MakeGrammars make_grammars_;
+  std::mutex grammars_mutex_;
+  std::unique_ptr<Grammars> grammars_;
   mutable std::mutex mutex_;  // of all below but jobs_
   std::condition_variable changed_;
   std::vector<std::shared_ptr<GenerationJob>> arrivals_;

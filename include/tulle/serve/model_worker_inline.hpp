@@ -10,8 +10,10 @@
 #include <utility>
 #include <vector>
 
+#include <tulle/core/error.hpp>
 #include <tulle/generate/engine.hpp>
 #include <tulle/generate/text_generation.hpp>
+#include <tulle/grammar/grammars.hpp>
 #include <tulle/serve/api_error.hpp>
 #include <tulle/serve/compiled.hpp>
 #include <tulle/serve/generation_job.hpp>
@@ -20,8 +22,11 @@
 
 namespace tulle::serve {
 
-TULLE_SERVE_INLINE ModelWorker::ModelWorker(TextGeneration pipeline, std::size_t max_queue)
-    : pipeline_(std::move(pipeline)), max_queue_(max_queue), thread_([this] { run(); }) {}
+TULLE_SERVE_INLINE ModelWorker::ModelWorker(TextGeneration pipeline, std::size_t max_queue, MakeGrammars make_grammars)
+    : pipeline_(std::move(pipeline)),
+      max_queue_(max_queue),
+      make_grammars_(std::move(make_grammars)),
+      thread_([this] { run(); }) {}
 
 TULLE_SERVE_INLINE ModelWorker::~ModelWorker() {
   stop(std::chrono::seconds(0));
@@ -30,6 +35,13 @@ TULLE_SERVE_INLINE ModelWorker::~ModelWorker() {
 
 TULLE_SERVE_INLINE Position ModelWorker::capacity() noexcept {
   return pipeline_.engine().capacity();
+}
+
+TULLE_SERVE_INLINE Grammars& ModelWorker::grammars() {
+  const std::lock_guard lock(grammars_mutex_);
+  if (!grammars_ && !make_grammars_) fail(ErrorCode::unsupported, "this server has no grammars to constrain texts with");
+  if (!grammars_) grammars_ = make_grammars_(pipeline_.tokenizer(), pipeline_.engine().vocabulary());
+  return *grammars_;
 }
 
 TULLE_SERVE_INLINE std::shared_ptr<GenerationJob> ModelWorker::submit(GenerationRequest request) {

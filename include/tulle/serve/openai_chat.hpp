@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -15,10 +16,13 @@
 
 #include <tulle/core/json.hpp>
 #include <tulle/generate/reasoning_splitter.hpp>
+#include <tulle/generate/tool_call_splitter.hpp>
 #include <tulle/serve/chat_prompt.hpp>
+#include <tulle/serve/chat_tools.hpp>
 #include <tulle/serve/reply.hpp>
 #include <tulle/serve/request_fields.hpp>
 #include <tulle/serve/sampling_fields.hpp>
+#include <tulle/serve/structured_output.hpp>
 
 namespace tulle::serve {
 
@@ -79,16 +83,73 @@ inline bool opens_reasoning(std::string_view prompt, ReasoningFormat format) noe
   return prompt.substr(0, prompt.find_last_not_of(" \n") + 1).ends_with(reasoning_opening(format));
 }
 
+/// The text of an event without the special token that ended it, where special tokens are shown.
+inline std::string shown_text(const Tokenizer& tokenizer, const TextPiece& piece) {
+  if (piece.finish_reason != FinishReason::stop || piece.token < 0 || !tokenizer.is_special(piece.token)) return piece.text;
+  const std::string end = tokenizer.piece(piece.token);
+  return piece.text.ends_with(end) ? piece.text.substr(0, piece.text.size() - end.size()) : piece.text;
+}
+
+/// One part of the answer to a chat request: what is said, thought and called.
+class ChatParts {
+ public:
+  struct Parts {
+    std::string reasoning, text;
+    std::vector<ToolCallSplitter::Call> calls;
+  };
+
+  std::optional<ReasoningSplitter> reasoning;  ///< where that is given apart
+  std::optional<ToolCallSplitter> tools;       ///< where there are tools
+  bool single_call = false;                    ///< of several calls the first counts
+
+  /// The parts of the next piece; `last`: nothing comes behind it.
+  Parts next(const std::string& piece, bool last) {
+    Parts parts;
+    const auto take_text = [&](const std::string& text) {
+      if (tools) {
+        add(tools->next(text), parts);
+      } else {
+        parts.text += text;
+      }
+    };
+    const auto take = [&](const ReasoningSplitter::Parts& split) {
+      parts.reasoning += split.reasoning;
+      take_text(split.answer);
+    };
+    if (reasoning) {
+      take(reasoning->next(piece));
+      if (last) take(reasoning->finish());
+    } else {
+      take_text(piece);
+    }
+    if (last && tools) add(tools->finish(), parts);
+    return parts;
+  }
+
+  /// OpenAI's name of why a text ended.
+  Json finish_reason(FinishReason reason) const {
+    const bool called = tools && tools->calls() != 0 && finish_reason_json(reason) == "stop";
+    return called ? Json("tool_calls") : finish_reason_json(reason);
+  }
+
+ private:
+  void add(ToolCallSplitter::Parts more, Parts& parts) const {
+    parts.text += more.text;
+    for (ToolCallSplitter::Call& call : more.calls) {
+      if (single_call && call.index != 0) continue;
+      parts.calls.push_back(std::move(call));
+    }
+  }
+};
+
 class ChatReply : public Reply {
  public:
-  /// `splitters`: one for each text where the reasoning is given apart, else none.
-  ChatReply(const ServedModel& model, std::size_t texts, bool probabilities, bool usage,
-            std::vector<ReasoningSplitter> splitters)
+  /// `parts`: one for each text.
+  ChatReply(const ServedModel& model, bool probabilities, bool usage, std::vector<ChatParts> parts)
       : tokenizer_(model.tokenizer),
-        texts_(texts),
         probabilities_(probabilities),
         usage_(usage),
-        splitters_(std::move(splitters)),
+        parts_(std::move(parts)),
         head_{{"id", new_id("chatcmpl-")},
               {"created", unix_time()},
               {"model", model.id},
@@ -102,16 +163,20 @@ class ChatReply : public Reply {
       for (const GenerationEvent& event : texts[i].events) {
         if (probabilities_) probabilities["content"].push_back(token_probability_json(tokenizer_, event));
       }
-      Json message{{"role", "assistant"}, {"content", texts[i].text}, {"refusal", nullptr}};
-      if (!splitters_.empty()) {
-        const ReasoningSplitter::Parts parts = split(i, texts[i].text, true);
-        message["content"] = parts.answer;
-        message["reasoning_content"] = parts.reasoning;
+      TextPiece all = texts[i].events.empty() ? TextPiece{} : texts[i].events.back().piece;
+      all.text = texts[i].text;
+      all.finish_reason = texts[i].finish_reason;
+      const ChatParts::Parts parts = parts_[i].next(text_of(i, all), true);
+      Json message{{"role", "assistant"}, {"content", parts.text}, {"refusal", nullptr}};
+      if (parts_[i].reasoning) message["reasoning_content"] = parts.reasoning;
+      if (!parts.calls.empty()) {
+        if (parts.text.empty()) message["content"] = nullptr;
+        message["tool_calls"] = whole_calls(parts.calls);
       }
       choices.push_back({{"index", i},
                          {"message", std::move(message)},
                          {"logprobs", std::move(probabilities)},
-                         {"finish_reason", finish_reason_json(texts[i].finish_reason)}});
+                         {"finish_reason", parts_[i].finish_reason(texts[i].finish_reason)}});
     }
     Json result = head_;
     result["object"] = "chat.completion";
@@ -122,8 +187,8 @@ class ChatReply : public Reply {
 
   std::string opening() override {
     std::string events;
-    for (std::size_t i = 0; i < texts_; ++i) {
-      events += chunk(i, {{"role", "assistant"}, {"content", ""}}, nullptr, FinishReason::none);
+    for (std::size_t i = 0; i < parts_.size(); ++i) {
+      events += chunk(i, {{"role", "assistant"}, {"content", ""}}, nullptr, nullptr);
     }
     return events;
   }
@@ -131,18 +196,19 @@ class ChatReply : public Reply {
   std::string next(const GenerationEvent& event) override {
     std::string events;
     const TextPiece& piece = event.piece;
-    if (!piece.text.empty() || (probabilities_ && piece.token >= 0)) {
+    const bool last = piece.finish_reason != FinishReason::none;
+    if (last || !piece.text.empty() || (probabilities_ && piece.token >= 0)) {
       Json probabilities = nullptr;
       if (probabilities_ && piece.token >= 0) {
         probabilities = {{"content", Json::array({token_probability_json(tokenizer_, event)})}, {"refusal", nullptr}};
       }
-      events = text_chunks(piece.generation, split(piece.generation, piece.text, false), std::move(probabilities));
+      ChatParts& parts = parts_[piece.generation];
+      const std::string text = text_of(piece.generation, piece);
+      events = chunks(piece.generation, parts.next(text, last), std::move(probabilities));
     }
-    if (piece.finish_reason != FinishReason::none && !splitters_.empty()) {
-      events += text_chunks(piece.generation, splitters_[piece.generation].finish(), nullptr);
-    }
-    if (piece.finish_reason != FinishReason::none) {
-      events += chunk(piece.generation, Json::object(), nullptr, piece.finish_reason);
+    if (last) {
+      const Json reason = parts_[piece.generation].finish_reason(piece.finish_reason);
+      events += chunk(piece.generation, Json::object(), nullptr, reason);
     }
     return events;
   }
@@ -160,50 +226,64 @@ class ChatReply : public Reply {
   }
 
  private:
-  /// The parts of a piece of text, which is all of its text or the next piece of a stream.
-  ReasoningSplitter::Parts split(std::size_t index, const std::string& text, bool whole) {
-    if (splitters_.empty()) return {"", text};
-    ReasoningSplitter::Parts parts = splitters_[index].next(text);
-    if (!whole) return parts;
-    const ReasoningSplitter::Parts rest = splitters_[index].finish();
-    return {parts.reasoning + rest.reasoning, parts.answer + rest.answer};
+  std::string text_of(std::size_t index, const TextPiece& piece) const {
+    return parts_[index].tools ? shown_text(tokenizer_, piece) : piece.text;
+  }
+
+  static Json whole_calls(const std::vector<ToolCallSplitter::Call>& parts) {
+    Json calls = Json::array();
+    for (const ToolCallSplitter::Call& part : parts) {
+      if (part.index == calls.size()) {
+        calls.push_back({{"id", new_id("call_")},
+                         {"type", "function"},
+                         {"function", {{"name", part.name}, {"arguments", ""}}}});
+      }
+      calls[part.index]["function"]["arguments"].get_ref<std::string&>() += part.arguments;
+    }
+    return calls;
   }
 
   /// A chunk for each part that is there; the probabilities go with the first.
-  std::string text_chunks(std::size_t index, const ReasoningSplitter::Parts& parts, Json probabilities) const {
+  std::string chunks(std::size_t index, const ChatParts::Parts& parts, Json probabilities) const {
     std::string events;
-    if (!parts.reasoning.empty()) {
-      const Json delta{{"reasoning_content", parts.reasoning}};
-      events += chunk(index, delta, std::exchange(probabilities, nullptr), FinishReason::none);
+    const auto add = [&](const Json& delta) {
+      events += chunk(index, delta, std::exchange(probabilities, nullptr), nullptr);
+    };
+    if (!parts.reasoning.empty()) add({{"reasoning_content", parts.reasoning}});
+    for (const ToolCallSplitter::Call& call : parts.calls) {
+      Json delta{{"index", call.index}, {"function", {{"arguments", call.arguments}}}};
+      if (!call.name.empty()) {
+        delta["id"] = new_id("call_");
+        delta["type"] = "function";
+        delta["function"]["name"] = call.name;
+      }
+      add({{"tool_calls", Json::array({std::move(delta)})}});
     }
-    if (!parts.answer.empty() || !probabilities.is_null()) {
-      events += chunk(index, {{"content", parts.answer}}, std::move(probabilities), FinishReason::none);
-    }
+    if (!parts.text.empty() || !probabilities.is_null()) add({{"content", parts.text}});
     return events;
   }
 
-  std::string chunk(std::size_t index, Json delta, Json probabilities, FinishReason reason) const {
+  std::string chunk(std::size_t index, Json delta, Json probabilities, Json reason) const {
     Json result = head_;
     result["object"] = "chat.completion.chunk";
     result["choices"] = Json::array({Json{{"index", index},
                                           {"delta", std::move(delta)},
                                           {"logprobs", std::move(probabilities)},
-                                          {"finish_reason", finish_reason_json(reason)}}});
+                                          {"finish_reason", std::move(reason)}}});
     if (usage_) result["usage"] = nullptr;
     return sent_event(result);
   }
 
   const Tokenizer& tokenizer_;
-  std::size_t texts_;
   bool probabilities_, usage_;
-  std::vector<ReasoningSplitter> splitters_;
+  std::vector<ChatParts> parts_;  // of each text
   Json head_;
 };
 
 /// Also answers a body with `prompt` in place of `messages`, as the one-shot guide's curl sends it. Without a limit a
 /// text goes on until the model ends it or the context is full. Errors: ApiError 400.
-inline PreparedRequest prepare_chat(const Json& body, const ServedModel& model) {
-  const RequestFields fields(body);
+inline PreparedRequest prepare_chat(const RequestBody& body, const ServedModel& model) {
+  const RequestFields fields(body.json);
   PreparedRequest prepared;
   GenerationRequest& request = prepared.request;
   request.options = read_generation(fields, true);
@@ -212,19 +292,33 @@ inline PreparedRequest prepare_chat(const Json& body, const ServedModel& model) 
   read_chat_probabilities(fields, request);
   prepared.streams = fields.boolean("stream", false);
   const char* field = fields.has("messages") || !fields.has("prompt") ? "messages" : "prompt";
-  ChatPrompt prompt = chat_prompt(model, read_messages(fields, field), fields.boolean("add_generation_prompt", true),
-                                  template_variables(fields));
+  const bool opens_answer = fields.boolean("add_generation_prompt", true);
+  const ChatTools tools(body);
+  ChatPrompt prompt = tools.in_prompt()
+                          ? tools.prompt(model, opens_answer, template_variables(fields))
+                          : chat_prompt(model, read_messages(fields, field), opens_answer, template_variables(fields));
   request.prompts.push_back(std::move(prompt.tokens));
   check_request(model, request, field);
-  const std::size_t texts = request.options.num_return_sequences;
-  std::vector<ReasoningSplitter> splitters;
+
+  ChatParts parts;
   if (wants_reasoning_apart(fields)) {
     const ReasoningFormat format = reasoning_format(model.chat_template);
-    splitters.assign(texts, ReasoningSplitter(format, opens_reasoning(prompt.text, format)));
+    parts.reasoning.emplace(format, opens_reasoning(prompt.text, format));
     request.options.skip_special_tokens = !has_special_marks(format);
   }
-  prepared.reply = std::make_unique<ChatReply>(model, texts, request.options.log_probabilities, wants_usage(fields),
-                                               std::move(splitters));
+  read_response_format(body, "response_format", fields.find("response_format"), model, request.options);
+  if (tools.shows_tools() && !request.options.sampling.constraint) {
+    const ToolCallFormat format = tool_call_format(model.chat_template);
+    if (tools.forces_call()) tools.force(request.options, model, format);
+    if (format != ToolCallFormat::tagged) request.options.skip_special_tokens = false;
+    parts.tools.emplace(format, tools.forces_call());
+    parts.single_call = tools.single();
+  } else if (tools.forces_call()) {
+    throw ApiError(400, "a call that \"tool_choice\" asks for cannot follow \"response_format\"", "response_format");
+  }
+  prepared.reply =
+      std::make_unique<ChatReply>(model, request.options.log_probabilities, wants_usage(fields),
+                                  std::vector<ChatParts>(request.options.num_return_sequences, parts));
   return prepared;
 }
 

@@ -16,6 +16,7 @@
 #include <tulle/serve/reply.hpp>
 #include <tulle/serve/request_fields.hpp>
 #include <tulle/serve/sampling_fields.hpp>
+#include <tulle/serve/structured_output.hpp>
 
 namespace tulle::serve {
 
@@ -120,11 +121,14 @@ class ResponsesReply : public Reply {
 };
 
 /// Nothing is stored: `previous_response_id` is refused. Errors: ApiError 400.
-inline PreparedRequest prepare_responses(const Json& body, const ServedModel& model) {
-  const RequestFields fields(body);
+inline PreparedRequest prepare_responses(const RequestBody& body, const ServedModel& model) {
+  const RequestFields fields(body.json);
   if (fields.has("previous_response_id")) {
     throw ApiError(400, "responses are not stored here; send the whole conversation in \"input\"",
                    "previous_response_id");
+  }
+  if (fields.has("tools") && !fields.find("tools")->empty()) {
+    throw ApiError(400, "tools are given to /v1/chat/completions here", "tools");
   }
   PreparedRequest prepared;
   GenerationRequest& request = prepared.request;
@@ -137,11 +141,16 @@ inline PreparedRequest prepare_responses(const Json& body, const ServedModel& mo
   if (!instructions.empty()) messages.insert(messages.begin(), {"system", instructions});
   request.prompts.push_back(chat_prompt(model, messages, true).tokens);
   check_request(model, request, "input");
+  const Json* text = fields.find("text");
+  if (text != nullptr && !text->is_object()) throw ApiError(400, "\"text\" must be an object", "text");
+  const Json* format = text == nullptr ? nullptr : RequestFields(*text).find("format");
+  read_response_format(body, "text.format", format, model, request.options);
   Json settings{{"instructions", instructions.empty() ? Json(nullptr) : Json(instructions)},
                 {"temperature", request.options.sampling.temperature},
                 {"top_p", request.options.sampling.top_p},
-                {"max_output_tokens", body.value("max_output_tokens", Json(nullptr))},
-                {"metadata", body.value("metadata", Json::object())},
+                {"max_output_tokens", body.json.value("max_output_tokens", Json(nullptr))},
+                {"metadata", body.json.value("metadata", Json::object())},
+                {"text", {{"format", format == nullptr ? Json{{"type", "text"}} : *format}}},
                 {"store", false}};
   prepared.reply = std::make_unique<ResponsesReply>(model, std::move(settings));
   return prepared;

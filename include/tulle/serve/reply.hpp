@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <ctime>
+#include <functional>
 #include <memory>
 #include <random>
 #include <span>
@@ -16,6 +17,7 @@
 
 #include <tulle/core/json.hpp>
 #include <tulle/generate/sequence.hpp>
+#include <tulle/grammar/grammars.hpp>
 #include <tulle/serve/api_error.hpp>
 #include <tulle/serve/generation_job.hpp>
 #include <tulle/text/tokenizer.hpp>
@@ -59,6 +61,12 @@ struct PreparedRequest {
   std::unique_ptr<Reply> reply;
 };
 
+/// A JSON object as it came, and its text, in which members have an order.
+struct RequestBody {
+  Json json;
+  std::string text;
+};
+
 /// What a route knows of the model that a request names.
 struct ServedModel {
   std::string id;
@@ -66,6 +74,8 @@ struct ServedModel {
   const std::string& chat_template;  ///< may be empty
   std::size_t capacity = 0;          ///< tokens of prompt and text together
   std::size_t max_texts = 0;         ///< at once, of one request
+  /// Made when they are first used. Errors: unsupported where the server has none.
+  std::function<Grammars&()> grammars;
 };
 
 /// "chatcmpl-5f0c...": 24 random characters.

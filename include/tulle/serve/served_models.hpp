@@ -17,6 +17,7 @@
 
 #include <tulle/core/error.hpp>
 #include <tulle/generate/draft/draft_name.hpp>
+#include <tulle/grammar/grammars.hpp>
 #include <tulle/hub/resolve_model.hpp>
 #include <tulle/serve/api_error.hpp>
 #include <tulle/serve/model_worker.hpp>
@@ -78,7 +79,8 @@ class ServedModels {
     }
     const std::size_t texts = entry.settings.options.engine.max_sequences;
     return {worker,
-            {entry.settings.id, worker->tokenizer(), worker->pipeline().chat_template(), worker->capacity(), texts}};
+            {entry.settings.id, worker->tokenizer(), worker->pipeline().chat_template(), worker->capacity(), texts,
+             [held = worker.get()]() -> Grammars& { return held->grammars(); }}};
   }
   const ModelSettings& settings(std::string_view id) { return find(id).settings; }
 
@@ -141,7 +143,7 @@ class ServedModels {
     refuse_when_stopping();
     const ModelSettings& settings = entry.settings;
     auto worker = std::make_shared<ModelWorker>(options_.load ? options_.load(settings) : load_model(settings),
-                                                options_.max_queue);
+                                                options_.max_queue, options_.grammars);
     const std::lock_guard lock(entry.mutex);
     refuse_when_stopping();  // either here, or `stop` finds the worker
     entry.used = Clock::now();

@@ -110,7 +110,7 @@ class HttpService {
  private:
   using Request = httplib::Request;
   using Response = httplib::Response;
-  using Prepare = std::function<PreparedRequest(const Json&, const ServedModel&)>;
+  using Prepare = std::function<PreparedRequest(const RequestBody&, const ServedModel&)>;
 
   void prepare_http() {
     http_->set_pre_routing_handler([this](const Request& request, Response& response) {
@@ -142,15 +142,16 @@ class HttpService {
   }
 
   /// A route that takes a JSON object. Its errors have the form of the API.
-  void post(const std::string& path, std::function<void(const Json&, const Request&, Response&)> handle,
+  void post(const std::string& path, std::function<void(const RequestBody&, const Request&, Response&)> handle,
             ErrorForm form = error_json) {
     methods_[path].insert("POST");
     http_->Post(literal_pattern(path),
                 [this, handle = std::move(handle), form](const Request& request, Response& response,
                                                          const httplib::ContentReader& reader) {
                   try {
-                    const Json body = RequestFields::parse(read_body(reader, response, options_.max_body_bytes));
-                    (void)RequestFields(body);
+                    RequestBody body{{}, read_body(reader, response, options_.max_body_bytes)};
+                    body.json = RequestFields::parse(body.text);
+                    (void)RequestFields(body.json);
                     handle(body, request, response);
                   } catch (...) {
                     set_error(response, current_api_error(), form);
@@ -161,13 +162,13 @@ class HttpService {
   void generate(const std::string& path, Prepare prepare, ErrorForm form = error_json) {
     post(
         path,
-        [this, path, prepare = std::move(prepare)](const Json& body, const Request& request, Response& response) {
-          run(path, RequestFields(body).text("model", ""), body, prepare, request, response);
+        [this, path, prepare = std::move(prepare)](const RequestBody& body, const Request& request, Response& response) {
+          run(path, RequestFields(body.json).text("model", ""), body, prepare, request, response);
         },
         form);
   }
 
-  void run(const std::string& path, const std::string& id, const Json& body, const Prepare& prepare,
+  void run(const std::string& path, const std::string& id, const RequestBody& body, const Prepare& prepare,
            const Request& request, Response& response) {
     ServedModels::Held held = models_.acquire(id);
     PreparedRequest prepared = prepare(body, held.model);
@@ -189,16 +190,21 @@ class HttpService {
   }
 
   void add_generation_routes() {
-    generate("/v1/completions", prepare_completion);
+    generate("/v1/completions", [](const RequestBody& body, const ServedModel& model) {
+      return prepare_completion(body.json, model);
+    });
     generate("/v1/chat/completions", prepare_chat);
     generate("/v1/responses", prepare_responses);
-    generate("/v1/messages", prepare_messages, anthropic_error_json);
-    post("/tokenize", [this](const Json& body, const Request&, Response& response) {
-      const RequestFields fields(body);
+    generate(
+        "/v1/messages",
+        [](const RequestBody& body, const ServedModel& model) { return prepare_messages(body.json, model); },
+        anthropic_error_json);
+    post("/tokenize", [this](const RequestBody& body, const Request&, Response& response) {
+      const RequestFields fields(body.json);
       set_json(response, tokenize_json(fields, models_.acquire(fields.text("model", "")).model));
     });
-    post("/detokenize", [this](const Json& body, const Request&, Response& response) {
-      const RequestFields fields(body);
+    post("/detokenize", [this](const RequestBody& body, const Request&, Response& response) {
+      const RequestFields fields(body.json);
       set_json(response, detokenize_json(fields, models_.acquire(fields.text("model", "")).model));
     });
   }
@@ -206,11 +212,11 @@ class HttpService {
   void add_endpoints() {
     for (const Endpoint& endpoint : options_.endpoints) {
       const ModelSettings& settings = models_.settings(endpoint.model);
-      const auto predict = [this, &endpoint, &settings](const Json& body, const Request& request, Response& response) {
+      const auto predict = [this, &endpoint, &settings](const RequestBody& body, const Request& request, Response& response) {
         run(
             endpoint.route.empty() ? endpoint.name : endpoint.route, endpoint.model, body,
-            [&settings](const Json& json, const ServedModel& model) {
-              return prepare_prediction(json, model, settings.defaults);
+            [&settings](const RequestBody& given, const ServedModel& model) {
+              return prepare_prediction(given.json, model, settings.defaults);
             },
             request, response);
       };

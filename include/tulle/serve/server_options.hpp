@@ -14,6 +14,7 @@
 #include <tulle/core/error.hpp>
 #include <tulle/generate/generation_options.hpp>
 #include <tulle/generate/text_generation.hpp>
+#include <tulle/grammar/grammars.hpp>
 
 namespace tulle::serve {
 
@@ -65,6 +66,8 @@ struct ServerOptions {
 
   /// Makes the pipeline of a model; by default `TextGeneration(resolve_model(path), options)`.
   std::function<TextGeneration(const ModelSettings&)> load;
+  /// Makes what `response_format` and calls of tools need, such as `XGrammars`; without it these are refused.
+  MakeGrammars grammars;
   /// Called with one JSON object for each request that generated; from any thread, one call at a time.
   std::function<void(const std::string&)> log;
 };

@@ -1,0 +1,289 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file Calls of tools in a model's text, apart from what it says (L4).
+#pragma once
+
+#include <algorithm>
+#include <cctype>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <tulle/core/error.hpp>
+#include <tulle/core/json.hpp>
+
+namespace tulle {
+
+/// How a model writes a call.
+enum class ToolCallFormat : std::uint8_t {
+  tagged,   ///< <tool_call>{"name", "arguments"}</tool_call>: Hermes, Qwen2.5, Qwen3, SmolLM3
+  listed,   ///< <|tool_call|>[{"name", "arguments"}]: Granite 3, Phi-4-mini
+  bare,     ///< {"name", "parameters"}, as the whole text, perhaps behind <|python_tag|>: Llama 3
+  brackets  ///< [TOOL_CALLS][{"name", "arguments"}] or [TOOL_CALLS]name[ARGS]{...}: Mistral
+};
+
+/// The format that a chat template knows; `tagged` for one that knows none.
+inline ToolCallFormat tool_call_format(std::string_view chat_template) noexcept {
+  const auto has = [&](std::string_view mark) { return chat_template.find(mark) != std::string_view::npos; };
+  if (has("[TOOL_CALLS]")) return ToolCallFormat::brackets;
+  if (has("<|tool_call|>") || has("<|tool|>")) return ToolCallFormat::listed;
+  if (has("<tool_call>")) return ToolCallFormat::tagged;
+  return has("<|python_tag|>") || has("\"parameters\":") ? ToolCallFormat::bare : ToolCallFormat::tagged;
+}
+
+/// What stands in front of a call; a special token, which a text has only where these are not skipped, in all but
+/// `tagged`.
+inline std::string_view tool_call_mark(ToolCallFormat format) noexcept {
+  static constexpr std::string_view marks[] = {"<tool_call>", "<|tool_call|>", "<|python_tag|>", "[TOOL_CALLS]"};
+  return marks[static_cast<std::size_t>(format)];
+}
+
+/// What stands around the arguments of a call that a text must be, without special tokens.
+inline std::pair<std::string, std::string> tool_call_frame(ToolCallFormat format, const std::string& name) {
+  const std::string call = "{\"name\":\"" + name + (format == ToolCallFormat::bare ? "\",\"parameters\":" : "\",\"arguments\":");
+  switch (format) {
+    case ToolCallFormat::tagged: return {"<tool_call>\n" + call, "}\n</tool_call>"};
+    case ToolCallFormat::bare: return {call, "}"};
+    default: return {'[' + call, "}]"};
+  }
+}
+
+/// Takes a text piece by piece. The arguments of a call are given as they come. What is no call after all is text.
+class ToolCallSplitter {
+ public:
+  struct Call {
+    std::size_t index = 0;
+    std::string name;       ///< with the first part of a call
+    std::string arguments;  ///< the next part of a JSON object
+  };
+  struct Parts {
+    std::string text;
+    std::vector<Call> calls;
+  };
+
+  /// `inside`: the text is a call, without the mark in front of it.
+  explicit ToolCallSplitter(ToolCallFormat format, bool inside = false) noexcept
+      : format_(format), state_(inside && format != ToolCallFormat::tagged ? State::open : State::text) {}
+
+  std::size_t calls() const noexcept { return calls_; }
+
+  Parts next(std::string_view piece) {
+    held_ += piece;
+    Parts parts;
+    while (step(parts)) {
+    }
+    return parts;
+  }
+
+  /// What was held back at the end of the text.
+  Parts finish() {
+    Parts parts;
+    const bool is_text = state_ == State::text || state_ == State::object || (state_ == State::open && calls_ == 0);
+    const bool is_space = held_.find_first_not_of(" \n") == std::string::npos;
+    if (is_text && !(is_space && calls_ != 0)) parts.text = std::exchange(held_, {});
+    return parts;
+  }
+
+ private:
+  enum class State : std::uint8_t { text, open, object, arguments, behind, ended };
+
+  /// False where more of the text is needed.
+  bool step(Parts& parts) {
+    switch (state_) {
+      case State::text: return format_ == ToolCallFormat::bare ? find_object(parts) : find_mark(parts);
+      case State::open: return find_call(parts);
+      case State::object: return read_object(parts);
+      case State::arguments: return read_arguments(parts);
+      case State::behind: return leave_call();
+      default: held_.clear(); return false;
+    }
+  }
+
+  bool find_mark(Parts& parts) {
+    const std::string_view mark = tool_call_mark(format_);
+    const std::size_t at = held_.find(mark);
+    if (at != std::string::npos) {
+      const std::string before = held_.substr(0, at);
+      parts.text += before.substr(0, before.find_last_not_of(" \n") + 1);
+      held_.erase(0, at + mark.size());
+      state_ = State::open;
+      return true;
+    }
+    std::size_t kept = std::min(held_.size(), mark.size() - 1);
+    while (!mark.starts_with(std::string_view(held_).substr(held_.size() - kept))) --kept;
+    // White space may stand in front of a mark.
+    const std::size_t end = held_.size() - kept;
+    const std::size_t shown = end == 0 ? 0 : held_.find_last_not_of(" \n", end - 1) + 1;
+    parts.text += held_.substr(0, shown);
+    held_.erase(0, shown);
+    return false;
+  }
+
+  /// Of `bare`: a text that begins with a brace.
+  bool find_object(Parts& parts) {
+    const std::string_view mark = tool_call_mark(format_);
+    const std::size_t begin = std::min(held_.find_first_not_of(" \n"), held_.size());
+    const std::string_view rest = std::string_view(held_).substr(begin);
+    if (!spoke_ && (rest.empty() || (rest.size() < mark.size() && mark.starts_with(rest)))) return false;
+    if (!spoke_ && (rest.front() == '{' || rest.starts_with(mark))) {
+      held_.erase(0, begin + (rest.front() == '{' ? 0 : mark.size()));
+      state_ = State::open;
+      return true;
+    }
+    spoke_ = true;
+    parts.text += std::exchange(held_, {});
+    return false;
+  }
+
+  /// Between a mark and a call, or two calls.
+  bool find_call(Parts& parts) {
+    held_.erase(0, std::min(held_.find_first_not_of(" \n,;["), held_.size()));
+    if (held_.empty()) return false;
+    if (held_.front() == '{') {
+      state_ = State::object;
+      return true;
+    }
+    constexpr std::string_view end = "</tool_call>", arguments = "[ARGS]";
+    if (format_ == ToolCallFormat::tagged && end.starts_with(std::string_view(held_).substr(0, end.size()))) {
+      if (held_.size() < end.size()) return false;
+      held_.erase(0, end.size());
+    } else if (format_ == ToolCallFormat::brackets && std::isalpha(static_cast<unsigned char>(held_.front())) != 0) {
+      const std::size_t brace = held_.find('{');
+      if (brace == std::string::npos) return false;
+      const std::string name = held_.substr(0, std::min(held_.find(arguments), held_.find_last_not_of(" \n", brace - 1) + 1));
+      begin_call(name, parts);
+      held_.erase(0, brace);
+      is_framed_ = false;
+      return true;
+    } else if (held_.front() == ']') {
+      state_ = State::ended;  // perhaps a closing mark behind it
+      return true;
+    }
+    state_ = State::text;
+    return true;
+  }
+
+  void begin_call(std::string name, Parts& parts) {
+    parts.calls.push_back({calls_++, std::move(name), {}});
+    state_ = State::arguments;
+    depth_ = 0;
+    in_text_ = escaped_ = false;
+    is_framed_ = true;
+  }
+
+  /// {"name": "...", "arguments": {, or any other order once the whole object is there.
+  bool read_object(Parts& parts) {
+    std::size_t at = 0;
+    const auto space = [&] { at = std::min(held_.find_first_not_of(" \n\t\r", at), held_.size()); };
+    const auto take = [&](std::string_view wanted) {
+      space();
+      const bool fits = std::string_view(held_).substr(at).starts_with(wanted);
+      if (fits) at += wanted.size();
+      return fits;
+    };
+    if (take("{") && take("\"name\"") && take(":") && take("\"")) {
+      const std::size_t end = held_.find_first_of("\"\\", at);
+      const std::string name = held_.substr(at, end - at);
+      if (end != std::string::npos && held_[end] == '"') {
+        at = end + 1;
+        if (take(",") && (take("\"arguments\"") || take("\"parameters\"")) && take(":")) {
+          space();
+          if (at < held_.size() && held_[at] == '{') {
+            begin_call(name, parts);
+            held_.erase(0, at);
+            return true;
+          }
+        }
+      }
+    }
+    const std::size_t end = object_end();
+    if (end == std::string::npos) return false;
+    const std::string object = held_.substr(0, end);
+    held_.erase(0, end);
+    state_ = State::open;
+    if (!whole_call(object, parts)) {
+      parts.text += object;
+      spoke_ = true;
+      state_ = State::text;
+    }
+    return true;
+  }
+
+  std::size_t object_end() const noexcept {
+    std::size_t depth = 0;
+    bool in_text = false;
+    for (std::size_t i = 0; i < held_.size(); ++i) {
+      const char c = held_[i];
+      if (in_text) {
+        if (c == '\\') ++i;
+        in_text = c != '"';
+      } else if (c == '"') {
+        in_text = true;
+      } else if (c == '{') {
+        ++depth;
+      } else if (c == '}' && --depth == 0) {
+        return i + 1;
+      }
+    }
+    return std::string::npos;
+  }
+
+  bool whole_call(const std::string& text, Parts& parts) try {
+    const OrderedJson object = parse_ordered_json(text, "a call");
+    if (!object.contains("name") || !object["name"].is_string()) return false;
+    const char* key = object.contains("arguments") ? "arguments" : "parameters";
+    const OrderedJson arguments = object.value(key, OrderedJson::object());
+    const std::string written = arguments.is_string() ? arguments.get<std::string>() : arguments.dump();
+    parts.calls.push_back({calls_++, object["name"].get<std::string>(), written});
+    return true;
+  } catch (const Error&) {
+    return false;
+  }
+
+  bool read_arguments(Parts& parts) {
+    std::size_t end = 0;
+    bool is_complete = false;
+    for (; end < held_.size() && !is_complete; ++end) {
+      const char c = held_[end];
+      if (escaped_) {
+        escaped_ = false;
+      } else if (in_text_) {
+        escaped_ = c == '\\';
+        in_text_ = c != '"';
+      } else if (c == '"') {
+        in_text_ = true;
+      } else if (c == '{' || c == '[') {
+        ++depth_;
+      } else if (c == '}' || c == ']') {
+        is_complete = --depth_ == 0;
+      }
+    }
+    if (end != 0) {
+      if (parts.calls.empty()) parts.calls.push_back({calls_ - 1, {}, {}});
+      parts.calls.back().arguments += held_.substr(0, end);
+      held_.erase(0, end);
+    }
+    if (!is_complete) return false;
+    state_ = is_framed_ ? State::behind : State::open;
+    return true;
+  }
+
+  bool leave_call() {
+    const std::size_t end = held_.find('}');
+    held_.erase(0, end == std::string::npos ? held_.size() : end + 1);
+    if (end != std::string::npos) state_ = State::open;
+    return end != std::string::npos;
+  }
+
+  ToolCallFormat format_;
+  State state_;
+  std::string held_;
+  std::size_t calls_ = 0, depth_ = 0;
+  bool in_text_ = false, escaped_ = false;  // within the arguments
+  bool is_framed_ = true;                   // the arguments are a member of an object
+  bool spoke_ = false;                      // of `bare`: the text is no call
+};
+
+}  // namespace tulle
