@@ -10,7 +10,7 @@ namespace tulle {
 
 /// A schema that accepts no more than `schema` does, in few keywords: `type` (one), `enum`, `const`, `anyOf`, `$ref` into
 /// `$defs`, `properties`, `required`, `additionalProperties`, one of `patternProperties`, `minProperties`,
-/// `maxProperties`, `items`, `prefixItems`, `minItems`, `maxItems`, `minLength`, `maxLength`, `pattern`, `format`,
+/// `maxProperties`, `items`, `prefixItems`, `minItems`, `maxItems`, `pattern` (also for lengths), `format`,
 /// `minimum`, `maximum`, their exclusive forms, and `multipleOf` of integers. `oneOf` becomes `anyOf` where its
 /// alternatives exclude each other, by type or by a constant property; `allOf` of one schema is that schema.
 /// An object that names properties holds no others, unless `additionalProperties` is there.

@@ -286,15 +286,17 @@ class SchemaReader {
   }
 
   static OrderedJson text(const OrderedJson& given, Where where) {
-    OrderedJson result{{"type", "string"}};
-    counts(given, "minLength", "maxLength", where, result);
-    const bool has_length = result.size() != 1;
+    OrderedJson result{{"type", "string"}}, length = OrderedJson::object();
+    counts(given, "minLength", "maxLength", where, length);
+    const bool has_length = !length.empty();
     if (given.contains("pattern")) {
       if (!given["pattern"].is_string()) refuse(where, "has a \"pattern\" that is no text");
       if (has_length) refuse(where, "has a \"pattern\" together with a length, which is not supported");
-      check_regex(given["pattern"].get_ref<const std::string&>());
-      result["pattern"] = given["pattern"];
-    } else if (given.contains("format") && given["format"].is_string() && !has_length) {
+      result["pattern"] = followed_regex(given["pattern"].get_ref<const std::string&>());
+    } else if (has_length) {  // of characters that need no escape
+      const std::string most = length.contains("maxLength") ? length["maxLength"].dump() : "";
+      result["pattern"] = "^[^\"\\\\\\x00-\\x1f\\ud800-\\udfff]{" + length.value("minLength", OrderedJson(0)).dump() + "," + most + "}$";
+    } else if (given.contains("format") && given["format"].is_string()) {
       result["format"] = given["format"];  // an annotation, followed where it is known
     }
     return result;
@@ -444,8 +446,7 @@ class SchemaReader {
       refuse(where, "has a \"minProperties\" and names that are not given, which is not supported");
     }
     for (const auto& [pattern, value] : patterns.items()) {
-      check_regex(pattern);
-      result["patternProperties"][pattern] = schema(value, where + "/patternProperties/" + pattern);
+      result["patternProperties"][followed_regex(pattern)] = schema(value, where + "/patternProperties/" + pattern);
     }
     result["additionalProperties"] = false;
     return result;

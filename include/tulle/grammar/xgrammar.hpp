@@ -113,8 +113,8 @@ class XGrammars final : public Grammars {
     });
   }
   std::shared_ptr<const Constraint> regex(std::string_view pattern) override {
-    check_regex(pattern);
-    return compiled([&] { return compiler_.CompileRegex(std::string(pattern)); });
+    const std::string followed = followed_regex(pattern);
+    return compiled([&] { return compiler_.CompileRegex(followed); });
   }
   std::shared_ptr<const Constraint> ebnf(std::string_view rules) override {
     return compiled([&] { return compiler_.CompileGrammar(std::string(rules)); });
