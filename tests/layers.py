@@ -16,7 +16,7 @@ INCLUDE = ROOT / "include" / "tulle"
 
 # An include goes to the own folder or to a lower layer. Files beside the folders are of the top layer; the umbrella
 # tulle.hpp stands above all and is included by none of ours.
-LAYERS = {"core": 0, "tensor": 1, "kernel": 2, "cache": 2, "sampling": 2, "text": 2, "format": 3, "model": 3,
+LAYERS = {"core": 0, "tensor": 1, "kernel": 2, "cache": 2, "sampling": 2, "text": 2, "format": 3, "model": 3, "grammar": 3,
           "generate": 4, "hub": 4, "compress": 5, "evaluate": 5, "compat": 5, "serve": 6}
 TOP = 6
 
@@ -24,7 +24,8 @@ TOP = 6
 THIRD_PARTY = {"nlohmann": {"core/json.hpp"}, "xsimd": {"tensor/simd.hpp"}, "xtensor": {"tensor/xtensor.hpp"},
                "sentencepiece_processor.h": {"text/sentencepiece.hpp"}, "zlib.h": {"format/dataset/gzip_reader.hpp"},
                "yaml-cpp": {"format/yaml/parse_yaml.hpp"}, "xtensor-blas": {"compress/linear_algebra.hpp"},
-               "httplib.h": {"core/httplib.hpp"}, "openssl": {"hub/file_digest.hpp"}, "prometheus": {"serve/metrics.hpp"}}
+               "httplib.h": {"core/httplib.hpp"}, "openssl": {"hub/file_digest.hpp"}, "prometheus": {"serve/metrics.hpp"},
+               "xgrammar": {"grammar/xgrammar.hpp"}, "dlpack": {"grammar/xgrammar.hpp"}}
 SYSTEM = {"cpuid.h", "immintrin.h", "arm_neon.h", "wasm_simd128.h", "fcntl.h", "pthread.h", "sched.h", "unistd.h", "sys/file.h", "sys/mman.h", "sys/socket.h", "sys/stat.h"}
 NOT_EVERYWHERE = {"format", "expected", "regex"}  # missing in a supported compiler, or slow and recursive
 
@@ -49,6 +50,13 @@ UNTESTED = {
     "compress/modifier.hpp": "values, tested through recipe.hpp",
     "core/httplib.hpp": "only includes",
     "format/lora/adapter_path.hpp": "values",
+    "grammar/grammars.hpp": "an interface",
+    "grammar/json_schema.hpp": "tested over HTTP by tests/serve, every keyword",
+    "grammar/regex_subset.hpp": "tested over HTTP by tests/serve",
+    "grammar/schema_ends.hpp": "a part of json_schema.hpp, tested with it",
+    "grammar/schema_exclusion.hpp": "a part of json_schema.hpp, tested with it",
+    "grammar/schema_values.hpp": "a part of json_schema.hpp, tested with it",
+    "grammar/xgrammar.hpp": "tested over HTTP by tests/serve",
     "generate/logits_rows.hpp": "tested through generator.hpp",
     "generate/step_report.hpp": "values",
     "hub/file_digest.hpp": "tested over HTTP by tests/hub",
@@ -61,6 +69,9 @@ UNTESTED = {
     "hub/resolve_model.hpp": "tested over HTTP by tests/hub",
     "serve/anthropic_messages.hpp": "tested over HTTP by tests/serve",
     "serve/chat_prompt.hpp": "tested over HTTP by tests/serve",
+    "serve/chat_parts.hpp": "tested over HTTP by tests/serve",
+    "serve/chat_tools.hpp": "tested over HTTP by tests/serve",
+    "serve/structured_output.hpp": "tested over HTTP by tests/serve",
     "serve/docs_page.hpp": "tested over HTTP by tests/serve",
     "serve/http_connections.hpp": "tested over HTTP by tests/serve",
     "serve/http_exchange.hpp": "tested over HTTP by tests/serve",
@@ -134,7 +145,8 @@ REACH = {  # header -> limit
 # A header that brings a library to link with, and the folders that may reach it: programs that do not need it do without.
 KEPT_APART = {"format/yaml/parse_yaml.hpp": ("compress/", "serve/"),
               "format/dataset/gzip_reader.hpp": ("format/dataset/", "evaluate/", "compress/"),
-              "core/httplib.hpp": ("hub/", "serve/"), "hub/file_digest.hpp": ("hub/", "serve/"), "serve/metrics.hpp": ("serve/",)}
+              "core/httplib.hpp": ("hub/", "serve/"), "hub/file_digest.hpp": ("hub/", "serve/"), "serve/metrics.hpp": ("serve/",),
+              "grammar/xgrammar.hpp": ("grammar/",)}
 
 # Measure 5: what the umbrella costs who includes it. Lines after the preprocessor do not depend on how busy a machine is; the
 # seconds follow them.

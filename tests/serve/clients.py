@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """The official Python clients of OpenAI and Anthropic against `tulle serve`; run by run_clients.py."""
 import asyncio
+import json
 import unittest
 
 import anthropic
+import jsonschema
 import openai
+from schemas import FIRST, REFUSED, TOOLS, closed
 from server import Q8_0, ServeTest
 
 MODEL = str(Q8_0)
@@ -57,6 +60,60 @@ class OpenAITest(ServeTest):
         self.assertEqual(caught.exception.param, "temperature")
         with self.assertRaises(openai.AuthenticationError):
             openai.OpenAI(base_url=self.address, api_key="wrong", max_retries=0).models.list()
+
+    def follow(self, client, schema, **settings):
+        form = {"type": "json_schema", "json_schema": {"name": "form", "schema": schema}}
+        return client.chat.completions.create(model=MODEL, messages=HELLO, max_tokens=100, seed=7, response_format=form,
+                                              **settings)
+
+    def test_schemas(self):
+        async def all_at_once():
+            async with openai.AsyncOpenAI(base_url=self.address, api_key="secret", max_retries=0) as client:
+                return await asyncio.gather(*(self.follow(client, schema) for schema in FIRST))
+
+        ended = 0
+        for number, (schema, answer) in enumerate(zip(FIRST, asyncio.run(all_at_once()))):
+            choice = answer.choices[0]
+            if choice.finish_reason == "stop":
+                ended += 1
+                jsonschema.validate(json.loads(choice.message.content), schema, jsonschema.Draft202012Validator)
+            if number % 8 == 0:
+                self.assertEqual(self.follow(self.client, schema).choices[0].message.content, choice.message.content)
+        self.assertGreaterEqual(ended, len(FIRST) - 3)  # the others reach their limit of tokens
+        for schema in REFUSED:
+            with self.subTest(schema), self.assertRaises(openai.BadRequestError) as caught:
+                self.follow(self.client, schema)
+            self.assertEqual(caught.exception.param, "response_format")
+
+    def test_tools(self):
+        settings = {"model": MODEL, "messages": HELLO, "tools": TOOLS, "max_tokens": 60, "seed": 3}
+        choice = self.client.chat.completions.create(tool_choice="required", **settings).choices[0]
+        call = choice.message.tool_calls[0].function
+        self.assertEqual((choice.finish_reason, choice.message.content), ("tool_calls", None))
+        parameters = {tool["function"]["name"]: tool["function"]["parameters"] for tool in TOOLS}
+        jsonschema.validate(json.loads(call.arguments), parameters[call.name])
+        name, arguments, reason = "", "", None
+        for chunk in self.client.chat.completions.create(tool_choice="required", stream=True, **settings):
+            for part in chunk.choices[0].delta.tool_calls or []:
+                name += part.function.name or ""
+                arguments += part.function.arguments
+            reason = chunk.choices[0].finish_reason
+        self.assertEqual((name, arguments, reason), (call.name, call.arguments, "tool_calls"))
+        named = {"type": "function", "function": {"name": "set_alarm"}}
+        choice = self.client.chat.completions.create(tool_choice=named, **settings).choices[0]
+        self.assertEqual(choice.message.tool_calls[0].function.name, "set_alarm")
+        answer = choice.message.model_dump(exclude_none=True)
+        history = [*HELLO, answer, {"role": "tool", "tool_call_id": answer["tool_calls"][0]["id"], "content": "done"}]
+        self.client.chat.completions.create(**{**settings, "messages": history, "max_tokens": 4})
+        for wrong in ({"tools": [{"type": "other"}]}, {"tool_choice": "some"}, {"tools": [], "tool_choice": "required"},
+                      {"extra_body": {"functions": [{}]}}):
+            with self.subTest(wrong), self.assertRaises(openai.BadRequestError):
+                self.client.chat.completions.create(**{**settings, **wrong})
+
+    def test_structured_responses(self):
+        form = {"type": "json_schema", "name": "form", "schema": closed(a={"type": "boolean"})}
+        answer = self.client.responses.create(model=MODEL, input="Hello", max_output_tokens=40, text={"format": form})
+        self.assertIsInstance(json.loads(answer.output_text)["a"], bool)
 
     def test_many_at_once(self):
         async def run():

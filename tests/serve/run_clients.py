@@ -12,7 +12,7 @@ import venv
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-PACKAGES = {"python": ["openai==3.57.0", "anthropic==2.13.0"], "node": ["openai@6.30.1", "@anthropic-ai/sdk@0.90.0"]}
+PACKAGES = {"python": ["openai==3.57.0", "anthropic==2.13.0", "jsonschema==4.26.0"], "node": ["openai@6.30.1", "@anthropic-ai/sdk@0.90.0"]}
 
 
 def lacking(language):

@@ -79,7 +79,7 @@ def drawn(random_, depth=0):
                      "minimum": 0, "maximum": 9, "maxLength": 4},
             lambda: {"type": "integer", "multipleOf": 5}, lambda: {"type": "array", "items": {"type": "boolean"}, "maxItems": 3},
             # What is not followed, now and then.
-            lambda: random_.choice([{"type": "number", "multipleOf": 0.25}, {"not": {"type": "null"}},
+            lambda: leaf() if random_.random() < 0.7 else random_.choice([{"type": "number", "multipleOf": 0.25}, {"not": {"type": "null"}},
                                     {"type": "array", "items": COUNT, "uniqueItems": True}]),
         ])()
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// \file What xgrammar's sources name and this build leaves out: its Lark and tag converters and printing; and where its
-/// messages go: errors are thrown, warnings dropped (the schemas that cause them are refused before).
+/// \file What xgrammar's sources name and this build leaves out: its Lark and tag converters and printing; and where
+/// its messages go: errors are thrown, warnings dropped (the schemas that cause them are refused before).
 #include <optional>
 #include <stdexcept>
 #include <string>

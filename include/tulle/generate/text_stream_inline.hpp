@@ -107,7 +107,8 @@ TULLE_INLINE TextStream::TextStream(Engine& engine, std::size_t copies, std::fun
 TULLE_INLINE SequenceOptions TextStream::sequence_options(const Engine& engine, GenerationOptions& options) {
   if (options.sampling.eos.empty()) options.sampling.eos = engine.architecture().eos;
   if (options.sampling.constraint && options.force_max_tokens) {
-    fail(ErrorCode::invalid_argument, "a text that follows a grammar ends where the grammar does; it cannot ignore eos");
+    fail(ErrorCode::invalid_argument,
+         "a text that follows a grammar ends where the grammar does; it cannot ignore eos");
   }
   SequenceOptions sequence;
   sequence.max_new_tokens = options.max_new_tokens;

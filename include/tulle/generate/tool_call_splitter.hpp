@@ -42,7 +42,8 @@ inline std::string_view tool_call_mark(ToolCallFormat format) noexcept {
 
 /// What stands around the arguments of a call that a text must be, without special tokens.
 inline std::pair<std::string, std::string> tool_call_frame(ToolCallFormat format, const std::string& name) {
-  const std::string call = "{\"name\":\"" + name + (format == ToolCallFormat::bare ? "\",\"parameters\":" : "\",\"arguments\":");
+  const std::string call =
+      "{\"name\":\"" + name + (format == ToolCallFormat::bare ? "\",\"parameters\":" : "\",\"arguments\":");
   switch (format) {
     case ToolCallFormat::tagged: return {"<tool_call>\n" + call, "}\n</tool_call>"};
     case ToolCallFormat::bare: return {call, "}"};
@@ -152,7 +153,8 @@ class ToolCallSplitter {
     } else if (format_ == ToolCallFormat::brackets && std::isalpha(static_cast<unsigned char>(held_.front())) != 0) {
       const std::size_t brace = held_.find('{');
       if (brace == std::string::npos) return false;
-      const std::string name = held_.substr(0, std::min(held_.find(arguments), held_.find_last_not_of(" \n", brace - 1) + 1));
+      const std::string name =
+          held_.substr(0, std::min(held_.find(arguments), held_.find_last_not_of(" \n", brace - 1) + 1));
       begin_call(name, parts);
       held_.erase(0, brace);
       is_framed_ = false;

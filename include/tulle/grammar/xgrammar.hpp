@@ -37,14 +37,10 @@ class XGrammarState final : public ConstraintState {
   std::unique_ptr<ConstraintState> clone() const override {
     return std::make_unique<XGrammarState>(matcher_.Fork(), words_.size(), end_);
   }
-  bool accept(Token token) noexcept override try {
-    return matcher_.AcceptToken(token);
-  } catch (...) {
+  bool accept(Token token) noexcept override try { return matcher_.AcceptToken(token); } catch (...) {
     return false;
   }
-  void rollback(std::size_t tokens) noexcept override try {
-    matcher_.Rollback(static_cast<int>(tokens));
-  } catch (...) {
+  void rollback(std::size_t tokens) noexcept override try { matcher_.Rollback(static_cast<int>(tokens)); } catch (...) {
     failed_ = true;
   }
   std::span<const std::uint32_t> allowed() noexcept override try {
@@ -78,7 +74,8 @@ class XGrammarConstraint final : public Constraint {
       stops.push_back(token);
       end[static_cast<std::size_t>(token) / 32] |= std::uint32_t{1} << (token % 32);
     }
-    if (stops.empty()) fail(ErrorCode::invalid_argument, "a text that follows a grammar needs an eos token to end with");
+    if (stops.empty())
+      fail(ErrorCode::invalid_argument, "a text that follows a grammar needs an eos token to end with");
     return std::make_unique<XGrammarState>(xgrammar::GrammarMatcher(grammar_, std::move(stops)), words, std::move(end));
   }
 
@@ -100,7 +97,8 @@ class XGrammars final : public Grammars {
   std::shared_ptr<const Constraint> json_schema(std::string_view schema) override {
     const std::string understood = understood_schema(schema);
     return compiled([&] {
-      return compiler_.CompileJSONSchema(understood, false, std::nullopt, std::pair<std::string, std::string>(",", ":"));
+      return compiler_.CompileJSONSchema(understood, false, std::nullopt,
+                                         std::pair<std::string, std::string>(",", ":"));
     });
   }
   std::shared_ptr<const Constraint> framed_json(std::span<const FramedJson> choices) override {

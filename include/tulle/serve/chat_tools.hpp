@@ -33,10 +33,11 @@ class ChatTools {
       if (fields.has(old)) throw ApiError(400, std::string("\"") + old + "\" is not supported; use \"tools\"", old);
     }
     const Json* messages = fields.find("messages");
-    has_calls_ = messages != nullptr && messages->is_array() &&
-                 std::any_of(messages->begin(), messages->end(), [](const Json& message) {
-                   return message.is_object() && (message.contains("tool_calls") || message.value("role", Json()) == "tool");
-                 });
+    has_calls_ =
+        messages != nullptr && messages->is_array() &&
+        std::any_of(messages->begin(), messages->end(), [](const Json& message) {
+          return message.is_object() && (message.contains("tool_calls") || message.value("role", Json()) == "tool");
+        });
     const Json* choice = fields.find("tool_choice");
     read_choice(choice == nullptr ? Json("auto") : *choice);
     if (fields.has("tools") || has_calls_) ordered_ = parse_ordered_json(body.text, "the body of the request");
@@ -57,7 +58,9 @@ class ChatTools {
     if (model.chat_template.find("tools") == std::string::npos) {
       return chat_prompt(model, plain_messages(messages), add_generation_prompt, variables);
     }
-    const auto content = [&](std::optional<Token> token) { return token ? model.tokenizer.piece(*token) : std::string(); };
+    const auto content = [&](std::optional<Token> token) {
+      return token ? model.tokenizer.piece(*token) : std::string();
+    };
     OrderedJson context = OrderedJson::parse(variables);
     context["add_generation_prompt"] = add_generation_prompt;
     context["bos_token"] = content(model.tokenizer.bos_token());
@@ -76,7 +79,8 @@ class ChatTools {
       const auto name = function["name"].get<std::string>();
       if (!named_.empty() && name != named_) continue;
       auto [before, after] = tool_call_frame(format, name);
-      const OrderedJson parameters = function.value("parameters", OrderedJson{{"type", "object"}, {"additionalProperties", false}});
+      const OrderedJson parameters =
+          function.value("parameters", OrderedJson{{"type", "object"}, {"additionalProperties", false}});
       choices.push_back({std::move(before), parameters.dump(), std::move(after)});
     }
     constrain(options, model, "tools", [&](Grammars& grammars) { return grammars.framed_json(choices); });
@@ -99,8 +103,9 @@ class ChatTools {
       choice_ = "required";
       named_ = choice["function"]["name"].get<std::string>();
     } else {
-      throw ApiError(400, "\"tool_choice\" must be none, auto, required or {\"type\": \"function\", \"function\": {\"name\"}}",
-                     "tool_choice");
+      throw ApiError(
+          400, "\"tool_choice\" must be none, auto, required or {\"type\": \"function\", \"function\": {\"name\"}}",
+          "tool_choice");
     }
   }
 
@@ -117,11 +122,13 @@ class ChatTools {
       if (!is_name(function.value("name", OrderedJson()))) {
         refuse("holds a function without a \"name\" of 1 to 64 letters, digits, _ and -");
       }
-      if (function.contains("parameters") && !function["parameters"].is_object()) refuse("holds \"parameters\" that are no schema");
+      if (function.contains("parameters") && !function["parameters"].is_object())
+        refuse("holds \"parameters\" that are no schema");
       has_named = has_named || function["name"] == named_;
     }
     tools_ = tools;
-    if (!has_named) throw ApiError(400, "\"tool_choice\" names \"" + named_ + "\", which is none of the tools", "tool_choice");
+    if (!has_named)
+      throw ApiError(400, "\"tool_choice\" names \"" + named_ + "\", which is none of the tools", "tool_choice");
   }
 
   /// Messages as templates want them: contents as texts, the arguments of calls as objects.
@@ -143,7 +150,8 @@ class ChatTools {
 
   static void read_calls(OrderedJson& calls) {
     const auto refuse = [] {
-      throw ApiError(400, "\"tool_calls\" of a message must hold {\"function\": {\"name\", \"arguments\"}}", "messages");
+      throw ApiError(400, "\"tool_calls\" of a message must hold {\"function\": {\"name\", \"arguments\"}}",
+                     "messages");
     };
     if (!calls.is_array()) refuse();
     for (OrderedJson& call : calls) {

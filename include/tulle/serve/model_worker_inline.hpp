@@ -39,7 +39,8 @@ TULLE_SERVE_INLINE Position ModelWorker::capacity() noexcept {
 
 TULLE_SERVE_INLINE Grammars& ModelWorker::grammars() {
   const std::lock_guard lock(grammars_mutex_);
-  if (!grammars_ && !make_grammars_) fail(ErrorCode::unsupported, "this server has no grammars to constrain texts with");
+  if (!grammars_ && !make_grammars_)
+    fail(ErrorCode::unsupported, "this server has no grammars to constrain texts with");
   if (!grammars_) grammars_ = make_grammars_(pipeline_.tokenizer(), pipeline_.engine().vocabulary());
   return *grammars_;
 }

@@ -162,7 +162,8 @@ class HttpService {
   void generate(const std::string& path, Prepare prepare, ErrorForm form = error_json) {
     post(
         path,
-        [this, path, prepare = std::move(prepare)](const RequestBody& body, const Request& request, Response& response) {
+        [this, path, prepare = std::move(prepare)](const RequestBody& body, const Request& request,
+                                                   Response& response) {
           run(path, RequestFields(body.json).text("model", ""), body, prepare, request, response);
         },
         form);
@@ -190,9 +191,8 @@ class HttpService {
   }
 
   void add_generation_routes() {
-    generate("/v1/completions", [](const RequestBody& body, const ServedModel& model) {
-      return prepare_completion(body.json, model);
-    });
+    generate("/v1/completions",
+             [](const RequestBody& body, const ServedModel& model) { return prepare_completion(body.json, model); });
     generate("/v1/chat/completions", prepare_chat);
     generate("/v1/responses", prepare_responses);
     generate(
@@ -212,7 +212,8 @@ class HttpService {
   void add_endpoints() {
     for (const Endpoint& endpoint : options_.endpoints) {
       const ModelSettings& settings = models_.settings(endpoint.model);
-      const auto predict = [this, &endpoint, &settings](const RequestBody& body, const Request& request, Response& response) {
+      const auto predict = [this, &endpoint, &settings](const RequestBody& body, const Request& request,
+                                                        Response& response) {
         run(
             endpoint.route.empty() ? endpoint.name : endpoint.route, endpoint.model, body,
             [&settings](const RequestBody& given, const ServedModel& model) {

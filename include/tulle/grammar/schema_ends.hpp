@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file Whether a rewritten schema has a value that ends (L3).
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+
+#include <tulle/core/json.hpp>
+#include <tulle/grammar/schema_values.hpp>
+
+namespace tulle::detail {
+
+inline std::string definition_of(const OrderedJson& reference) {
+  return reference["$ref"].get<std::string>().substr(std::string_view("#/$defs/").size());
+}
+
+inline bool can_end(const OrderedJson& value, const std::set<std::string>& ends) {
+  if (value.contains("$ref")) return ends.contains(definition_of(value));
+  const auto ok = [&](const OrderedJson& one) { return can_end(one, ends); };
+  if (value.contains("anyOf")) return std::any_of(value["anyOf"].begin(), value["anyOf"].end(), ok);
+  if (value.contains("prefixItems") && !std::all_of(value["prefixItems"].begin(), value["prefixItems"].end(), ok)) {
+    return false;
+  }
+  const std::size_t first = value.value("prefixItems", OrderedJson::array()).size();
+  if (value.value("minItems", std::size_t{0}) > first && !ok(value["items"])) return false;
+  for (const OrderedJson& name : value.value("required", OrderedJson::array())) {
+    if (!ok(value["properties"][name.get_ref<const std::string&>()])) return false;
+  }
+  return true;
+}
+
+/// Whether a value may begin with definition `name` before anything is written.
+inline bool starts_with(const OrderedJson& definitions, const OrderedJson& value, const std::string& name,
+                        std::set<std::string>& seen) {
+  if (value.contains("$ref")) {
+    const std::string other = definition_of(value);
+    return other == name || (seen.insert(other).second && starts_with(definitions, definitions[other], name, seen));
+  }
+  if (!value.contains("anyOf")) return false;
+  return std::any_of(value["anyOf"].begin(), value["anyOf"].end(),
+                     [&](const OrderedJson& one) { return starts_with(definitions, one, name, seen); });
+}
+
+/// `names`: of places, by their pointers. Errors: invalid_argument for a definition that never ends, or names itself
+/// before anything is written.
+inline void check_definitions(const OrderedJson& definitions, const std::map<std::string, std::string>& names) {
+  std::set<std::string> ends;
+  for (bool grows = true; grows;) {
+    grows = false;
+    for (const auto& [name, value] : definitions.items()) {
+      if (ends.contains(name) || !can_end(value, ends)) continue;
+      ends.insert(name);
+      grows = true;
+    }
+  }
+  for (const auto& [uri, name] : names) {
+    if (!ends.contains(name)) refuse_schema(uri, "has no value that ends");
+    std::set<std::string> seen;
+    if (starts_with(definitions, definitions[name], name, seen)) refuse_schema(uri, "refers to itself alone");
+  }
+}
+
+}  // namespace tulle::detail

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file The text of an answer in parts: what is said, thought and called (L6).
+#pragma once
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <tulle/core/json.hpp>
+#include <tulle/generate/generation_options.hpp>
+#include <tulle/generate/reasoning_splitter.hpp>
+#include <tulle/generate/tool_call_splitter.hpp>
+#include <tulle/serve/reply.hpp>
+#include <tulle/text/tokenizer.hpp>
+
+namespace tulle::serve {
+
+/// The text of an event without the special token that ended it, where special tokens are shown.
+inline std::string shown_text(const Tokenizer& tokenizer, const TextPiece& piece) {
+  if (piece.finish_reason != FinishReason::stop || piece.token < 0 || !tokenizer.is_special(piece.token))
+    return piece.text;
+  const std::string end = tokenizer.piece(piece.token);
+  return piece.text.ends_with(end) ? piece.text.substr(0, piece.text.size() - end.size()) : piece.text;
+}
+
+/// One part of the answer to a chat request: what is said, thought and called.
+class ChatParts {
+ public:
+  struct Parts {
+    std::string reasoning, text;
+    std::vector<ToolCallSplitter::Call> calls;
+  };
+
+  std::optional<ReasoningSplitter> reasoning;  ///< where that is given apart
+  std::optional<ToolCallSplitter> tools;       ///< where there are tools
+  bool single_call = false;                    ///< of several calls the first counts
+
+  /// The parts of the next piece; `last`: nothing comes behind it.
+  Parts next(const std::string& piece, bool last) {
+    Parts parts;
+    const auto take_text = [&](const std::string& text) {
+      if (tools) {
+        add(tools->next(text), parts);
+      } else {
+        parts.text += text;
+      }
+    };
+    const auto take = [&](const ReasoningSplitter::Parts& split) {
+      parts.reasoning += split.reasoning;
+      take_text(split.answer);
+    };
+    if (reasoning) {
+      take(reasoning->next(piece));
+      if (last) take(reasoning->finish());
+    } else {
+      take_text(piece);
+    }
+    if (last && tools) add(tools->finish(), parts);
+    return parts;
+  }
+
+  /// OpenAI's name of why a text ended.
+  Json finish_reason(FinishReason reason) const {
+    const bool called = tools && tools->calls() != 0 && finish_reason_json(reason) == "stop";
+    return called ? Json("tool_calls") : finish_reason_json(reason);
+  }
+
+ private:
+  void add(ToolCallSplitter::Parts more, Parts& parts) const {
+    parts.text += more.text;
+    for (ToolCallSplitter::Call& call : more.calls) {
+      if (single_call && call.index != 0) continue;
+      parts.calls.push_back(std::move(call));
+    }
+  }
+};
+
+}  // namespace tulle::serve

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <tulle/generate/tool_call_splitter.hpp>
+
+#include <catch2/catch_all.hpp>
+#include <string>
+#include <string_view>
+
+namespace {
+
+using tulle::ToolCallFormat;
+using tulle::ToolCallSplitter;
+
+/// "text|name(arguments)|name(arguments)", in pieces of `size` bytes.
+std::string split(ToolCallFormat format, std::string_view text, std::size_t size, bool inside = false) {
+  ToolCallSplitter splitter(format, inside);
+  std::string said, calls;
+  const auto take = [&](const ToolCallSplitter::Parts& parts) {
+    said += parts.text;
+    for (const auto& call : parts.calls) calls += (call.name.empty() ? "" : "|" + call.name + ":") + call.arguments;
+  };
+  for (std::size_t at = 0; at < text.size(); at += size) take(splitter.next(text.substr(at, size)));
+  take(splitter.finish());
+  return said + calls;
+}
+
+}  // namespace
+
+TEST_CASE("Calls of tools are found in the formats of the families, whatever the pieces") {
+  const auto& [format, text, expected] = GENERATE(table<ToolCallFormat, std::string, std::string>(
+      {{ToolCallFormat::tagged, "No calls, {\"a\": 1} < 2", "No calls, {\"a\": 1} < 2"},
+       {ToolCallFormat::tagged,
+        "Well.\n<tool_call>\n{\"name\": \"f\", \"arguments\": {\"a\": \"}\\\"\", \"b\": [1, {}]}}\n</tool_call>\n"
+        "<tool_call>\n{\"arguments\": {}, \"name\": \"g\"}\n</tool_call>",
+        "Well.|f:{\"a\": \"}\\\"\", \"b\": [1, {}]}|g:{}"},
+       {ToolCallFormat::tagged, "<tool_call>\n{\"name\": \"f\", \"arguments\": {\"a\": 1", "|f:{\"a\": 1"},
+       {ToolCallFormat::tagged, "<tool_call>{\"no\": 1}</tool_call>", "{\"no\": 1}</tool_call>"},
+       {ToolCallFormat::listed,
+        "<|tool_call|>[{\"name\": \"f\", \"arguments\": {}}, {\"name\": \"g\", \"arguments\": {}}]<|/tool_call|>",
+        "|f:{}|g:{}"},
+       {ToolCallFormat::bare, "{\"name\": \"f\", \"parameters\": {\"a\": 1}}", "|f:{\"a\": 1}"},
+       {ToolCallFormat::bare,
+        "<|python_tag|>{\"name\": \"f\", \"parameters\": {}}; {\"name\": \"g\", \"parameters\": {}}", "|f:{}|g:{}"},
+       {ToolCallFormat::bare, "Hello {\"name\": 1}", "Hello {\"name\": 1}"},
+       {ToolCallFormat::brackets, "[TOOL_CALLS] [{\"name\": \"f\", \"arguments\": {\"a\": 1}, \"id\": \"123456789\"}]",
+        "|f:{\"a\": 1}"},
+       {ToolCallFormat::brackets, "[TOOL_CALLS]f[ARGS]{\"a\": 1}[TOOL_CALLS]g[ARGS]{}", "|f:{\"a\": 1}|g:{}"}}));
+  CAPTURE(text);
+  for (const std::size_t size : {std::size_t{1}, std::size_t{3}, text.size()})
+    CHECK(split(format, text, size) == expected);
+}
+
+TEST_CASE("The frame of a forced call is read back as a call") {
+  for (const auto format :
+       {ToolCallFormat::tagged, ToolCallFormat::listed, ToolCallFormat::bare, ToolCallFormat::brackets}) {
+    const auto [before, after] = tulle::tool_call_frame(format, "f");
+    CHECK(split(format, before + "{\"a\":1}" + after, 2, true) == "|f:{\"a\":1}");
+  }
+}
+
+TEST_CASE("A chat template says how its model writes calls") {
+  CHECK(tulle::tool_call_format("... <tool_call> ...") == ToolCallFormat::tagged);
+  CHECK(tulle::tool_call_format("[TOOL_CALLS]") == ToolCallFormat::brackets);
+  CHECK(tulle::tool_call_format("{{ '<|tool_call|>' }}") == ToolCallFormat::listed);
+  CHECK(tulle::tool_call_format(R"({"name": function name, "parameters": dictionary})") == ToolCallFormat::bare);
+  CHECK(tulle::tool_call_format("") == ToolCallFormat::tagged);
+}
