@@ -141,7 +141,7 @@ struct DenseFloatLoop {
       __m512 weights[Panels];
 #pragma GCC unroll 4
       for (std::size_t p = 0; p < Panels; ++p) {
-        if constexpr (Inputs == 1) prefetch_stream<panel_rows * sizeof(Element)>(w[p] + column * panel_rows);
+        prefetch_stream<panel_rows * sizeof(Element)>(w[p] + column * panel_rows);
         weights[p] = load16(w[p] + column * panel_rows);
       }
 #pragma GCC unroll 8
