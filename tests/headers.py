@@ -90,27 +90,29 @@ FOREIGN = {name: header for header, names in {
     "atomic": "atomic memory_order_acq_rel memory_order_acquire memory_order_relaxed memory_order_release "
               "memory_order_seq_cst",
     "bit": "bit_cast bit_ceil bit_floor countr_zero endian has_single_bit popcount", "bitset": "bitset",
-    "cassert": "assert", "cctype": "tolower", "cerrno": "errno",
+    "cassert": "assert", "cctype": "isalnum isalpha tolower", "cerrno": "errno", "cfloat": "FLT_MAX",
     "charconv": "chars_format errc from_chars to_chars", "chrono": "chrono",
     "cmath": "abs ceil cos exp exp2 fabs floor fma fmod isfinite isinf isnan ldexp llround log log2 lround nearbyint "
              "nextafter pow round sin sqrt tanh",
     "compare": "partial_ordering", "concepts": "constructible_from convertible_to same_as", "condition_variable": "condition_variable cv_status",
+    "csignal": "SIG_BLOCK SIG_SETMASK pthread_sigmask sigaddset sigemptyset sigismember sigpending sigwait",
     "cstddef": "byte ptrdiff_t size_t to_integer",
-    "cstdint": "SIZE_MAX UINT32_MAX int16_t int32_t int64_t int8_t uint16_t uint32_t uint64_t uint8_t uintptr_t",
-    "cstdio": "FILE SEEK_END SEEK_SET fclose fopen fread fseek ftell fwrite rename snprintf",
-    "cstdlib": "aligned_alloc atoi free getenv strtod", "cstring": "memcpy memset strchr strerror",
-    "ctime": "strftime time time_t tm",
+    "cstdint": "INT64_MAX SIZE_MAX UINT32_MAX int16_t int32_t int64_t int8_t uint16_t uint32_t uint64_t uint8_t uintmax_t uintptr_t",
+    "cstdio": "FILE SEEK_END SEEK_SET fclose fflush fopen fread fseek ftell fwrite rename snprintf",
+    "cstdlib": "aligned_alloc atoi free getenv setenv strtod", "cstring": "memcpy memset strchr strerror",
+    "ctime": "gmtime_r strftime time time_t tm",
     "deque": "deque", "exception": "current_exception exception exception_ptr rethrow_exception",
-    "fcntl.h": "O_CLOEXEC O_RDONLY open", "filesystem": "filesystem", "functional": "function greater less less_equal",
+    "fcntl.h": "O_CLOEXEC O_CREAT O_RDONLY O_RDWR open", "filesystem": "filesystem", "functional": "function greater less less_equal",
     "initializer_list": "initializer_list", 
     "iterator": "back_inserter default_sentinel_t input_iterator_tag make_move_iterator prev size",
-    "limits": "numeric_limits", "map": "map", "memory": "make_shared make_unique shared_ptr unique_ptr",
+    "limits": "numeric_limits", "fstream": "ifstream", "istream": "istream", "map": "map multimap", "memory": "make_shared make_unique shared_ptr unique_ptr",
     "mutex": "lock_guard mutex unique_lock", "new": "bad_alloc nothrow", "numbers": "numbers",
     "numeric": "accumulate iota", "optional": "nullopt nullopt_t optional", "random": "mt19937_64 random_device",
     "ranges": "ranges views", "sched.h": "CPU_ISSET CPU_SET CPU_SETSIZE CPU_ZERO", "set": "set",
-    "span": "as_bytes span", "sstream": "ostringstream", "stdexcept": "runtime_error",
+    "span": "as_bytes span", "sstream": "ostringstream", "streambuf": "streambuf", "stdexcept": "runtime_error",
     "string": "stod stoi string to_string u32string", "string_view": "string_view string_view_literals",
-    "sys/file.h": "LOCK_EX LOCK_NB flock", "openssl/evp.h": "EVP_MAX_MD_SIZE EVP_MD",
+    "sys/file.h": "LOCK_EX LOCK_NB flock", "openssl/evp.h": "EVP_MAX_MD_SIZE EVP_MD EVP_MD_CTX EVP_DigestFinal_ex EVP_MD_CTX_new EVP_DigestUpdate "
+                     "EVP_DigestInit_ex EVP_sha1 EVP_MD_CTX_free EVP_sha256",
     "sys/mman.h": "MADV_DONTNEED MADV_HUGEPAGE MAP_FAILED MAP_PRIVATE PROT_READ madvise mmap munmap",
     "sys/socket.h": "SHUT_RDWR SOL_SOCKET SO_REUSEADDR SO_REUSEPORT setsockopt shutdown",
     "sys/stat.h": "S_ISREG fstat", "system_error": "error_code", "thread": "this_thread thread",
@@ -118,11 +120,11 @@ FOREIGN = {name: header for header, names in {
     "type_traits": "bool_constant conditional_t is_arithmetic_v is_base_of_v is_floating_point_v is_integral_v "
                    "is_nothrow_invocable_v is_same_v is_signed_v is_trivially_copyable_v remove_cvref_t "
                    "remove_reference_t type_identity",
-    "unistd.h": "close sysconf", "unordered_map": "unordered_map",
+    "unistd.h": "close getpid sysconf", "unordered_map": "unordered_map",
     "utility": "as_const declval exchange forward get in_place in_range index_sequence make_index_sequence move pair swap",
     "variant": "get_if holds_alternative variant visit", "vector": "erase erase_if vector",
     "zlib.h": "MAX_WBITS Z_BUF_ERROR Z_MEM_ERROR Z_NO_FLUSH Z_OK Z_STREAM_END", "httplib.h": "httplib",
-    "immintrin.h": "__m _mm", "nlohmann/json.hpp": "nlohmann", "xsimd/xsimd.hpp": "xsimd", "xtensor/xtensor.hpp": "xt",
+    "immintrin.h": "__m _mm", "nlohmann/json.hpp": "nlohmann", "xsimd/xsimd.hpp": "xsimd", "yaml-cpp/parser.h": "YAML", "prometheus/registry.h": "prometheus", "xtensor/xadapt.hpp": "xt",
 }.items() for name in names.split()}
 
 
