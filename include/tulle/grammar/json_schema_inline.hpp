@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
+#include <limits>
 #include <map>
 #include <set>
 #include <string>
@@ -128,7 +129,8 @@ class SchemaReader {
       if (++steps_ > max_steps) refuse_schema("#", "is too large");
       const auto fits = [&](const std::string& type) { return is_type(value, type); };
       if (!allowed.empty() && std::none_of(allowed.begin(), allowed.end(), fits)) continue;
-      if (value.is_number_unsigned() && value.get<std::uint64_t>() > INT64_MAX)
+      if (value.is_number_unsigned() &&
+          value.get<std::uint64_t>() > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()))
         refuse_schema(where, "has a number above 2^63");
       result.push_back(value);
     }
