@@ -74,6 +74,8 @@ struct KeyValueSpan {
   const float* value_scales = nullptr;
   std::size_t head_stride = 0;
   std::size_t scale_stride = 0;
+  const ElementType* next_keys = nullptr;  ///< of head 0 in the span that follows, to be prefetched; null: unknown
+  std::size_t next_count = 0, next_stride = 0;
   Window window{};  ///< of the layout; queries that share a visit attend to the part of this span in it
 };
 

@@ -22,8 +22,8 @@ struct RowSlot : SequenceSlot {
   RowStore<Element> rows;
 };
 
-/// Row = position. The memory of a sequence, `capacity` rows of every layer, is taken when it is first extended and
-/// given back when it is released. Layers with a window keep all their rows, too. `fork` copies.
+/// Row = position. The memory of a sequence, `capacity` rows of every layer, is reserved when it is first extended, provided
+/// by the system as it grows (see `RowStore`), and given back when it is released. Layers with a window keep all their rows, too. `fork` copies.
 template <CacheElement ElementType>
 class ContiguousCache : public SlotTable<RowSlot<ElementType>> {
   using Base = SlotTable<RowSlot<ElementType>>;
@@ -60,7 +60,7 @@ class ContiguousCache : public SlotTable<RowSlot<ElementType>> {
   template <class Visit>
   void for_each_span(std::size_t layer, SequenceId sequence, const Visible& visible, Visit&& visit) const noexcept {
     assert(visible.begin < visible.end && visible.end <= this->length(sequence));
-    visit(slot(sequence).rows.span(layer, visible.begin, visible.begin, visible.end - visible.begin));
+    slot(sequence).rows.for_each_span(layer, visible.begin, visible.begin, visible.end - visible.begin, visit);
   }
 
   /// False only where a restored state lacks positions that a layer with a window attends to.

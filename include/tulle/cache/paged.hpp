@@ -120,7 +120,7 @@ class PagedCache : public SlotTable<BlockSlot> {
     const std::uint32_t* blocks = slot(sequence).blocks.data();
     for (Position begin = visible.begin; begin < visible.end;) {
       const Position offset = begin % block_size_, count = std::min(visible.end - begin, block_size_ - offset);
-      visit(pool_.span(layer, row_of(blocks[begin / block_size_], offset), begin, count));
+      pool_.for_each_span(layer, row_of(blocks[begin / block_size_], offset), begin, count, visit);
       begin += count;
     }
   }

@@ -2,6 +2,7 @@
 /// \file The memory under every cache layout: encoded key and value rows by layer, head and row number (L2).
 #pragma once
 
+#include <algorithm>
 #include <cassert>
 #include <cstddef>
 #include <cstdint>
@@ -17,11 +18,15 @@
 
 namespace tulle {
 
-/// Keys and values [layer][kv_head][row][head_dim], apart, with the scales [layer][kv_head][row] of elements that have
-/// scales. The layout decides which position a row holds. The memory is not touched before rows are written.
+/// Keys and values [block of rows][layer][kv_head][row][head_dim], apart, with the scales of elements that have scales,
+/// likewise without head_dim. The layout decides which position a row holds. The memory is not touched before rows are
+/// written: so the system provides that of a block, huge pages included, when its first row is.
 template <CacheElement Element>
 class RowStore {
  public:
+  /// Of a head, after each other in memory; a multiple of `attention_tile`.
+  static constexpr std::size_t block_rows = 4 * attention_tile;
+
   /// Of a row of one head in memory and in saved states, keys and values apart.
   static constexpr std::size_t row_bytes(std::size_t head_dim) noexcept {
     return head_dim * sizeof(Element) + (has_row_scale<Element> ? sizeof(float) : 0);
@@ -66,12 +71,21 @@ class RowStore {
       : RowStore(shape, std::vector<std::size_t>(shape.layers.size(), rows)) {}
   RowStore(const CacheShape& shape, const std::vector<std::size_t>& rows) {
     checked_bytes(shape, rows);
-    std::size_t elements = 0, all_rows = 0;
+    std::size_t elements = 0, all_rows = 0, most = 0, blocks = 0;
     for (std::size_t layer = 0; layer < shape.layers.size(); ++layer) {
-      const auto& [kv_heads, head_dim, window] = shape.layers[layer];
-      layers_.push_back({kv_heads, head_dim, rows[layer], elements, all_rows});
-      elements += kv_heads * rows[layer] * head_dim;
-      all_rows += kv_heads * rows[layer];
+      layers_.push_back({shape.layers[layer].kv_heads, shape.layers[layer].head_dim, rows[layer], blocks});
+      blocks += (rows[layer] + block_rows - 1) / block_rows;
+      most = std::max(most, rows[layer]);
+    }
+    blocks_.resize(blocks);
+    for (std::size_t row = 0; row < most; row += block_rows) {
+      for (const Layer& layer : layers_) {
+        if (row >= layer.rows) continue;
+        blocks_[layer.first_block + row / block_rows] = {elements, all_rows};
+        const std::size_t head_rows = layer.kv_heads * layer.rows_of_block(row);
+        elements += head_rows * layer.head_dim;
+        all_rows += head_rows;
+      }
     }
     keys_ = Part(elements, all_rows);
     values_ = Part(elements, all_rows);
@@ -84,34 +98,53 @@ class RowStore {
   void write(std::size_t layer, std::size_t row, const float* key, const float* value) noexcept {
     const Layer& of = layers_[layer];
     for (std::size_t head = 0; head < of.kv_heads; ++head) {
-      keys_.encode(of, head, row, key + head * of.head_dim);
-      values_.encode(of, head, row, value + head * of.head_dim);
+      const Place at = place(of, head, row);
+      keys_.encode(of, at, key + head * of.head_dim);
+      values_.encode(of, at, value + head * of.head_dim);
     }
   }
 
-  /// Rows [row, row + count) of all heads of a layer, which hold the positions from `begin` on.
-  KeyValueSpan<Element> span(std::size_t layer, std::size_t row, Position begin, std::size_t count) const noexcept {
+  /// Visits rows [row, row + count) of all heads of a layer, which hold the positions from `begin` on, a block at a
+  /// time.
+  template <class Visit>
+  void for_each_span(std::size_t layer, std::size_t row, Position begin, std::size_t count,
+                     Visit&& visit) const noexcept {
     const Layer& of = layers_[layer];
-    return {.begin = begin,
-            .count = count,
-            .keys = keys_.elements.data() + of.element(0, row),
-            .values = values_.elements.data() + of.element(0, row),
-            .key_scales = keys_.scales_at(of, 0, row),
-            .value_scales = values_.scales_at(of, 0, row),
-            .head_stride = of.rows * of.head_dim,
-            .scale_stride = of.rows,
-            .window = {}};
+    for (std::size_t end = row + count; row < end;) {
+      const std::size_t part = std::min(end - row, block_rows - row % block_rows);
+      const Place at = place(of, 0, row);
+      const std::size_t next = row + part;
+      const bool ends = next == end;
+      visit(KeyValueSpan<Element>{.begin = begin,
+                                  .count = part,
+                                  .keys = keys_.elements.data() + at.element,
+                                  .values = values_.elements.data() + at.element,
+                                  .key_scales = keys_.scales_at(at),
+                                  .value_scales = values_.scales_at(at),
+                                  .head_stride = of.rows_of_block(row) * of.head_dim,
+                                  .scale_stride = of.rows_of_block(row),
+                                  .next_keys = ends ? nullptr : keys_.elements.data() + place(of, 0, next).element,
+                                  .next_count = ends ? 0 : std::min(end - next, of.rows_of_block(next)),
+                                  .next_stride = ends ? 0 : of.rows_of_block(next) * of.head_dim,
+                                  .window = {}});
+      row = next;
+      begin += static_cast<Position>(part);
+    }
   }
 
   /// Copies rows [from_row, from_row + count) of every head of a layer to rows from `row` on, which are others.
   void copy_layer(std::size_t layer, const RowStore& from, std::size_t from_row, std::size_t row,
                   std::size_t count) noexcept {
     const Layer &source = from.layers_[layer], &target = layers_[layer];
-    for (std::size_t head = 0; head < target.kv_heads; ++head) {
-      keys_.load(target, head, row, count, from.keys_.elements.data() + source.element(head, from_row),
-                 from.keys_.scales_at(source, head, from_row));
-      values_.load(target, head, row, count, from.values_.elements.data() + source.element(head, from_row),
-                   from.values_.scales_at(source, head, from_row));
+    for (std::size_t done = 0; done < count;) {
+      const std::size_t part = std::min(count - done, block_rows - (from_row + done) % block_rows);
+      for (std::size_t head = 0; head < target.kv_heads; ++head) {
+        const Place at = from.place(source, head, from_row + done);
+        load(keys_, layer, head, row + done, part, from.keys_.elements.data() + at.element, from.keys_.scales_at(at));
+        load(values_, layer, head, row + done, part, from.values_.elements.data() + at.element,
+             from.values_.scales_at(at));
+      }
+      done += part;
     }
   }
 
@@ -123,23 +156,27 @@ class RowStore {
   /// Takes `count` rows of one head that are encoded already. `elements` and `scales` need not be aligned.
   void load_keys(std::size_t layer, std::size_t head, std::size_t row, std::size_t count, const void* elements,
                  const void* scales) noexcept {
-    keys_.load(layers_[layer], head, row, count, elements, scales);
+    load(keys_, layer, head, row, count, elements, scales);
   }
   void load_values(std::size_t layer, std::size_t head, std::size_t row, std::size_t count, const void* elements,
                    const void* scales) noexcept {
-    values_.load(layers_[layer], head, row, count, elements, scales);
+    load(values_, layer, head, row, count, elements, scales);
   }
 
  private:
   struct Layer {
     std::size_t kv_heads, head_dim, rows;
-    std::size_t first_element, first_scale;  ///< of the layer in the buffers
+    std::size_t first_block;  ///< in blocks_
 
-    std::size_t element(std::size_t head, std::size_t row) const noexcept {
-      assert(head < kv_heads && row < rows);
-      return first_element + (head * rows + row) * head_dim;
+    /// Of the block that holds `row`: the last may be shorter.
+    std::size_t rows_of_block(std::size_t row) const noexcept {
+      return std::min(block_rows, rows - row / block_rows * block_rows);
     }
-    std::size_t scale(std::size_t head, std::size_t row) const noexcept { return first_scale + head * rows + row; }
+  };
+
+  /// Where the elements and the scale of a row, or of the first of a block, are in the buffers.
+  struct Place {
+    std::size_t element, scale;
   };
 
   /// The keys or the values.
@@ -152,23 +189,41 @@ class RowStore {
         : elements(all_elements, Uninitialized{}), scales(has_row_scale<Element> ? rows : 0, Uninitialized{}) {}
 
     std::size_t size_bytes() const noexcept { return elements.size_bytes() + scales.size_bytes(); }
-    const float* scales_at(const Layer& of, std::size_t head, std::size_t row) const noexcept {
-      return has_row_scale<Element> ? scales.data() + of.scale(head, row) : nullptr;
+    const float* scales_at(const Place& at) const noexcept {
+      return has_row_scale<Element> ? scales.data() + at.scale : nullptr;
     }
-    void encode(const Layer& of, std::size_t head, std::size_t row, const float* from) noexcept {
-      const float scale = encode_row(from, of.head_dim, elements.data() + of.element(head, row));
-      if constexpr (has_row_scale<Element>) scales[of.scale(head, row)] = scale;
-    }
-    void load(const Layer& of, std::size_t head, std::size_t row, std::size_t count, const void* from,
-              const void* from_scales) noexcept {
-      std::memcpy(elements.data() + of.element(head, row), from, count * of.head_dim * sizeof(Element));
-      if constexpr (has_row_scale<Element>) {
-        std::memcpy(scales.data() + of.scale(head, row), from_scales, count * sizeof(float));
-      }
+    void encode(const Layer& of, const Place& at, const float* from) noexcept {
+      const float scale = encode_row(from, of.head_dim, elements.data() + at.element);
+      if constexpr (has_row_scale<Element>) scales[at.scale] = scale;
     }
   };
 
+  Place place(const Layer& of, std::size_t head, std::size_t row) const noexcept {
+    assert(head < of.kv_heads && row < of.rows);
+    const Place& block = blocks_[of.first_block + row / block_rows];
+    const std::size_t at = head * of.rows_of_block(row) + row % block_rows;
+    return {block.element + at * of.head_dim, block.scale + at};
+  }
+
+  void load(Part& part, std::size_t layer, std::size_t head, std::size_t row, std::size_t count, const void* elements,
+            const void* scales) noexcept {
+    const Layer& of = layers_[layer];
+    for (std::size_t done = 0; done < count;) {
+      const std::size_t rows = std::min(count - done, block_rows - (row + done) % block_rows);
+      const Place at = place(of, head, row + done);
+      std::memcpy(part.elements.data() + at.element,
+                  static_cast<const std::byte*>(elements) + done * of.head_dim * sizeof(Element),
+                  rows * of.head_dim * sizeof(Element));
+      if constexpr (has_row_scale<Element>) {
+        std::memcpy(part.scales.data() + at.scale, static_cast<const std::byte*>(scales) + done * sizeof(float),
+                    rows * sizeof(float));
+      }
+      done += rows;
+    }
+  }
+
   std::vector<Layer> layers_;
+  std::vector<Place> blocks_;  // of every layer, after each other
   Part keys_, values_;
 };
 

@@ -110,14 +110,15 @@ class SlidingCache : public SlotTable<RingSlot<ElementType>> {
     const Position sinks_end = moved ? sinks_ : std::min(sinks_, begin);
     if (visible.begin < sinks_end) {
       const Position count = std::min(sinks_end, visible.end) - visible.begin;
-      visit(source.rows.span(layer, std::size_t{ring} + visible.begin, visible.begin, count));
+      source.rows.for_each_span(layer, std::size_t{ring} + visible.begin, visible.begin, count, visit);
       begin = std::max(begin, sinks_end);
     }
     while (begin < visible.end) {
       const Position count = std::min(visible.end - begin, ring - begin % ring);
-      auto span = source.rows.span(layer, begin % ring, begin, count);
-      span.window = window;
-      visit(std::as_const(span));
+      source.rows.for_each_span(layer, begin % ring, begin, count, [&](KeyValueSpan<Element> span) {
+        span.window = window;
+        visit(std::as_const(span));
+      });
       begin += count;
     }
   }

@@ -24,8 +24,7 @@ void attend(const Cache& cache, const AttentionRows& of) noexcept {
       detail::for_each_piece(cache, of.layer, of.sequence, visible, of.kv_head, [&](const auto& piece) {
         attention.weigh(piece.keys, piece.key_scales, piece.value_scales, piece.count, position - piece.begin,
                         weights.data(), {piece.values, piece.count});
-        attention.add(weights.data(), piece.values, piece.count,
-                      {piece.keys + piece.count * head_dim, piece.following});
+        attention.add(weights.data(), piece.values, piece.count, piece.next);
       });
       attention.finish();
     }

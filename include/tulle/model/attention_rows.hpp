@@ -17,10 +17,11 @@ namespace detail {
 template <class Element>
 struct AttentionPiece {
   Position begin;
-  std::size_t count, following;  ///< and rows that follow in memory and are visited next
+  std::size_t count;
   const Element *keys, *values;
   const float *key_scales, *value_scales;  ///< null unless the elements carry one per row
   Window window;                           ///< of the layout, as in `KeyValueSpan`
+  NextRows<Element> next;                  ///< keys that are visited next
 };
 
 /// Visits what is visible, in order, in pieces that end at multiples of `attention_tile`: so the bits of attention
@@ -35,10 +36,14 @@ void for_each_piece(const Cache& cache, std::size_t layer, SequenceId sequence, 
     for (std::size_t first = 0; first < span.count;) {
       const std::size_t to_boundary = attention_tile - (span.begin + first) % attention_tile;
       const std::size_t count = std::min(to_boundary, span.count - first), scale = kv_head * span.scale_stride + first;
-      visit(AttentionPiece<std::remove_cvref_t<decltype(*keys)>>{
-          static_cast<Position>(span.begin + first), count, span.count - first - count, keys + first * head_dim,
-          values + first * head_dim, span.key_scales == nullptr ? nullptr : span.key_scales + scale,
-          span.value_scales == nullptr ? nullptr : span.value_scales + scale, span.window});
+      using Element = std::remove_cvref_t<decltype(*keys)>;
+      NextRows<Element> next{keys + (first + count) * head_dim, span.count - first - count};
+      if (next.count == 0 && span.next_count != 0)
+        next = {span.next_keys + kv_head * span.next_stride, span.next_count};
+      visit(AttentionPiece<Element>{
+          static_cast<Position>(span.begin + first), count, keys + first * head_dim, values + first * head_dim,
+          span.key_scales == nullptr ? nullptr : span.key_scales + scale,
+          span.value_scales == nullptr ? nullptr : span.value_scales + scale, span.window, next});
       first += count;
     }
   });

@@ -11,6 +11,16 @@ namespace {
 
 const CacheShape shape(2, {2, 3});
 
+/// Rows that lie in one block.
+template <class Element>
+KeyValueSpan<Element> span_of(const RowStore<Element>& store, std::size_t layer, std::size_t row, Position begin,
+                              std::size_t count) {
+  KeyValueSpan<Element> only;
+  store.for_each_span(layer, row, begin, count, [&](const KeyValueSpan<Element>& span) { only = span; });
+  CHECK(only.count == count);
+  return only;
+}
+
 }  // namespace
 
 TEST_CASE("rows of one head follow each other, keys apart from values", "[cache][row_store]") {
@@ -19,7 +29,7 @@ TEST_CASE("rows of one head follow each other, keys apart from values", "[cache]
   const std::array<float, 6> value = {7, 8, 9, 10, 11, 12};
   for (std::size_t row = 0; row < 4; ++row) store.write(1, row, key.data(), value.data());
 
-  const KeyValueSpan<float> span = store.span(1, 1, 100, 2);
+  const KeyValueSpan<float> span = span_of(store, 1, 1, 100, 2);
   CHECK(span.begin == 100);
   CHECK(span.count == 2);
   CHECK(span.head_stride == 12);
@@ -38,7 +48,7 @@ TEST_CASE("int8 rows of each head have their own scale", "[cache][row_store]") {
   const std::array<float, 6> key = {127, 0, 1, 0, 254, 2};
   const std::array<float, 6> value = {0, 0, 0, -508, 4, 0};
   store.write(0, 3, key.data(), value.data());
-  const KeyValueSpan<std::int8_t> span = store.span(0, 3, 0, 1);
+  const KeyValueSpan<std::int8_t> span = span_of(store, 0, 3, 0, 1);
   CHECK(span.key_scales[0] == 1);
   CHECK(span.key_scales[span.scale_stride] == 2);
   CHECK(span.value_scales[0] == 0);
@@ -57,8 +67,8 @@ TEST_CASE("copied rows are equal in every layer and head", "[cache][row_store]")
   }
   to.copy(from, 1, 7, 2);
   for (std::size_t layer = 0; layer < 2; ++layer) {
-    const KeyValueSpan<std::int8_t> source = from.span(layer, 1, 0, 2);
-    const KeyValueSpan<std::int8_t> copy = to.span(layer, 7, 0, 2);
+    const KeyValueSpan<std::int8_t> source = span_of(from, layer, 1, 0, 2);
+    const KeyValueSpan<std::int8_t> copy = span_of(to, layer, 7, 0, 2);
     for (std::size_t head = 0; head < 2; ++head) {
       for (std::size_t i = 0; i < 6; ++i) {
         CHECK(copy.keys[head * copy.head_stride + i] == source.keys[head * source.head_stride + i]);
@@ -70,6 +80,33 @@ TEST_CASE("copied rows are equal in every layer and head", "[cache][row_store]")
       }
     }
   }
+}
+
+TEST_CASE("rows of several blocks are visited in order, and copied across the ends of blocks", "[cache][row_store]") {
+  constexpr std::size_t block = RowStore<float>::block_rows, rows = 2 * block + 5;
+  const CacheShape mixed({{2, 1}, {1, 1}});
+  const std::vector<std::size_t> of_layers{rows, block / 2};
+  RowStore<std::int8_t> from(mixed, of_layers), to(mixed, of_layers);
+  for (std::size_t row = 0; row < rows; ++row) {
+    const std::array<float, 2> key = {static_cast<float>(row), -1}, value = {1, static_cast<float>(row)};
+    from.write(0, row, key.data(), value.data());
+    if (row < of_layers[1]) from.write(1, row, value.data(), key.data());
+  }
+  to.copy_layer(0, from, 1, 8, rows - 8);
+  std::vector<std::size_t> counts;
+  to.for_each_span(0, 8, 3, rows - 8, [&](const KeyValueSpan<std::int8_t>& span) {
+    for (std::size_t i = 0; i < span.count; ++i) {
+      const auto row = static_cast<float>(span.begin - 2 + i);
+      CHECK(span.key_scales[i] == row / 127.0f);
+      CHECK(span.value_scales[span.scale_stride + i] == row / 127.0f);
+      CHECK(span.keys[span.head_stride + i] == -127);
+    }
+    counts.push_back(span.count);
+  });
+  CHECK(counts == std::vector<std::size_t>{block - 8, block, 5});
+  from.for_each_span(1, 0, 0, of_layers[1], [&](const KeyValueSpan<std::int8_t>& span) {
+    CHECK(span.value_scales[span.count - 1] == static_cast<float>(of_layers[1] - 1) / 127.0f);
+  });
 }
 
 TEST_CASE("layers of a store have heads, sizes and rows of their own", "[cache][row_store]") {
@@ -84,7 +121,7 @@ TEST_CASE("layers of a store have heads, sizes and rows of their own", "[cache][
   }
   for (std::size_t layer = 0; layer < 3; ++layer) {
     const auto& [kv_heads, head_dim, window] = mixed.layers[layer];
-    const KeyValueSpan<std::int8_t> span = store.span(layer, 1, 1, 1);
+    const KeyValueSpan<std::int8_t> span = span_of(store, layer, 1, 1, 1);
     for (std::size_t head = 0; head < kv_heads; ++head) {
       CHECK(span.key_scales[head * span.scale_stride] == static_cast<float>(layer + 1) / 127.0f);
       CHECK(span.values[head * span.head_stride + head_dim - 1] == 127);
