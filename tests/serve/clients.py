@@ -16,7 +16,7 @@ GREEDY = {"temperature": 0, "extra_body": {"ignore_eos": True}}
 
 
 class OpenAITest(ServeTest):
-    flags = ["--sequence-length", "256", "--api-key", "secret"]
+    flags = ["--sequence-length", "1024", "--api-key", "secret"]
 
     def setUp(self):
         self.address = f"http://127.0.0.1:{self.server.port}/v1"
@@ -86,7 +86,7 @@ class OpenAITest(ServeTest):
             self.assertEqual(caught.exception.param, "response_format")
 
     def test_tools(self):
-        settings = {"model": MODEL, "messages": HELLO, "tools": TOOLS, "max_tokens": 60, "seed": 3}
+        settings = {"model": MODEL, "messages": HELLO, "tools": TOOLS, "max_tokens": 200, "seed": 3}
         choice = self.client.chat.completions.create(tool_choice="required", **settings).choices[0]
         call = choice.message.tool_calls[0].function
         self.assertEqual((choice.finish_reason, choice.message.content), ("tool_calls", None))

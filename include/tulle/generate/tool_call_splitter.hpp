@@ -140,8 +140,13 @@ class ToolCallSplitter {
 
   /// Between a mark and a call, or two calls.
   bool find_call(Parts& parts) {
-    held_.erase(0, std::min(held_.find_first_not_of(" \n,;["), held_.size()));
-    if (held_.empty()) return false;
+    held_.erase(0, std::min(held_.find_first_not_of(" \n,;"), held_.size()));
+    const std::string_view mark = tool_call_mark(format_);
+    if (mark.starts_with(held_) && held_.size() < mark.size()) return false;
+    if (held_.starts_with(mark) || held_.front() == '[') {
+      held_.erase(0, held_.starts_with(mark) ? mark.size() : 1);
+      return true;
+    }
     if (held_.front() == '{') {
       state_ = State::object;
       return true;
