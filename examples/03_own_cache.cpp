@@ -42,7 +42,7 @@ class GrowingCache {
   void for_each_span(std::size_t layer, SequenceId sequence, tulle::Visible visible, Visit&& visit) const noexcept {
     for (Position begin = visible.begin, count = 0; begin < visible.end; begin += count) {
       count = std::min(attention_tile - begin % attention_tile, visible.end - begin);
-      visit(tiles_[sequence][begin / attention_tile].span(layer, begin % attention_tile, begin, count));
+      tiles_[sequence][begin / attention_tile].for_each_span(layer, begin % attention_tile, begin, count, visit);
     }
   }
 
