@@ -3,6 +3,7 @@
 // its continuation.
 #pragma once
 
+#include <exception>
 #include <iostream>
 #include <string>
 
@@ -37,7 +38,7 @@ int continue_prompt(int count, char** arguments) try {
   std::cout << text.finish() << "\n\nweights: " << model->weights().size_bytes()
             << " bytes, cache: " << generator.cache().size_bytes() << " bytes\n";
   return 0;
-} catch (const tulle::Error& error) {
+} catch (const std::exception& error) {
   std::cerr << arguments[0] << ": " << error.what() << "\n";
   return 1;
 }

@@ -24,7 +24,7 @@ whatever the batch, the chunks and the threads.
 TOKENIZERS = """
 ## Tokenizers
 
-`tokenizer.json` of Hugging Face, `tokenizer.model` of SentencePiece (natively, through the library), and those inside GGUF files
+`tokenizer.json` of Hugging Face, `tekken.json` of Mistral, `tokenizer.model` of SentencePiece (natively, through the library), and those inside GGUF files
 (`llama`, `gpt2`). Compared id by id with the reference on the same text:
 
 | in `tests/golden/tokenizers` | kind |

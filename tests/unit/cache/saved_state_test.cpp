@@ -95,14 +95,14 @@ TEST_CASE("a state with a gap says what it lacks", "[cache][saved_state]") {
   std::vector<std::byte> bytes = state_of(header, 3 * 32);
   auto state = SavedState<float>::parse(bytes, shape);
   REQUIRE(state.has_value());
-  CHECK_FALSE(state->complete());
-  CHECK(state->prefix() == 2);
-  CHECK(state->begin() == 5);
+  CHECK_FALSE(state.value().complete());
+  CHECK(state.value().prefix() == 2);
+  CHECK(state.value().begin() == 5);
 
   const float marked = 42;  // position 5 is the third row of layer 0, key, head 0
   std::memcpy(bytes.data() + sizeof(header) + 2 * 2 * sizeof(float), &marked, sizeof(marked));
   RowStore<float> store(shape, 1);
-  state->load(5, 1, store, 0);
+  state.value().load(5, 1, store, 0);
   store.for_each_span(0, 0, 5, 1, [&](const auto& span) { CHECK(*span.keys == 42); });
 
   header.begin = 2;
@@ -110,6 +110,6 @@ TEST_CASE("a state with a gap says what it lacks", "[cache][saved_state]") {
   bytes = state_of(header, 3 * 32);
   state = SavedState<float>::parse(bytes, shape);
   REQUIRE(state.has_value());
-  CHECK(state->complete());
-  CHECK(state->begin() == 0);
+  CHECK(state.value().complete());
+  CHECK(state.value().begin() == 0);
 }
