@@ -60,7 +60,9 @@ inline std::shared_ptr<const Tokenizer> sentencepiece_from_file(const ModelFiles
 /// A tokenizer.json, or a tekken.json: that has a list of bytes.
 inline std::shared_ptr<const Tokenizer> tokenizer_from_json_file(const ModelFiles& files, const std::string& name) {
   const Json json = files.json(name);
+#if !defined(__EMSCRIPTEN__)  // modules for the web, which are to be small, leave it out
   if (section(json, "vocab").is_array()) return tokenizer_from_tekken(json, files.path(name));
+#endif
   return tokenizer_from_json(json, read_tokenizer_config(files), files.path(name));
 }
 

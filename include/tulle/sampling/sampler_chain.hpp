@@ -39,7 +39,9 @@ class SamplerChain {
  public:
   explicit SamplerChain(const SamplingOptions& options = {}) {
     options.validate();
+#if !defined(__EMSCRIPTEN__)  // modules for the web, which are to be small, have no grammars
     add(Constrained(options.constraint, options.eos));
+#endif
     add(LogitBias(options.logit_bias));
     add(RepetitionPenalty(options.repetition_penalty));
     add(PresencePenalty(options.presence_penalty));
@@ -75,8 +77,13 @@ class SamplerChain {
   }
 
  private:
+#if defined(__EMSCRIPTEN__)
+  using Transform = std::variant<LogitBias, RepetitionPenalty, PresencePenalty, FrequencyPenalty, NoRepeatNgram,
+                                 MinNewTokens, Temperature, TopK, TopP, MinP, Typical>;
+#else
   using Transform = std::variant<Constrained, LogitBias, RepetitionPenalty, PresencePenalty, FrequencyPenalty,
                                  NoRepeatNgram, MinNewTokens, Temperature, TopK, TopP, MinP, Typical>;
+#endif
 
   template <LogitsTransform Stage>
   void add(Stage stage) {
