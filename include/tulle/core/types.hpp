@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// \file Token, position and sequence ids (L0).
+/// \file Token, position and sequence ids, and what all folders ask of the platform (L0).
 #pragma once
 
 #include <cstddef>
@@ -25,5 +25,12 @@ struct RowRange {
   std::size_t end = 0;
   std::size_t count() const noexcept { return end - begin; }
 };
+
+/// Whether this is a module for the web, which is to be small.
+#if defined(__EMSCRIPTEN__)
+inline constexpr bool is_web = true;
+#else
+inline constexpr bool is_web = false;
+#endif
 
 }  // namespace tulle

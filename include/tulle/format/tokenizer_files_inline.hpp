@@ -13,6 +13,7 @@
 #include <tulle/core/error.hpp>
 #include <tulle/core/input_file.hpp>
 #include <tulle/core/json.hpp>
+#include <tulle/core/types.hpp>
 #include <tulle/format/byte_reader.hpp>
 #include <tulle/format/gguf.hpp>
 #include <tulle/format/gguf_tokenizer.hpp>
@@ -60,9 +61,9 @@ inline std::shared_ptr<const Tokenizer> sentencepiece_from_file(const ModelFiles
 /// A tokenizer.json, or a tekken.json: that has a list of bytes.
 inline std::shared_ptr<const Tokenizer> tokenizer_from_json_file(const ModelFiles& files, const std::string& name) {
   const Json json = files.json(name);
-#if !defined(__EMSCRIPTEN__)  // modules for the web, which are to be small, leave it out
-  if (section(json, "vocab").is_array()) return tokenizer_from_tekken(json, files.path(name));
-#endif
+  if constexpr (!is_web) {
+    if (section(json, "vocab").is_array()) return tokenizer_from_tekken(json, files.path(name));
+  }
   return tokenizer_from_json(json, read_tokenizer_config(files), files.path(name));
 }
 

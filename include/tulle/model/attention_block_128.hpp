@@ -13,6 +13,7 @@
 #include <type_traits>
 
 #include <tulle/cache/cache_layout.hpp>
+#include <tulle/core/types.hpp>
 #include <tulle/model/attention_loop_128.hpp>
 #include <tulle/tensor/isa.hpp>
 #include <tulle/tensor/simd128.hpp>
@@ -27,18 +28,11 @@ struct alignas(64) PieceWeights : std::array<float, attention_tile + 16> {};
 /// Floats from the weights of a query to those of the next.
 inline constexpr std::size_t weights_stride = sizeof(PieceWeights) / sizeof(float);
 
-/// Modules for the web, which are to be small, attend one query after the other: 2,000 bytes gzip.
-#if defined(__wasm_simd128__)
-inline constexpr bool has_blocks_128 = false;
-#else
-inline constexpr bool has_blocks_128 = true;
-#endif
-
-/// The sums of `score_keys` for one key; 0 where a set has no loops for blocks.
+/// The sums of `score_keys` for one key; 0 where a set has no loops for blocks, which are 2,000 bytes of a web module.
 template <class Isa>
-inline constexpr std::size_t score_lanes = Isa::runs_avx2                                        ? 8
-                                           : std::is_same_v<Isa, isa::Simd128> && has_blocks_128 ? 4
-                                                                                                 : 0;
+inline constexpr std::size_t score_lanes = Isa::runs_avx2                                 ? 8
+                                           : std::is_same_v<Isa, isa::Simd128> && !is_web ? 4
+                                                                                          : 0;
 
 /// `exponentials` of whole tiles of queries_at_once queries, which a set may interleave.
 inline void exponentials_block(isa::Scalar tag, float* scores, const float* maximums, float* sums) noexcept {

@@ -39,9 +39,7 @@ class SamplerChain {
  public:
   explicit SamplerChain(const SamplingOptions& options = {}) {
     options.validate();
-#if !defined(__EMSCRIPTEN__)  // modules for the web, which are to be small, have no grammars
-    add(Constrained(options.constraint, options.eos));
-#endif
+    if constexpr (!is_web) add(Constrained(options.constraint, options.eos));
     add(LogitBias(options.logit_bias));
     add(RepetitionPenalty(options.repetition_penalty));
     add(PresencePenalty(options.presence_penalty));
@@ -77,13 +75,10 @@ class SamplerChain {
   }
 
  private:
-#if defined(__EMSCRIPTEN__)
-  using Transform = std::variant<LogitBias, RepetitionPenalty, PresencePenalty, FrequencyPenalty, NoRepeatNgram,
-                                 MinNewTokens, Temperature, TopK, TopP, MinP, Typical>;
-#else
-  using Transform = std::variant<Constrained, LogitBias, RepetitionPenalty, PresencePenalty, FrequencyPenalty,
-                                 NoRepeatNgram, MinNewTokens, Temperature, TopK, TopP, MinP, Typical>;
-#endif
+  template <class... More>  // a web module has no grammars
+  using Transforms = std::variant<More..., LogitBias, RepetitionPenalty, PresencePenalty, FrequencyPenalty,
+                                  NoRepeatNgram, MinNewTokens, Temperature, TopK, TopP, MinP, Typical>;
+  using Transform = std::conditional_t<is_web, Transforms<>, Transforms<Constrained>>;
 
   template <LogitsTransform Stage>
   void add(Stage stage) {

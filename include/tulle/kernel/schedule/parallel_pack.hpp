@@ -9,15 +9,12 @@
 #include <mutex>
 
 #include <tulle/core/thread_pool.hpp>
+#include <tulle/core/types.hpp>
 
 namespace tulle::detail {
 
 /// WebAssembly modules pack on one thread, so that they contain the packing code once.
-#if defined(__EMSCRIPTEN__)
-inline constexpr bool packs_on_threads = false;
-#else
-inline constexpr bool packs_on_threads = true;
-#endif
+inline constexpr bool packs_on_threads = !is_web;
 
 /// Parts that `for_each_panel` works in.
 inline std::size_t panel_parts(const ThreadPool* pool) noexcept {
