@@ -47,11 +47,12 @@ class Constraint {
 class Constrained {
  public:
   /// Errors: memory.
-  Constrained(const std::shared_ptr<const Constraint>& constraint, std::span<const Token> eos) {
+  Constrained(const std::shared_ptr<const Constraint>& constraint, std::span<const Token> eos)
+      : eos_(eos.begin(), eos.end()) {
     if (constraint) state_ = constraint->begin(eos);
   }
   Constrained(const Constrained& other)
-      : state_(other.state_ ? other.state_->clone() : nullptr), accepted_(other.accepted_) {}
+      : state_(other.state_ ? other.state_->clone() : nullptr), accepted_(other.accepted_), eos_(other.eos_) {}
   Constrained(Constrained&&) noexcept = default;
   Constrained& operator=(Constrained&&) noexcept = default;
   Constrained& operator=(const Constrained& other) { return *this = Constrained(other); }
@@ -60,7 +61,13 @@ class Constrained {
   bool neutral() const noexcept { return state_ == nullptr; }
 
   void apply(std::span<float> logits, const SamplingContext& context) const noexcept {
-    follow(context.generated());
+    if (!follow(context.generated())) {  // the text ends
+      std::fill(logits.begin(), logits.end(), detail::banned);
+      for (const Token token : eos_) {
+        if (static_cast<std::size_t>(token) < logits.size()) logits[static_cast<std::size_t>(token)] = 0;
+      }
+      return;
+    }
     const std::span<const std::uint32_t> allowed = state_->allowed();
     for (std::size_t first = 0, word = 0; first < logits.size(); first += 32, ++word) {
       const std::uint32_t bits = word < allowed.size() ? allowed[word] : 0;
@@ -77,20 +84,24 @@ class Constrained {
   }
 
  private:
-  /// Brings the state behind these tokens.
-  void follow(std::span<const Token> tokens) const noexcept {
+  /// Brings the state behind these tokens; false without memory, or where the rules do not allow one of them.
+  bool follow(std::span<const Token> tokens) const noexcept try {
     const auto common = static_cast<std::size_t>(
         std::mismatch(accepted_.begin(), accepted_.end(), tokens.begin(), tokens.end()).first - accepted_.begin());
     if (common < accepted_.size()) state_->rollback(accepted_.size() - common);
     accepted_.resize(common);
     for (const Token token : tokens.subspan(common)) {
-      if (!state_->accept(token)) return;  // never sampled: no logit was a number
+      if (!state_->accept(token)) return false;  // never sampled: no logit was a number
       accepted_.push_back(token);
     }
+    return true;
+  } catch (...) {
+    return false;
   }
 
   std::unique_ptr<ConstraintState> state_;
   mutable std::vector<Token> accepted_;
+  std::vector<Token> eos_;
 };
 
 static_assert(LogitsTransform<Constrained>);
