@@ -13,7 +13,7 @@ def closed(required=None, **properties):
             "additionalProperties": False}
 
 
-# What must be refused: the keyword of each is not followed, or nothing meets it.
+# What must be refused: a keyword of each is not supported, or no value is valid.
 REFUSED = [
     False, {"not": {"type": "string"}}, {"if": {}, "then": {}}, {"type": "array", "uniqueItems": True, "items": COUNT},
     {"type": "array", "contains": COUNT}, {"allOf": [closed(a=COUNT), {"required": ["b"]}]},

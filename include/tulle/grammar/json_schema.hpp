@@ -16,7 +16,7 @@ namespace tulle {
 /// An object that names properties holds no others, unless `additionalProperties` is there.
 /// Annotations and names that JSON Schema does not know are dropped.
 /// Errors: invalid_argument, with the place, for what a grammar cannot follow (`not`, `if`, `uniqueItems`...), for a
-/// schema that no value, or no value that ends, can meet, and for one that is too large.
+/// schema that accepts no value, or none that is finite, and for one that is too large.
 std::string understood_schema(std::string_view schema);
 
 }  // namespace tulle

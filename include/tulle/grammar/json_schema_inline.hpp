@@ -3,7 +3,6 @@
 #pragma once
 
 #include <algorithm>
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
@@ -17,7 +16,7 @@
 
 #include <tulle/core/json.hpp>
 #include <tulle/grammar/json_schema.hpp>
-#include <tulle/grammar/regex_subset.hpp>
+#include <tulle/grammar/schema_containers.hpp>
 #include <tulle/grammar/schema_ends.hpp>
 #include <tulle/grammar/schema_exclusion.hpp>
 #include <tulle/grammar/schema_values.hpp>
@@ -162,7 +161,7 @@ class SchemaReader {
       for (std::size_t i = 0; i < result.size(); ++i) {
         for (std::size_t j = 0; j < i; ++j) {
           if (!exclusion.exclude(typed_branches[j], typed_branches[i])) {
-            refuse_schema(where, "has a \"oneOf\" whose alternatives ", j, " and ", i, " may both be met");
+            refuse_schema(where, "has a \"oneOf\" whose alternatives ", j, " and ", i, " may accept the same value");
           }
         }
       }
@@ -190,106 +189,18 @@ class SchemaReader {
         return OrderedJson::object();
       }
     }
+    const auto read_part = [this](const OrderedJson& part, Where place) { return schema(part, place); };
     OrderedJson result = OrderedJson::array();
     for (const std::string& type : allowed) {
       OrderedJson one{{"type", type}};
       if (type == "string") one = text(given, where);
       if (type == "integer") one = integer(given, where);
       if (type == "number") one = number(given, where);
-      if (type == "array") one = list(given, where);
-      if (type == "object") one = object(given, where);
+      if (type == "array") one = list_schema(given, where, read_part);
+      if (type == "object") one = object_schema(given, where, read_part);
       result.push_back(std::move(one));
     }
     return result.size() == 1 ? result.front() : OrderedJson{{"anyOf", std::move(result)}};
-  }
-
-  OrderedJson list(const OrderedJson& given, Where where) {
-    OrderedJson result{{"type", "array"}};
-    counts(given, "minItems", "maxItems", where, result);
-    OrderedJson items = OrderedJson::object();
-    if (given.contains("items") && given["items"] == false) {
-      items = false;
-    } else if (given.contains("items")) {
-      items = schema(given["items"], where + "/items");
-    }
-    OrderedJson first = OrderedJson::array();
-    if (given.contains("prefixItems")) {
-      if (!given["prefixItems"].is_array()) refuse_schema(where, "has \"prefixItems\" that are no list");
-      const std::size_t most = result.value("maxItems", max_schema_count);
-      for (const OrderedJson& one : given["prefixItems"]) {
-        if (first.size() == most) break;
-        first.push_back(schema(one, where + "/prefixItems/" + std::to_string(first.size())));
-      }
-    }
-    if (items == false && result.value("minItems", std::size_t{0}) > first.size()) {
-      refuse_schema(where, "has a \"minItems\" above the items that it allows");
-    }
-    if (first.size() == result.value("maxItems", max_schema_count)) {
-      items = false;
-      result.erase("minItems");
-      result.erase("maxItems");
-    }
-    if (!first.empty()) result["prefixItems"] = std::move(first);
-    result["items"] = std::move(items);
-    return result;
-  }
-
-  OrderedJson object(const OrderedJson& given, Where where) {
-    OrderedJson result{{"type", "object"}};
-    counts(given, "minProperties", "maxProperties", where, result);
-    if (given.contains("patternProperties")) return by_pattern(given, where, std::move(result));
-    const bool is_closed = given.contains("additionalProperties") && given["additionalProperties"] == false;
-    OrderedJson others = OrderedJson::object();
-    if (given.contains("additionalProperties") && !is_closed) {
-      others = schema(given["additionalProperties"], where + "/additionalProperties");
-    }
-    OrderedJson properties = OrderedJson::object(), required = OrderedJson::array();
-    if (given.contains("properties")) {
-      if (!given["properties"].is_object()) refuse_schema(where, "has \"properties\" that are no object");
-      for (const auto& [name, value] : given["properties"].items()) {
-        properties[name] = schema(value, where + "/properties/" + name);
-      }
-    }
-    for (const OrderedJson& name : given.value("required", OrderedJson::array())) {
-      if (!name.is_string()) refuse_schema(where, "has a \"required\" that is no list of names");
-      const auto& key = name.get_ref<const std::string&>();
-      if (std::find(required.begin(), required.end(), name) != required.end()) continue;
-      if (!properties.contains(key) && is_closed)
-        refuse_schema(where, "requires \"", key, "\", which it does not allow");
-      if (!properties.contains(key)) properties[key] = others;
-      required.push_back(name);
-    }
-    const bool takes_others = !is_closed && (properties.empty() || given.contains("additionalProperties"));
-    const std::size_t least = result.value("minProperties", std::size_t{0});
-    if (least <= required.size()) result.erase("minProperties");
-    if (result.value("maxProperties", max_schema_count) < required.size())
-      refuse_schema(where, "requires more than it allows");
-    if (!takes_others && least > properties.size()) refuse_schema(where, "has a \"minProperties\" above what it names");
-    if (takes_others && result.contains("minProperties") && (least > 1 || !properties.empty())) {
-      refuse_schema(where,
-                    "has a \"minProperties\" and names that are not given, which is not supported");  // they may repeat
-    }
-    if (!properties.empty()) result["properties"] = std::move(properties);
-    if (!required.empty()) result["required"] = std::move(required);
-    result["additionalProperties"] = takes_others ? others : OrderedJson(false);
-    return result;
-  }
-
-  /// Properties that one expression names.
-  OrderedJson by_pattern(const OrderedJson& given, Where where, OrderedJson result) {
-    const OrderedJson& patterns = given["patternProperties"];
-    const bool is_alone = patterns.is_object() && patterns.size() == 1 &&
-                          given.value("properties", OrderedJson::object()).empty() &&
-                          given.value("required", OrderedJson::array()).empty();
-    if (!is_alone) refuse_schema(where, "has \"patternProperties\" with others, which is not supported");
-    if (result.value("minProperties", std::size_t{0}) > 1) {
-      refuse_schema(where, "has a \"minProperties\" and names that are not given, which is not supported");
-    }
-    for (const auto& [pattern, value] : patterns.items()) {
-      result["patternProperties"][followed_regex(pattern)] = schema(value, where + "/patternProperties/" + pattern);
-    }
-    result["additionalProperties"] = false;
-    return result;
   }
 
   static constexpr std::size_t max_steps = 20'000;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// \file Whether a rewritten schema has a value that ends (L3).
+/// \file Whether a rewritten schema accepts a finite value (L3).
 #pragma once
 
 #include <algorithm>
@@ -45,7 +45,7 @@ inline bool starts_with(const OrderedJson& definitions, const OrderedJson& value
                      [&](const OrderedJson& one) { return starts_with(definitions, one, name, seen); });
 }
 
-/// `names`: of places, by their pointers. Errors: invalid_argument for a definition that never ends, or names itself
+/// `names`: of places, by their pointers. Errors: invalid_argument for a definition without a finite value, or one that names itself
 /// before anything is written.
 inline void check_definitions(const OrderedJson& definitions, const std::map<std::string, std::string>& names) {
   std::set<std::string> ends;
@@ -58,7 +58,7 @@ inline void check_definitions(const OrderedJson& definitions, const std::map<std
     }
   }
   for (const auto& [uri, name] : names) {
-    if (!ends.contains(name)) refuse_schema(uri, "has no value that ends");
+    if (!ends.contains(name)) refuse_schema(uri, "accepts no finite value");
     std::set<std::string> seen;
     if (starts_with(definitions, definitions[name], name, seen)) refuse_schema(uri, "refers to itself alone");
   }

@@ -26,7 +26,7 @@ class SchemaExclusion {
  public:
   explicit SchemaExclusion(const OrderedJson& root) : root_(root) {}
 
-  /// Whether types and constants say that no value meets both.
+  /// Whether types and constants show that no value is valid for both.
   bool exclude(const OrderedJson& one, const OrderedJson& other, std::size_t depth = 0) const {
     const OrderedJson a = resolved(one), b = resolved(other);
     if (depth == 8 || !a.is_object() || !b.is_object()) return false;
