@@ -46,6 +46,7 @@ class Constraint {
 /// rolled back, forked or drafted between two calls.
 class Constrained {
  public:
+  Constrained() = default;
   /// Errors: memory.
   Constrained(const std::shared_ptr<const Constraint>& constraint, std::span<const Token> eos)
       : eos_(eos.begin(), eos.end()) {

@@ -39,7 +39,7 @@ class SamplerChain {
  public:
   explicit SamplerChain(const SamplingOptions& options = {}) {
     options.validate();
-    if constexpr (!is_web) add(Constrained(options.constraint, options.eos));
+    if constexpr (!is_web) constraint_ = Constrained(options.constraint, options.eos);
     add(LogitBias(options.logit_bias));
     add(RepetitionPenalty(options.repetition_penalty));
     add(PresencePenalty(options.presence_penalty));
@@ -64,6 +64,7 @@ class SamplerChain {
     }
   }
 
+  // NOLINTBEGIN(bugprone-exception-escape): no variant here is ever without a value, for which std::visit throws
   Token sample(std::span<float> logits, const SamplingContext& context) const noexcept {
     transform(logits, context);
     return std::visit([&](const auto& choice) { return choice.sample(logits, context); }, choice_);
@@ -73,24 +74,28 @@ class SamplerChain {
     transform(logits, context);
     std::visit([&](const auto& choice) { choice.distribution(logits, context); }, choice_);
   }
+  // NOLINTEND(bugprone-exception-escape)
 
  private:
-  template <class... More>  // a web module has no grammars
-  using Transforms = std::variant<More..., LogitBias, RepetitionPenalty, PresencePenalty, FrequencyPenalty,
-                                  NoRepeatNgram, MinNewTokens, Temperature, TopK, TopP, MinP, Typical>;
-  using Transform = std::conditional_t<is_web, Transforms<>, Transforms<Constrained>>;
+  using Transform = std::variant<LogitBias, RepetitionPenalty, PresencePenalty, FrequencyPenalty, NoRepeatNgram,
+                                 MinNewTokens, Temperature, TopK, TopP, MinP, Typical>;
 
   template <LogitsTransform Stage>
   void add(Stage stage) {
     if (!stage.neutral()) transforms_.emplace_back(std::move(stage));
   }
 
+  // NOLINTNEXTLINE(bugprone-exception-escape): as above
   void transform(std::span<float> logits, const SamplingContext& context) const noexcept {
+    if constexpr (!is_web) {  // a web module has no grammars
+      if (!constraint_.neutral()) constraint_.apply(logits, context);
+    }
     for (const Transform& stage : transforms_) {
       std::visit([&](const auto& one) { one.apply(logits, context); }, stage);
     }
   }
 
+  Constrained constraint_;
   std::vector<Transform> transforms_;
   std::variant<Greedy, Multinomial> choice_;
 };
