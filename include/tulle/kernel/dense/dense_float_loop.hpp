@@ -111,7 +111,7 @@ struct DenseFloatLoop {
         for (std::size_t column = 0; column < columns; ++column) {
 #pragma GCC unroll 4
           for (std::size_t p = 0; p < at_once; ++p) {
-            if constexpr (Inputs == 1) prefetch_stream<panel_rows * sizeof(Element)>(w[p] + column * panel_rows);
+            if (lane0 == 0) prefetch_stream<panel_rows * sizeof(Element)>(w[p] + column * panel_rows);
             const __m256 low = load8(w[p] + column * panel_rows), high = load8(w[p] + column * panel_rows + 8);
 #pragma GCC unroll 4
             for (std::size_t lane = 0; lane < lanes; ++lane) {

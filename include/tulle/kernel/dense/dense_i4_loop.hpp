@@ -123,9 +123,7 @@ struct DenseI4Loop {
           for (std::size_t lane = 0; lane < lanes; ++lane) x_sum[lane] = input.sum_of(tile, begin, Span, lane0 + lane);
 #pragma GCC unroll 4
           for (std::size_t p = 0; p < at_once; ++p) {
-            if constexpr (Inputs == 1) {
-              prefetch_stream<Span / 2 * panel_rows>(w[p] + begin / 2 * panel_rows);
-            }
+            if (lane0 == 0) prefetch_stream<Span / 2 * panel_rows>(w[p] + begin / 2 * panel_rows);
 #pragma GCC unroll 2
             for (std::size_t half = 0; half < 2; ++half) {
               __m256i dots[lanes];
@@ -200,10 +198,8 @@ struct DenseI4Loop {
     for (std::size_t begin = 0; begin < padded_columns(); begin += Span) {
       const std::size_t group = groups.index_of(begin);
       const std::int8_t* x = input.codes(tile) + code_index(begin, Inputs, 0);
-      if constexpr (Inputs == 1) {
 #pragma GCC unroll 4
-        for (std::size_t p = 0; p < Panels; ++p) prefetch_stream<Span / 2 * panel_rows>(w[p] + begin / 2 * panel_rows);
-      }
+      for (std::size_t p = 0; p < Panels; ++p) prefetch_stream<Span / 2 * panel_rows>(w[p] + begin / 2 * panel_rows);
       std::int32_t x_sum[Inputs];
       __m512i dots[Panels][Inputs];
 #pragma GCC unroll 8

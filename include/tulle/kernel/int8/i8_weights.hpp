@@ -23,8 +23,10 @@ template <class Layout, class Tag, std::size_t Group>
 void multiply_i8(const PackedPanels& panels, const ActivationsI8& input, MatrixView<float> y, RowRange range) noexcept {
   using Unpacked = UnpackedLayout<Layout, Tag>;
   constexpr bool has_loop = HasI8Loop<Layout, Tag>;
+  // AVX-512 gains little on dense blocks that are unpacked (`UnpackedBlocks512`).
+  constexpr std::size_t few_tiles = std::is_same_v<Tag, isa::Avx512> && std::is_same_v<Layout, DenseBlocks> ? 4 : 2;
   if constexpr (!std::is_same_v<Unpacked, Layout>) {
-    if (!has_loop || input.inputs() > 2 * tile_inputs) {
+    if (!has_loop || input.inputs() > few_tiles * tile_inputs) {
       return multiply_unpacked<Unpacked, Tag, Group>(panels, unpack_blocks<Layout, Tag>, input, y, range);
     }
   }

@@ -69,7 +69,9 @@ TULLE_TARGET_AVX2 void compute_i8_avx2(const Loop& loop, const std::size_t* whic
     for (std::size_t block = 0; block < blocks; ++block, x += block_columns) {
 #pragma GCC unroll 4
       for (std::size_t p = 0; p < Panels; ++p) {
-        if constexpr (Lanes == 1 && Layout::block_bytes > 0) prefetch_stream<Layout::block_bytes>(w[p].at);
+        if constexpr (Layout::block_bytes > 0) {
+          if (lane0 == 0) prefetch_stream<Layout::block_bytes>(w[p].at);
+        }
 #pragma GCC unroll 4
         for (std::size_t s = 0; s < Layout::steps; ++s) {
 #pragma GCC unroll 2

@@ -81,7 +81,7 @@ TULLE_TARGET_AVX512 void compute_i8_avx512(const Loop& loop, const std::size_t* 
 #pragma GCC unroll 1
     for (std::size_t block = 0; block < blocks; ++block) {
       const std::size_t column = (begin + block * block_columns) % chunk_columns;
-      if constexpr (Inputs == 1 && Layout::block_bytes > 0) {
+      if constexpr (Layout::block_bytes > 0) {
 #pragma GCC unroll 4
         for (std::size_t p = 0; p < Panels; ++p) prefetch_stream<Layout::block_bytes>(w[p].at);
       }

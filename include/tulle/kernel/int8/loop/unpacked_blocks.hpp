@@ -15,6 +15,7 @@
 #include <tulle/kernel/int8/loop/unpacked_blocks_avx2.hpp>
 #include <tulle/kernel/int8/loop/unpacked_blocks_avx512.hpp>
 #include <tulle/kernel/int8/packed_panels.hpp>
+#include <tulle/kernel/schedule/prefetch.hpp>
 
 namespace tulle::detail {
 
@@ -65,6 +66,7 @@ const std::uint8_t* unpack_blocks(const std::uint8_t* blocks, std::size_t count,
     to_dense(count, reinterpret_cast<std::int8_t*>(out));
   } else {
     for (std::size_t i = 0; i < count; ++i, out += To::block_bytes) {
+      if constexpr (Layout::block_bytes > 0) prefetch_stream<Layout::block_bytes>(cursor.at);
       if constexpr (Layout::picks || std::is_same_v<Layout, DenseBlocks>) {
         To::write(cursor, i, out);
         cursor.next();
