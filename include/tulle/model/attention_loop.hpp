@@ -135,8 +135,10 @@ void add_values(isa::Avx512, const float* weights, const Element* values, std::s
   add_values(isa::Avx2{}, weights, values, count, size, out);
 }
 template <class Element>
-void to_floats(isa::Avx512, const Element* from, std::size_t count, float* to) noexcept {
-  to_floats(isa::Avx2{}, from, count, to);
+TULLE_TARGET_AVX512 void to_floats(isa::Avx512, const Element* from, std::size_t count, float* to) noexcept {
+  std::size_t i = 0;
+  for (; i + 16 <= count; i += 16) _mm512_storeu_ps(to + i, load16(from + i));
+  to_floats(isa::Avx2{}, from + i, count - i, to + i);
 }
 inline float scale_scores(isa::Avx512, float* scores, std::size_t count, float scale, const float* scales) noexcept {
   return scale_scores(isa::Avx2{}, scores, count, scale, scales);

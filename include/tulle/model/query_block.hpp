@@ -68,18 +68,18 @@ class QueryBlock {
                         weights_[i].data());
           }
           fold(piece);
-          add_products(tag, as_floats(tag, piece.values, piece.count), piece.count);
+          add_products(tag, as_floats(tag, piece.values, piece.count, piece.next), piece.count);
           return;
         }
       }
-      const float* keys = as_floats(tag, piece.keys, piece.count);
+      const float* keys = as_floats(tag, piece.keys, piece.count, NextRows<Element>{piece.values, piece.count});
       for (std::size_t i = 0; i < queries_; ++i) {
         if (seen_[i].begin < seen_[i].end)
           attentions_[i].score(keys + seen_[i].begin * head_dim_, seen_[i].end - seen_[i].begin,
                                weights_[i].data() + seen_[i].begin);
       }
       fold(piece);
-      const float* values = as_floats(tag, piece.values, piece.count);
+      const float* values = as_floats(tag, piece.values, piece.count, piece.next);
       for (std::size_t i = 0; i < queries_; ++i) add(i, values, seen_[i]);
     });
   }
@@ -105,14 +105,16 @@ class QueryBlock {
     }
   }
 
-  /// Rows of a piece as floats, for queries that read them many times.
+  /// Rows of a piece as floats, for queries that read them many times. Meanwhile those that follow come into the cache.
   template <class Isa>
-  const float* as_floats(Isa, const float* rows, std::size_t) noexcept {
+  const float* as_floats(Isa, const float* rows, std::size_t, NextRows<float>) noexcept {
     return rows;
   }
   template <class Isa, class Element>
-  const float* as_floats(Isa tag, const Element* rows, std::size_t count) noexcept {
-    to_floats(tag, rows, count * head_dim_, floats_.data());
+  const float* as_floats(Isa tag, const Element* rows, std::size_t count, NextRows<Element> next) noexcept {
+    with_prefetch(count, head_dim_, next, [&](std::size_t first, std::size_t part) {
+      to_floats(tag, rows + first * head_dim_, part * head_dim_, floats_.data() + first * head_dim_);
+    });
     return floats_.data();
   }
 
