@@ -87,7 +87,8 @@ class XGrammarConstraint final : public Constraint {
 /// Special tokens are in no text that follows a grammar.
 class XGrammars final : public Grammars {
  public:
-  /// `vocabulary`: ids below it are sampled. Takes a tenth of a second for a large vocabulary.
+  /// `vocabulary`: ids below it are sampled. Takes a tenth of a second for a large vocabulary. Errors: unsupported for a
+  /// model without a tokenizer.
   XGrammars(const Tokenizer& tokenizer, std::size_t vocabulary)
       : vocabulary_(vocabulary), compiler_(vocabulary_of(tokenizer, vocabulary), 1, true, cache_bytes) {}
 
@@ -122,6 +123,7 @@ class XGrammars final : public Grammars {
   static constexpr std::int64_t cache_bytes = std::int64_t{64} << 20;
 
   static xgrammar::TokenizerInfo vocabulary_of(const Tokenizer& tokenizer, std::size_t vocabulary) {
+    if (tokenizer.vocabulary_size() == 0) fail(ErrorCode::unsupported, "tokens without a text can follow no grammar");
     std::vector<std::string> pieces(vocabulary);
     for (std::size_t id = 0; id < vocabulary; ++id) {
       const auto token = static_cast<Token>(id);
