@@ -42,6 +42,10 @@ foreach(part . third_party/absl third_party/darts_clone third_party/protobuf-lit
   endif()
 endforeach()
 
+if(TARGET tulle_xgrammar)
+  tulle_install_xgrammar_licenses(COMPONENT capi)
+endif()
+
 set(package "${CMAKE_INSTALL_LIBDIR}/cmake/tulle_capi")
 install(TARGETS tulle_capi tulle_capi_static EXPORT tulle_capi
   LIBRARY COMPONENT capi NAMELINK_COMPONENT capi ARCHIVE COMPONENT capi)

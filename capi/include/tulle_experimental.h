@@ -57,6 +57,20 @@ TULLE_API int32_t tulle_model_load_adapted(const char* path, size_t path_size, c
 TULLE_API int32_t tulle_session_draft(tulle_session* session, const char* drafter, size_t size, uint32_t max_tokens,
                                       tulle_error* error);
 
+/* What a text must be. */
+#define TULLE_UNCONSTRAINED 0 /* any text */
+#define TULLE_JSON_OBJECT 1   /* a JSON object; takes no text */
+#define TULLE_JSON_SCHEMA 2   /* JSON that a schema accepts, with the properties in the schema's order */
+#define TULLE_GRAMMAR 3       /* a text of an EBNF grammar: root ::= "yes" | "no" */
+#define TULLE_REGEX 4         /* a text that a regular expression matches as a whole */
+
+/* Structured output: each text that the session generates from now on is what `kind` and `text` say, unless
+ * max_new_tokens or the session's end cuts it, and ends where it is complete. JSON is compact. A fork is constrained
+ * alike. Errors: TULLE_INVALID_ARGUMENT for what is not understood or can never be met, with the place;
+ * TULLE_UNSUPPORTED without a tokenizer, and where the library was built without grammars. Nothing changes then. */
+TULLE_API int32_t tulle_session_constrain(tulle_session* session, int32_t kind, const char* text, size_t size,
+                                          tulle_error* error);
+
 /* Models and sessions that have not been freed, in the whole process: for tests that look for leaks. */
 TULLE_API uint64_t tulle_live_handles(void);
 

@@ -12,6 +12,7 @@
 #include <tulle/text/tokenizer.hpp>
 
 #include "assembly.hpp"
+#include "grammars.hpp"
 #include "handle_table.hpp"
 #include "tulle.h"
 
@@ -24,6 +25,7 @@ struct LoadedModel {
   std::string chat_template;                   // "" where there is none
   Assembly assembly;
   std::function<std::shared_ptr<const Checkpoint>()> open;  // its files once more; empty where there are none
+  [[no_unique_address]] ModelGrammars grammars;
 };
 
 using ModelTable = HandleTable<const LoadedModel, 1>;

@@ -42,6 +42,7 @@ OpenSession::OpenSession(std::shared_ptr<const LoadedModel> model, const EngineO
 std::shared_ptr<OpenSession> OpenSession::fork() {
   auto copy = std::make_shared<OpenSession>(model_, options_);
   copy->session_.restore(resting().save());
+  copy->constraint_ = constraint_;
   return copy;
 }
 
@@ -56,6 +57,7 @@ void OpenSession::generate(std::vector<Token> tokens, GenerationOptions options,
   timings_ = {};
   cancel_.store(false, std::memory_order_relaxed);
   options.cancel = &cancel_;
+  constraint_.apply(options);
   if (keep_logits) {
     options.observe_logits = [this](std::size_t, Position, std::span<const float> logits) {
       logits_.assign(logits.begin(), logits.end());

@@ -4,9 +4,11 @@
 
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <tulle/generate/draft/draft_options.hpp>
@@ -14,6 +16,7 @@
 #include <tulle/generate/session.hpp>
 #include <tulle/generate/text_stream.hpp>
 
+#include "grammars.hpp"
 #include "handle_table.hpp"
 #include "model.hpp"
 #include "tulle.h"
@@ -39,6 +42,8 @@ class OpenSession {
   bool next(tulle_token& token);
   /// What guesses tokens from now on. Errors: those of `make_speculation`, which change nothing.
   void draft(const DraftOptions& options);
+  /// What texts follow from now on. Errors: invalid_argument, unsupported; nothing changes then.
+  void constrain(std::int32_t kind, std::string_view text);
   void cancel() noexcept { cancel_.store(true, std::memory_order_relaxed); }
   /// Errors: state when the generation does not keep them.
   const std::vector<float>& logits() const;
@@ -51,6 +56,7 @@ class OpenSession {
   EngineOptions options_;
   std::unique_ptr<Engine> engine_;
   Session session_;
+  [[no_unique_address]] TextConstraint constraint_;
   std::vector<float> logits_;
   std::optional<TextStream> stream_;
   Timings timings_;

@@ -111,6 +111,49 @@ static void streamed_text(const tulle_model* model, const tulle_model_info* info
   CHECK(tulle_session_free(session) == TULLE_OK);
 }
 
+/* The text, terminated by 0, that a session generates; whether it ended by itself. */
+static int complete(tulle_session* session, char text[256]) {
+  tulle_token token = TULLE_TOKEN_INIT;
+  size_t size = 0;
+  CHECK_OK(tulle_session_truncate(session, 0, &error));
+  CHECK_OK(tulle_session_generate(session, "the answer", 10, NULL, &error));
+  while (tulle_session_next(session, &token, &error) == TULLE_OK) {
+    CHECK(size + token.text.size < 256);
+    if (token.text.size != 0) memcpy(text + size, token.text.data, token.text.size);
+    size += token.text.size;
+  }
+  text[size] = '\0';
+  return token.finish_reason == TULLE_FINISH_STOP;
+}
+
+/* Texts that must be something are that, and end. */
+static void structured_output(const tulle_model* model) {
+  static const char schema[] =
+      "{\"type\": \"object\", \"properties\": {\"b\": {\"enum\": [1, 2]}, \"a\": {\"type\": \"boolean\"}}}";
+  tulle_session *session = open_session(model), *copy = NULL;
+  char text[256], other[256];
+  const int32_t status = tulle_session_constrain(session, TULLE_REGEX, "[0-9]{3}", 8, &error);
+  if (status == TULLE_UNSUPPORTED) { /* a library without grammars */
+    CHECK(tulle_session_free(session) == TULLE_OK);
+    return;
+  }
+  CHECK(status == TULLE_OK && complete(session, text) && strlen(text) == 3 && strspn(text, "0123456789") == 3);
+  CHECK_OK(tulle_session_fork(session, &copy, &error));
+  CHECK(complete(copy, other) && strcmp(text, other) == 0);
+  CHECK_OK(tulle_session_draft(session, "self:i8", 7, 2, &error));
+  CHECK(complete(session, other) && strcmp(text, other) == 0);
+  CHECK(tulle_session_constrain(session, TULLE_GRAMMAR, "root ::=", 8, &error) == TULLE_INVALID_ARGUMENT);
+  CHECK(complete(session, other) && strcmp(text, other) == 0); /* what failed changed nothing */
+  CHECK_OK(tulle_session_constrain(session, TULLE_GRAMMAR, "root ::= \"yes\" | \"no\"", 21, &error));
+  CHECK(complete(session, text) && (strcmp(text, "yes") == 0 || strcmp(text, "no") == 0));
+  CHECK_OK(tulle_session_constrain(session, TULLE_JSON_SCHEMA, schema, strlen(schema), &error));
+  CHECK(complete(session, text) && text[0] == '{' && strchr(text, ' ') == NULL && text[strlen(text) - 1] == '}');
+  CHECK_OK(tulle_session_constrain(session, TULLE_UNCONSTRAINED, NULL, 0, &error));
+  (void)complete(session, other);
+  CHECK(strcmp(text, other) != 0);
+  CHECK(tulle_session_free(session) == TULLE_OK && tulle_session_free(copy) == TULLE_OK);
+}
+
 /* Reads a generation to its end. */
 static size_t collect(tulle_session* session, size_t most, int32_t* ids) {
   tulle_token token = TULLE_TOKEN_INIT;
@@ -384,6 +427,7 @@ int main(int count, char** arguments) {
   chat(model);
   streamed_text(model, &info);
   copies(model);
+  structured_output(model);
   interleaved(model);
   session = open_session(model);
   check_greedy(session, &facts);

@@ -79,6 +79,9 @@ static int32_t timings(void* h) {
 static int32_t draft(void* h) {
   return tulle_session_draft(SESSION(h), "ngram", 5, 0, &error);
 }
+static int32_t constrain(void* h) {
+  return tulle_session_constrain(SESSION(h), TULLE_REGEX, "a", 1, &error);
+}
 static int32_t cancel(void* h) {
   return tulle_session_cancel(SESSION(h));
 }
@@ -110,6 +113,7 @@ static const struct function {
     {"restore", restore, 0, 1},
     {"timings", timings, 0, 1},
     {"draft", draft, 0, 1},
+    {"constrain", constrain, 0, 1},
     {"cancel", cancel, 0, 0},
     {"free_session", free_session, 0, 0},
     {"free_model", free_model, 1, 0},
@@ -308,6 +312,25 @@ static void text_calls(void) {
     EXPECT(status, tulle_session_generate_tokens(session, tokens, 1, &options, &error)); \
   } while (0)
 
+static void constraints(void) {
+  static const char never[] = "{\"type\": \"integer\", \"minimum\": 2, \"maximum\": 1}";
+  EXPECT(TULLE_INVALID_ARGUMENT, tulle_session_constrain(session, TULLE_REGEX, NULL, 1, &error));
+  EXPECT(TULLE_INVALID_ARGUMENT, tulle_session_constrain(session, TULLE_REGEX, "\x80", 1, &error));
+  EXPECT(TULLE_OK, tulle_session_constrain(session, TULLE_UNCONSTRAINED, NULL, 0, &error));
+  if (tulle_session_constrain(session, TULLE_JSON_OBJECT, NULL, 0, &error) == TULLE_UNSUPPORTED) return;
+  EXPECT(TULLE_INVALID_ARGUMENT, tulle_session_constrain(session, 5, "a", 1, &error));
+  EXPECT(TULLE_INVALID_ARGUMENT, tulle_session_constrain(session, -1, "a", 1, &error));
+  EXPECT(TULLE_INVALID_ARGUMENT, tulle_session_constrain(session, TULLE_JSON_SCHEMA, "{", 1, &error));
+  EXPECT(TULLE_INVALID_ARGUMENT, tulle_session_constrain(session, TULLE_JSON_SCHEMA, never, strlen(never), &error));
+  EXPECT(TULLE_INVALID_ARGUMENT, tulle_session_constrain(session, TULLE_GRAMMAR, "root ::= x", 10, &error));
+  EXPECT(TULLE_INVALID_ARGUMENT, tulle_session_constrain(session, TULLE_REGEX, "(", 1, &error));
+  /* A text that is complete has to end. */
+  GENERATE_WITH(TULLE_INVALID_ARGUMENT, flags, TULLE_IGNORE_EOS);
+  GENERATE_WITH(TULLE_INVALID_ARGUMENT, min_new_tokens, 3);
+  EXPECT(TULLE_OK, tulle_session_constrain(session, TULLE_UNCONSTRAINED, NULL, 0, &error));
+  GENERATE_WITH(TULLE_OK, flags, TULLE_IGNORE_EOS);
+}
+
 static void generating(void) {
   tulle_session_options options;
   tulle_session* made = NULL;
@@ -340,6 +363,7 @@ static void generating(void) {
   EXPECT(TULLE_NOT_FOUND, tulle_session_draft(session, "/no/such", 8, 0, &error));
   EXPECT(TULLE_OK, tulle_session_draft(session, "ngram", 5, 0, &error));
   EXPECT(TULLE_OK, tulle_session_draft(session, "", 0, 0, &error));
+  constraints();
   EXPECT(TULLE_OK, tulle_session_truncate(session, SIZE_MAX, &error));
   EXPECT(TULLE_INVALID_ARGUMENT, tulle_session_generate(session, "", 0, NULL, &error)); /* nothing to go on from */
   EXPECT(TULLE_INVALID_ARGUMENT, tulle_session_generate(session, "\x80", 1, NULL, &error));

@@ -8,5 +8,5 @@
 #include <tulle/grammar/grammars.hpp>
 #include <tulle/text/tokenizer.hpp>
 
-/// `tulle::XGrammars`. Errors: unsupported where this build has none.
+/// `tulle::XGrammars`. Errors: its own; unsupported where this build has none.
 std::unique_ptr<tulle::Grammars> make_grammars(const tulle::Tokenizer& tokenizer, std::size_t vocabulary);
