@@ -30,6 +30,32 @@ type Options struct {
 	ShowSpecialTokens bool // special tokens have text too
 	LogProbabilities  bool // of every token, under the raw logits
 	KeepLogits        bool // for Session.Logits
+
+	// Structured output, one of them: the text is what it says and ends where it is complete.
+	JSONSchema string // JSON that this schema accepts: compact, with the properties in the schema's order
+	JSONObject bool   // a JSON object
+	Grammar    string // a text of an EBNF grammar: root ::= "yes" | "no"
+	Regex      string // a text that the expression matches as a whole
+}
+
+// constraint is the kind and the text of the C ABI.
+func (o Options) constraint() (kind int32, text string, err error) {
+	count := 0
+	for _, each := range []struct {
+		given bool
+		kind  int32
+		text  string
+	}{{o.JSONSchema != "", capi.JSONSchema, o.JSONSchema}, {o.JSONObject, capi.JSONObject, ""},
+		{o.Grammar != "", capi.Grammar, o.Grammar}, {o.Regex != "", capi.Regex, o.Regex}} {
+		if each.given {
+			kind, text = each.kind, each.text
+			count++
+		}
+	}
+	if count > 1 {
+		err = &Error{ErrInvalidArgument, "give one of JSONSchema, JSONObject, Grammar and Regex"}
+	}
+	return kind, text, err
 }
 
 func (o Options) raw() capi.GenerateOptions {

@@ -83,7 +83,16 @@ func (s *Session) run(ctx context.Context, options Options,
 			yield(Token{}, context.Cause(ctx))
 			return
 		}
-		if failure := begin(options.raw()); failure != nil {
+		kind, rules, err := options.constraint()
+		if err != nil {
+			yield(Token{}, err)
+			return
+		}
+		failure := s.handle.Constrain(kind, rules)
+		if failure == nil {
+			failure = begin(options.raw())
+		}
+		if failure != nil {
 			yield(Token{}, wrap(failure))
 			return
 		}

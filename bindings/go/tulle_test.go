@@ -5,10 +5,12 @@ package tulle_test
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -143,6 +145,43 @@ func TestCopiesOfASessionGoOnAlike(t *testing.T) {
 	draw.Stop = []string{stop}
 	if _, cut := collect(t, session, nil, draw); cut != text[:strings.Index(text, stop)] {
 		t.Errorf("%q was not cut from %q: %q", stop, text, cut)
+	}
+}
+
+func TestATextIsWhatTheOptionsSay(t *testing.T) {
+	session := newSession(t, readGolden(t, tiny).load(t))
+	text := func(options tulle.Options) (string, error) {
+		return session.Complete(context.Background(), "the", options)
+	}
+	digits, err := text(tulle.Options{Regex: "[0-9]{3}"})
+	if errors.Is(err, tulle.ErrUnsupported) {
+		t.Skip("a library without grammars")
+	}
+	if number, wrong := strconv.Atoi(digits); err != nil || wrong != nil || len(digits) != 3 || number < 0 {
+		t.Error(digits, err)
+	}
+	if answer, err := text(tulle.Options{Grammar: `root ::= "yes" | "no"`}); err != nil || answer != "yes" && answer != "no" {
+		t.Error(answer, err)
+	}
+	var value struct {
+		B int
+		A *bool
+	}
+	schema := `{"type": "object", "properties": {"b": {"const": 7}, "a": {"type": "boolean"}}, "required": ["b", "a"]}`
+	object, err := text(tulle.Options{JSONSchema: schema})
+	if err != nil || json.Unmarshal([]byte(object), &value) != nil || value.B != 7 || value.A == nil {
+		t.Error(object, err)
+	}
+	if begun, err := text(tulle.Options{JSONObject: true, MaxNewTokens: 5}); err != nil || begun[0] != '{' {
+		t.Error(begun, err)
+	}
+	for _, wrong := range []tulle.Options{{JSONSchema: "false"}, {Grammar: "root ::="}, {Regex: "a", JSONObject: true}} {
+		if _, err := text(wrong); !errors.Is(err, tulle.ErrInvalidArgument) {
+			t.Error(wrong, err)
+		}
+	}
+	if free, err := text(tulle.Options{MaxNewTokens: 8, IgnoreEos: true}); err != nil || free[0] == '{' {
+		t.Error(free, err)
 	}
 }
 

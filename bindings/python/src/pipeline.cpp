@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
@@ -23,6 +24,7 @@
 #include <tulle/generate/text_generation.hpp>
 
 #include "bindings.hpp"
+#include "compiled/grammar.hpp"
 #include "compiled/hub.hpp"
 #include "run.hpp"
 
@@ -44,8 +46,9 @@ class Pipeline {
            const std::string& drafter, std::size_t draft_tokens);
 
   /// `tokens`: the prompts as ids, where `arguments` has none. `callback` (or None) is called with every token's id;
-  /// false ends its text.
-  std::unique_ptr<Run> start(const std::string& arguments, std::vector<std::vector<Token>> tokens, nb::object callback);
+  /// false ends its text. `kind` ("": none) and `rules` say what every text must be.
+  std::unique_ptr<Run> start(const std::string& arguments, std::vector<std::vector<Token>> tokens, nb::object callback,
+                             const std::string& kind, const std::string& rules);
 
   std::shared_ptr<const Tokenizer> tokenizer() const { return tokenizer_; }
   const std::string& chat_template() const noexcept { return chat_template_; }
@@ -53,11 +56,16 @@ class Pipeline {
   std::size_t sequence_length() const { return generate_->engine().capacity(); }
 
  private:
+  /// Errors: those of `Grammars`, which are made at the first call.
+  std::shared_ptr<const Constraint> constraint(const std::string& kind, const std::string& rules);
+
   std::shared_ptr<const Tokenizer> tokenizer_;
   std::string chat_template_;
   GenerationOptions defaults_;
   std::unique_ptr<TextGeneration> generate_;
   std::map<std::string, Session> sessions_;
+  std::mutex grammars_mutex_;
+  std::unique_ptr<Grammars> grammars_;
 };
 
 namespace {
@@ -93,11 +101,22 @@ Pipeline::Pipeline(const std::string& arguments, const std::vector<std::pair<std
                                     {local_drafter(drafter, progress), {}, {draft_tokens, true}}, progress));
 }
 
+std::shared_ptr<const Constraint> Pipeline::constraint(const std::string& kind, const std::string& rules) {
+  if (kind.empty()) return nullptr;
+  const nb::gil_scoped_release release;
+  const std::lock_guard lock(grammars_mutex_);
+  if (!grammars_) grammars_ = make_grammars(*tokenizer_, generate_->engine().vocabulary());
+  if (kind == "json_schema") return grammars_->json_schema(rules);
+  if (kind == "grammar") return grammars_->ebnf(rules);
+  return kind == "regex" ? grammars_->regex(rules) : grammars_->json_object();
+}
+
 std::unique_ptr<Run> Pipeline::start(const std::string& arguments, std::vector<std::vector<Token>> tokens,
-                                     nb::object callback) {
+                                     nb::object callback, const std::string& kind, const std::string& rules) {
   DeepSparseCall call;
   call.options = defaults_;
   apply_call_arguments(parse(arguments), call);
+  call.options.sampling.constraint = constraint(kind, rules);
   if (!callback.is_none()) {
     call.options.callback = [callback = std::move(callback)](const TextPiece& piece) {
       const nb::gil_scoped_acquire acquire;
@@ -129,7 +148,7 @@ void bind_pipeline(nb::module_& module) {
                     std::size_t>(),
            nb::arg("arguments"), nb::arg("adapters"), nb::arg("drafter"), nb::arg("draft_tokens"))
       .def("start", &Pipeline::start, nb::arg("arguments"), nb::arg("tokens"), nb::arg("callback").none(),
-           nb::keep_alive<0, 1>())
+           nb::arg("kind"), nb::arg("rules"), nb::keep_alive<0, 1>())
       .def_prop_ro("tokenizer", &Pipeline::tokenizer)
       .def_prop_ro("chat_template", &Pipeline::chat_template)
       .def_prop_ro("vocabulary_size", [](const Pipeline& pipeline) { return pipeline.architecture().vocabulary; })

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tokenizers, numpy arrays, threads, interrupts."""
+"""Tokenizers, numpy arrays, structured output, threads, interrupts."""
+import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -59,6 +61,31 @@ def test_drafts_change_no_text(golden):
     assert all(text == texts[0] for text in texts)
     with pytest.raises(ValueError, match="unknown kernel"):
         TextGeneration(model, draft_model="self:i5")
+
+
+def test_texts_are_what_was_asked_for(tiny):
+    generate = TextGeneration(tiny, sequence_length=128, num_cores=1, max_new_tokens=100)
+    try:
+        digits = generate(["the", "one"], regex="[0-9]{3}").sequences
+    except NotImplementedError:
+        pytest.skip("a build without grammars")
+    assert len(digits) == 2 and all(re.fullmatch("[0-9]{3}", text) for text in digits)
+    schema = {"type": "object", "properties": {"name": {"enum": ["x", "y"]}, "age": {"type": "boolean"}},
+              "required": ["name", "age"]}
+    texts = [generate("the", json_schema=each).generations[0] for each in (schema, json.dumps(schema))]
+    value = json.loads(texts[0].text)
+    assert list(value) == ["name", "age"] and value["name"] in ("x", "y") and value["age"] in (True, False)
+    assert texts[1].text == texts[0].text and texts[0].finished_reason == "stop"
+    pieces = generate("the", json_schema=schema, streaming=True)
+    assert "".join(piece.generations[0].text for piece in pieces) == texts[0].text
+    assert generate("the", grammar='root ::= "yes" | "no"').sequences[0] in ("yes", "no")
+    assert generate("the", json_object=True, max_new_tokens=5).sequences[0].startswith("{")
+    with pytest.raises(ValueError, match="schema"):
+        generate("the", json_schema={"type": "integer", "minimum": 2, "maximum": 1})
+    with pytest.raises(ValueError, match="give one of"):
+        generate("the", regex="a", json_object=True)
+    with pytest.raises(ValueError, match="eos"):
+        generate("the", regex="a", force_max_tokens=True)
 
 
 def test_a_callback_ends_a_text(generate):

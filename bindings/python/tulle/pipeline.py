@@ -46,6 +46,16 @@ def scales_of(adapters: Any) -> list[tuple[str, float]]:
     return [(os.fspath(path), 1.0) for path in (adapters if isinstance(adapters, (list, tuple)) else [adapters])]
 
 
+def rules_of(json_schema: Any, json_object: bool, grammar: str | None, regex: str | None) -> tuple[str, str]:
+    """The kind and text of what a text must be; empty where it may be anything."""
+    schema = json_schema if json_schema is None or isinstance(json_schema, str) else json.dumps(json_schema)
+    kinds = {"json_schema": schema, "json_object": "" if json_object else None, "grammar": grammar, "regex": regex}
+    given = [(kind, text) for kind, text in kinds.items() if text is not None]
+    if len(given) > 1:
+        raise ValueError("give one of json_schema, json_object, grammar and regex")
+    return given[0] if given else ("", "")
+
+
 def is_ids(prompt: Any) -> bool:
     return isinstance(prompt, np.ndarray) or (isinstance(prompt, list) and bool(prompt) and
                                               all(isinstance(each, (int, np.integer)) for each in prompt))
@@ -77,11 +87,13 @@ class TextGeneration:
 
     def __call__(self, sequences: Any = None, *, prompt: Any = None, streamer: Any = None, callback: Any = None,
                  streaming: bool = False, return_input_tokens: bool = False, generation_config: Any = None,
-                 **arguments: Any) -> Any:
+                 json_schema: Any = None, json_object: bool = False, grammar: str | None = None,
+                 regex: str | None = None, **arguments: Any) -> Any:
         """Generates. `sequences` (or `prompt`): a text or a list of texts; a list of ids, or a list of such lists,
         bypasses the tokenizer. `streamer`: an object with put(ids) and end(), such as transformers' TextStreamer.
-        `callback(id)`: False ends a text. `streaming`: a generator of outputs that hold one piece each. All other names:
-        COMPATIBILITY.md."""
+        `callback(id)`: False ends a text. `streaming`: a generator of outputs that hold one piece each.
+        `json_schema` (a dict, or JSON as text), `json_object`, `grammar` (EBNF) or `regex`: what every text must be; it
+        ends where it is complete. All other names: COMPATIBILITY.md."""
         if (sequences is None) == (prompt is None):
             raise ValueError("give the prompts as sequences or as prompt, one of the two")
         prompts = sequences if prompt is None else prompt
@@ -90,7 +102,8 @@ class TextGeneration:
             arguments["sequences"] = prompts
         if generation_config is not None:
             arguments["generation_config"] = read_config(generation_config)
-        run = self._core.start(json.dumps(arguments, default=plain), ids, callback)
+        run = self._core.start(json.dumps(arguments, default=plain), ids, callback,
+                               *rules_of(json_schema, json_object, grammar, regex))
         if streaming:
             return self._stream(run, prompts)
         with self._my_turn():

@@ -62,7 +62,7 @@ fn build_from_tree() -> PathBuf {
         "libtulle was not found. Install it (see bindings/rust/README.md), name its folder in TULLE_LIB_DIR, \
          or depend on this crate by path or git."
     );
-    for folder in ["capi", "include", "tools/compiled"] {
+    for folder in ["capi", "include", "tools/compiled", "tools/xgrammar"] {
         println!("cargo:rerun-if-changed={}", root.join(folder).display());
     }
     fs::create_dir_all(&build).expect("the build folder cannot be made");
@@ -71,7 +71,8 @@ fn build_from_tree() -> PathBuf {
     for part in ["TESTS", "TOOLS", "EXAMPLES"] {
         configure.arg(format!("-DTULLE_BUILD_{part}=OFF"));
     }
-    run(&mut configure);
+    let grammar = if env::var_os("CARGO_FEATURE_GRAMMAR").is_some() { "ON" } else { "OFF" };
+    run(configure.arg(format!("-DTULLE_WITH_GRAMMAR={grammar}")));
     let jobs = env::var("NUM_JOBS").expect("cargo sets NUM_JOBS");
     run(Command::new("cmake").arg("--build").arg(&build).args(["--target", "tulle_capi_static", "--parallel", &jobs]));
     build.join("capi")

@@ -3,7 +3,7 @@
 package capi
 
 /*
-#include "tulle.h"
+#include "tulle_experimental.h"
 */
 import "C"
 
@@ -41,6 +41,11 @@ const (
 	ShowSpecialTokens = C.TULLE_SHOW_SPECIAL_TOKENS
 	LogProbabilities  = C.TULLE_LOG_PROBABILITIES
 	KeepLogits        = C.TULLE_KEEP_LOGITS
+
+	JSONObject = C.TULLE_JSON_OBJECT
+	JSONSchema = C.TULLE_JSON_SCHEMA
+	Grammar    = C.TULLE_GRAMMAR
+	Regex      = C.TULLE_REGEX
 
 	FinishNone      = C.TULLE_FINISH_NONE
 	FinishStop      = C.TULLE_FINISH_STOP

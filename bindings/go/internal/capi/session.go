@@ -145,6 +145,12 @@ func (s Session) Draft(drafter string, maxTokens uint32) *Failure {
 	return check(C.tulle_session_draft(s.handle, data, size, C.uint32_t(maxTokens), &failure), &failure)
 }
 
+func (s Session) Constrain(kind int32, rules string) *Failure {
+	failure := newError()
+	data, size := text(rules)
+	return check(C.tulle_session_constrain(s.handle, C.int32_t(kind), data, size, &failure), &failure)
+}
+
 func (s Session) Fork() (Session, *Failure) {
 	failure := newError()
 	var forked *C.tulle_session

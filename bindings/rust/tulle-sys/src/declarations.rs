@@ -189,6 +189,11 @@ extern "C" {
     pub fn tulle_session_save(session: *mut tulle_session, bytes: *mut c_void, capacity: usize, size: *mut usize, error: *mut tulle_error) -> i32;
     pub fn tulle_session_restore(session: *mut tulle_session, bytes: *const c_void, size: usize, error: *mut tulle_error) -> i32;
 }
+pub const TULLE_UNCONSTRAINED: i32 = 0;
+pub const TULLE_JSON_OBJECT: i32 = 1;
+pub const TULLE_JSON_SCHEMA: i32 = 2;
+pub const TULLE_GRAMMAR: i32 = 3;
+pub const TULLE_REGEX: i32 = 4;
 
 #[repr(C)]
 #[derive(Clone, Copy)]
@@ -225,5 +230,6 @@ extern "C" {
     pub fn tulle_model_load_files(files: *const tulle_file, count: usize, options: *const tulle_load_options, model: *mut *mut tulle_model, error: *mut tulle_error) -> i32;
     pub fn tulle_model_load_adapted(path: *const c_char, path_size: usize, adapters: *const tulle_adapter, count: usize, options: *const tulle_load_options, model: *mut *mut tulle_model, error: *mut tulle_error) -> i32;
     pub fn tulle_session_draft(session: *mut tulle_session, drafter: *const c_char, size: usize, max_tokens: u32, error: *mut tulle_error) -> i32;
+    pub fn tulle_session_constrain(session: *mut tulle_session, kind: i32, text: *const c_char, size: usize, error: *mut tulle_error) -> i32;
     pub fn tulle_live_handles() -> u64;
 }

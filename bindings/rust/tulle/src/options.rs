@@ -99,6 +99,7 @@ pub struct GenerateOptions {
     pub(crate) sampler: String,
     pub(crate) eos: Vec<i32>,
     pub(crate) stop: Vec<String>,
+    pub(crate) constraint: (i32, String),
 }
 
 pub(crate) mod sys_numbers {
@@ -123,7 +124,13 @@ pub(crate) mod sys_numbers {
 
 impl Default for GenerateOptions {
     fn default() -> Self {
-        Self { numbers: crate::raw::default_numbers(), sampler: String::new(), eos: Vec::new(), stop: Vec::new() }
+        Self {
+            numbers: crate::raw::default_numbers(),
+            sampler: String::new(),
+            eos: Vec::new(),
+            stop: Vec::new(),
+            constraint: (sys::TULLE_UNCONSTRAINED, String::new()),
+        }
     }
 }
 
@@ -207,6 +214,32 @@ impl GenerateOptions {
     /// The text ends before the first of these.
     pub fn stop<Text: Into<String>>(mut self, texts: impl IntoIterator<Item = Text>) -> Self {
         self.stop = texts.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// The text is JSON that this schema (a JSON text) accepts: compact, with the properties in the schema's order. Of
+    /// this and the next three the last one counts. The text ends where it is complete.
+    pub fn json_schema(self, schema: &str) -> Self {
+        self.constrained(sys::TULLE_JSON_SCHEMA, schema)
+    }
+
+    /// The text is a JSON object.
+    pub fn json_object(self) -> Self {
+        self.constrained(sys::TULLE_JSON_OBJECT, "")
+    }
+
+    /// The text follows an EBNF grammar: `root ::= "yes" | "no"`.
+    pub fn grammar(self, rules: &str) -> Self {
+        self.constrained(sys::TULLE_GRAMMAR, rules)
+    }
+
+    /// The regular expression matches the text as a whole.
+    pub fn regex(self, pattern: &str) -> Self {
+        self.constrained(sys::TULLE_REGEX, pattern)
+    }
+
+    fn constrained(mut self, kind: i32, text: &str) -> Self {
+        self.constraint = (kind, text.to_owned());
         self
     }
 }

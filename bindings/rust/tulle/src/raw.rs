@@ -333,8 +333,9 @@ pub fn default_numbers() -> Numbers {
     }
 }
 
-/// Calls with the options as C has them.
+/// Constrains the session as the options say, and calls with the others as C has them.
 fn with_options(
+    session: &SessionHandle,
     options: &GenerateOptions,
     call: impl FnOnce(*const sys::tulle_generate_options, *mut sys::tulle_error) -> i32,
 ) -> Result<()> {
@@ -361,19 +362,22 @@ fn with_options(
         stop_count: stop.len(),
         ..default_options()
     };
+    let (kind, text) = &options.constraint;
+    // SAFETY: a text with its length.
+    check(|error| unsafe { sys::tulle_session_constrain(session.0, *kind, text.as_ptr().cast(), text.len(), error) })?;
     check(|error| call(&raw, error))
 }
 
 pub fn generate_text(session: &mut SessionHandle, text: &str, options: &GenerateOptions) -> Result<()> {
     // SAFETY: a text with its length, and options whose arrays outlive the call.
-    with_options(options, |raw, error| unsafe {
+    with_options(session, options, |raw, error| unsafe {
         sys::tulle_session_generate(session.0, text.as_ptr().cast(), text.len(), raw, error)
     })
 }
 
 pub fn generate_tokens(session: &mut SessionHandle, tokens: &[i32], options: &GenerateOptions) -> Result<()> {
     // SAFETY: tokens with their number, and options whose arrays outlive the call.
-    with_options(options, |raw, error| unsafe {
+    with_options(session, options, |raw, error| unsafe {
         sys::tulle_session_generate_tokens(session.0, tokens.as_ptr(), tokens.len(), raw, error)
     })
 }

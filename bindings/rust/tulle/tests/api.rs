@@ -138,6 +138,26 @@ fn copies_of_a_session_go_on_alike() {
 }
 
 #[test]
+fn a_text_is_what_the_options_say() {
+    let mut session = model().session_with(&small()).unwrap();
+    let mut text = |options: GenerateOptions| session.generate("the", &options)?.into_text();
+    let digits = match text(GenerateOptions::new().regex("[0-9]{3}")) {
+        Err(Error::Unsupported(_)) => return, // a library without grammars
+        other => other.unwrap(),
+    };
+    assert!(digits.len() == 3 && digits.bytes().all(|byte| byte.is_ascii_digit()), "{digits}");
+    let answer = text(GenerateOptions::new().grammar(r#"root ::= "yes" | "no""#)).unwrap();
+    assert!(["yes", "no"].contains(&answer.as_str()), "{answer}");
+    let schema = r#"{"type": "object", "properties": {"b": {"const": 1}, "a": {"type": "boolean"}},
+                     "required": ["b", "a"]}"#;
+    let json = text(GenerateOptions::new().json_object().json_schema(schema)).unwrap();
+    assert!([r#"{"b":1,"a":true}"#, r#"{"b":1,"a":false}"#].contains(&json.as_str()), "{json}");
+    assert!(text(GenerateOptions::new().max_new_tokens(5).json_object()).unwrap().starts_with('{'));
+    assert!(matches!(text(GenerateOptions::new().json_schema("false")), Err(Error::InvalidArgument(_))));
+    assert!(!text(fixed(8)).unwrap().starts_with('{'));
+}
+
+#[test]
 fn a_long_prompt_is_cancelled_from_another_thread() {
     let options = SessionOptions::new().threads(1).sequence_length(20_000).prompt_sequence_length(64);
     let mut session = model().session_with(&options).unwrap();
