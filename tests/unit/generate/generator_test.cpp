@@ -1,13 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tulle/generate/generator.hpp>
 
+#include <algorithm>
 #include <atomic>
 #include <catch2/catch_all.hpp>
 #include <chrono>
 #include <cmath>
+#include <cstdint>
 #include <cstdlib>
 #include <limits>
+#include <memory>
 #include <new>
+#include <numeric>
+#include <span>
 #include <thread>
 #include <vector>
 
@@ -16,6 +21,7 @@
 #include <tulle/cache/sliding.hpp>
 #include <tulle/kernel/dense/dense_float.hpp>
 #include <tulle/model/weight_loader.hpp>
+#include <tulle/sampling/constraint.hpp>
 #include <tulle/sampling/sampler_chain.hpp>
 
 #include "unit/format/file_builder.hpp"
@@ -99,6 +105,43 @@ SamplerChain sampling() {
   SamplingOptions options;
   options.do_sample = true;
   options.temperature = 1.5f;
+  return SamplerChain(options);
+}
+
+/// Each token is, modulo 7, one more than the sum of those that were generated before.
+class SumState final : public ConstraintState {
+ public:
+  std::unique_ptr<ConstraintState> clone() const override { return std::make_unique<SumState>(*this); }
+  bool accept(Token token) noexcept override {
+    if (token % 7 != wanted()) return false;
+    accepted_.push_back(token);
+    return true;
+  }
+  void rollback(std::size_t tokens) noexcept override { accepted_.resize(accepted_.size() - tokens); }
+  std::span<const std::uint32_t> allowed() noexcept override {
+    bits_.assign(4, 0);
+    for (Token token = wanted(); token < 100; token += 7) {
+      bits_[static_cast<std::size_t>(token) / 32] |= std::uint32_t{1} << (token % 32);
+    }
+    return bits_;
+  }
+
+ private:
+  Token wanted() const noexcept { return (std::accumulate(accepted_.begin(), accepted_.end(), Token{0}) + 1) % 7; }
+  std::vector<Token> accepted_;
+  std::vector<std::uint32_t> bits_;
+};
+
+class Sums final : public Constraint {
+ public:
+  std::unique_ptr<ConstraintState> begin(std::span<const Token>) const override { return std::make_unique<SumState>(); }
+};
+
+SamplerChain constrained_sampling() {
+  SamplingOptions options;
+  options.do_sample = true;
+  options.temperature = 1.5f;
+  options.constraint = std::make_shared<Sums>();
   return SamplerChain(options);
 }
 
@@ -703,6 +746,7 @@ TEST_CASE("a draft ends where the cache does", "[generate][generator]") {
 }
 
 TEST_CASE("sequences that are preempted for others give the text they give alone", "[generate][generator]") {
+  const auto sampling = GENERATE(&::sampling, &::constrained_sampling);
   Paged generator = paged(4);  // 256 positions; the four texts have 548
   std::vector<SequenceId> ids;
   std::vector<testing::Generated> found(4);
@@ -726,6 +770,9 @@ TEST_CASE("sequences that are preempted for others give the text they give alone
     CHECK(finish_sequence(alone, alone.start(prompt(prompts[i], 50 + i), sampling(), options)).tokens ==
           found[i].tokens);
     CHECK(found[i].finish == FinishReason::length);
+    SumState rules;
+    const auto follows = [&](Token token) { return rules.accept(token); };
+    CHECK(std::all_of(found[i].tokens.begin(), found[i].tokens.end(), follows) == (sampling == &constrained_sampling));
   }
 }
 
