@@ -329,6 +329,7 @@ static void constraints(void) {
   GENERATE_WITH(TULLE_INVALID_ARGUMENT, min_new_tokens, 3);
   EXPECT(TULLE_OK, tulle_session_constrain(session, TULLE_UNCONSTRAINED, NULL, 0, &error));
   GENERATE_WITH(TULLE_OK, flags, TULLE_IGNORE_EOS);
+  EXPECT(TULLE_OK, tulle_session_truncate(session, 0, &error));
 }
 
 static void generating(void) {

@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include <tulle/core/error.hpp>
 #include <tulle/core/json.hpp>
 #include <tulle/grammar/schema_containers.hpp>
 #include <tulle/grammar/schema_ends.hpp>
@@ -221,11 +222,13 @@ class SchemaReader {
 /// alternatives exclude each other, by type or by a constant property; `allOf` of one schema is that schema.
 /// An object that names properties holds no others, unless `additionalProperties` is there.
 /// Annotations and keywords that JSON Schema does not know are dropped.
-/// Errors: invalid_argument, with the place, for what a grammar cannot follow (`not`, `if`, `uniqueItems`...), for a
-/// schema that accepts no value, or none that is finite, and for one that is too large.
-inline std::string understood_schema(std::string_view schema) {
+/// Errors: invalid_argument, with the place, for what is no JSON, what a grammar cannot follow (`not`, `if`,
+/// `uniqueItems`...), for a schema that accepts no value, or none that is finite, and for one that is too large.
+inline std::string understood_schema(std::string_view schema) try {
   const OrderedJson root = parse_ordered_json(schema, "the JSON schema");
   return detail::SchemaReader(root).read().dump();
+} catch (const Error& error) {
+  fail(ErrorCode::invalid_argument, error.what());  // a file's errors of parsing are malformed
 }
 
 }  // namespace tulle
