@@ -3,6 +3,7 @@
 /// which may come, and bans the others.
 #include <algorithm>
 #include <cstdio>
+#include <ctime>
 #include <exception>
 #include <memory>
 #include <numeric>
@@ -48,6 +49,11 @@ constexpr Task tasks[] = {
     {"any object", "Describe the planet Mars as JSON.", ""},
 };
 
+/// Of this process: on a shared machine others run between.
+double cpu_seconds() {
+  return static_cast<double>(std::clock()) / CLOCKS_PER_SEC;
+}
+
 /// The seconds of each position of a text, with the CPU's caches as a forward pass leaves them.
 std::vector<double> positions(const std::shared_ptr<const tulle::Constraint>& constraint,
                               const std::vector<tulle::Token>& eos, const std::vector<tulle::Token>& text,
@@ -62,7 +68,9 @@ std::vector<double> positions(const std::shared_ptr<const tulle::Constraint>& co
     std::fill(logits.begin(), logits.end(), static_cast<float>(sum));
     tulle::SamplingContext context;
     context.history = {text.data(), size};
-    seconds.push_back(bench::seconds_of([&] { constrained.apply(logits, context); }));
+    const double begin = cpu_seconds();
+    constrained.apply(logits, context);
+    seconds.push_back(cpu_seconds() - begin);
   }
   return seconds;
 }
@@ -70,34 +78,40 @@ std::vector<double> positions(const std::shared_ptr<const tulle::Constraint>& co
 }  // namespace
 
 int main(int argc, char** argv) try {
-  CLI::App app("What a grammar adds to a token");
+  CLI::App app("What a grammar adds to a token, in CPU seconds of one thread");
   std::string path;
-  tulle::TextGenerationOptions options;
   std::size_t tokens = 300;
   app.add_option("MODEL", path, "A GGUF file or a directory, with a chat template")->required();
-  app.add_option("--threads", options.engine.threads, "0: one per core")->capture_default_str();
   app.add_option("--tokens", tokens, "Of a text, at most")->capture_default_str();
   CLI11_PARSE(app, argc, argv);
 
+  tulle::TextGenerationOptions options;
+  options.engine.threads = 1;
   tulle::TextGeneration generate(path, options);
   const std::vector<tulle::Token> eos = generate.engine().architecture().eos;
   const std::size_t vocabulary = generate.engine().vocabulary();
   std::unique_ptr<tulle::Grammars> grammars;
-  const double made = bench::seconds_of([&] { grammars = make_grammars(generate.tokenizer(), vocabulary); });
+  double begin = cpu_seconds();
+  grammars = make_grammars(generate.tokenizer(), vocabulary);
   std::printf("%s, %s, %zu tokens, made ready in %.0f ms\n\n", bench::processor_name().c_str(), path.c_str(),
-              vocabulary, 1e3 * made);
+              vocabulary, 1e3 * (cpu_seconds() - begin));
   std::printf("| text | compiled, ms | tokens | a token, ms | its grammar, us: mean (median, max) | share |\n");
   std::printf("|---|---|---|---|---|---|\n");
   for (const Task& task : tasks) {
     tulle::GenerationOptions generation;
     generation.max_new_tokens = tokens;
-    const double compiled = bench::seconds_of([&] {
-      generation.sampling.constraint = *task.schema != 0 ? grammars->json_schema(task.schema) : grammars->json_object();
-    });
+    begin = cpu_seconds();
+    generation.sampling.constraint = *task.schema != 0 ? grammars->json_schema(task.schema) : grammars->json_object();
+    const double compiled = cpu_seconds() - begin;
     const tulle::ChatMessage question{"user", task.prompt};
-    const auto output = generate(generate.apply_chat_template({&question, 1}), generation);
-    const std::vector<tulle::Token>& text = output.generations[0].tokens;
-    const double token = output.timings.decode_seconds / static_cast<double>(text.size() - 1);
+    std::vector<tulle::Token> text;
+    double end = 0;
+    for (const tulle::TextPiece& piece : generate.stream(generate.apply_chat_template({&question, 1}), generation)) {
+      end = cpu_seconds();
+      if (text.empty()) begin = end;
+      if (piece.token >= 0) text.push_back(piece.token);  // the last one may hold no token
+    }
+    const double token = (end - begin) / static_cast<double>(text.size() - 1);
     const std::vector<double> grammar = positions(generation.sampling.constraint, eos, text, vocabulary);
     const double mean = std::accumulate(grammar.begin(), grammar.end(), 0.0) / static_cast<double>(grammar.size());
     std::printf("| %s | %.1f | %zu | %.2f | %.0f (%.0f, %.0f) | %.2f %% |\n", task.name, 1e3 * compiled, text.size(),
