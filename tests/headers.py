@@ -65,8 +65,8 @@ def code_of(name):
     return re.sub(r"//[^\n]*", "", (INCLUDE / name).read_text(encoding="utf-8"))
 
 
-NO_NAMES = set("alignas bool const constexpr decltype default false int noexcept requires sizeof static_assert true "
-               "void".split())
+NO_NAMES = set("alignas auto bool const constexpr decltype default defined detail enum false int noexcept requires sizeof "
+               "static_assert true tulle void".split())
 
 
 def declared_names(code):
