@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """tulle serve: what each route answers, whole and as a stream."""
+import base64
+import hashlib
+import re
 import shutil
 import subprocess
 import unittest
@@ -165,8 +168,20 @@ class RoutesTest(ServeTest):
         status, headers, page = self.server.request("GET", "/docs")
         self.assertEqual((status, headers["Content-Type"]), (200, "text/html; charset=utf-8"))
         self.assertNotRegex(page.decode(), r"(src|href)=\"https?:")
-        status, headers, _ = self.server.request("GET", "/")
-        self.assertEqual((status, headers["Location"]), (302, "/docs"))
+        status, headers, page = self.server.request("GET", "/")
+        self.assertEqual((status, headers["Content-Type"]), (200, "text/html; charset=utf-8"))
+        self.assertNotRegex(page.decode(), r"(src|href)=\"https?:|@[A-Z]+@")
+        for tag in ("style", "script"):  # the policy allows what is there
+            text = re.search(rf"<{tag}[^>]*>(.*?)</{tag}>", page.decode(), re.DOTALL)[1]
+            digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+            self.assertIn(f"{tag}-src 'sha256-{digest}';", headers["Content-Security-Policy"])
+
+    def test_a_key_is_not_needed_for_the_page_and_it_can_be_left_out(self):
+        for flags, wanted in [([], 200), (["--no-page"], 401)]:
+            with Server(*self.flags, "--api-key", "secret", *flags) as server:
+                self.assertEqual(server.request("GET", "/")[0], wanted)
+                headers = {"Authorization": "Bearer secret"}
+                self.assertEqual(server.request("GET", "/", headers=headers)[1].get("Location"), "/docs" if flags else None)
 
     def test_a_prompt_that_was_sent_before_is_not_computed_again(self):
         long = {"prompt": "All work and no play makes Jack a dull boy. " * 3, **GREEDY}

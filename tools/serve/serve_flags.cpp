@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "tools/compiled/grammar.hpp"
+#include "tools/serve/chat_page.hpp"
 #include "tools/tulle/model_path.hpp"
 #include "tools/tulle/pipeline.hpp"
 
@@ -17,7 +18,7 @@ namespace {
 
 constexpr const char* footer =
     R"(Routes: /v1/completions, /v1/chat/completions, /v1/responses (OpenAI), /v1/messages (Anthropic), /predict and
-those of a configuration (DeepSparse), /tokenize, /detokenize, /health, /ready, /metrics; /docs shows all of them.
+those of a configuration (DeepSparse), /tokenize, /detokenize, /health, /ready, /metrics; /docs shows all of them, / is a chat.
 Requests share the model in one batch. A request's text does not depend on its neighbours.
 
 Examples:
@@ -70,6 +71,7 @@ void ServeFlags::add_to(CLI::App& app) {
       ->group("Server");
   add("--ssl-cert,--ssl-certfile", server.certificate, "FILE", "PEM: serve HTTPS");
   add("--ssl-key,--ssl-keyfile", server.private_key, "FILE", "PEM: the key of the certificate");
+  app.add_flag("--no-page", no_page, "Without the chat at /")->group("Server");
   add("--num-workers", workers, "N", "Changes nothing: requests share each forward pass");
   add("--batch-size", batch_size, "N", "Changes nothing: see --max-sequences");
   add("--log-level", log_level, "LEVEL", "debug|info: a line of JSON on stderr for each text; above: none")
@@ -112,6 +114,7 @@ tulle::serve::ServerOptions server_options(const ServeFlags& flags, const std::s
   } else {
     tulle::serve::read_server_config(config, flags.config, base, options);
   }
+  if (!flags.no_page) options.page = chat_page();
   options.grammars = make_grammars;
   options.load = [isa = flags.model.isa](const tulle::serve::ModelSettings& settings) {
     ModelFlags model;

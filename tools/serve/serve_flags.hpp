@@ -18,7 +18,7 @@ struct ServeFlags {
   tulle::serve::ServerOptions server;
   std::size_t workers = 0, batch_size = 1;
   std::size_t request_seconds = 0, stop_seconds = 30, unload_seconds = 0, body_megabytes = 16;
-  bool hot_reload = false, quiet = false;
+  bool hot_reload = false, no_page = false, quiet = false;
 
   void add_to(CLI::App& app);
 

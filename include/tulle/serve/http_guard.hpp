@@ -100,7 +100,8 @@ class HttpGuard {
     const auto holds = [&](const auto& paths) {
       return std::find(paths.begin(), paths.end(), request.path) != paths.end();
     };
-    if (options_.api_keys.empty() || holds(health_paths) || holds(ready_paths)) return true;
+    const bool is_page = request.path == "/" && !options_.page.html.empty();
+    if (options_.api_keys.empty() || is_page || holds(health_paths) || holds(ready_paths)) return true;
     std::string key = request.get_header_value("X-Api-Key");  // Anthropic's
     const std::string bearer = request.get_header_value("Authorization");
     if (bearer.starts_with("Bearer ")) key = bearer.substr(7);

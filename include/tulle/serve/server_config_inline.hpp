@@ -71,6 +71,7 @@ class EndpointReader {
     }
     DeepSparseConstruction construction;
     construction.options = base_;
+    construction.options.engine.share_prefixes = true;
     try {
       apply_construction_arguments(arguments, construction);
     } catch (const Error& error) {
@@ -114,7 +115,7 @@ class EndpointReader {
       if (known == id) id += "#" + (name.empty() ? std::to_string(options_.endpoints.size()) : name);
     }
     ModelSettings settings{id, construction.model_path, construction.options, construction.defaults};
-    settings.options.engine.share_prefixes = settings.options.engine.cache == "paged";
+    settings.options.engine.share_prefixes &= settings.options.engine.cache == "paged";
     options_.models.push_back(std::move(settings));
     models_.emplace_back(arguments, id);
     return id;

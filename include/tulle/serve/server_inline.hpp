@@ -209,7 +209,14 @@ class HttpService {
     routes_.get("/docs", [](const Request&, Response& response) {
       response.set_content(std::string(docs_page), "text/html; charset=utf-8");
     });
-    routes_.get("/", [](const Request&, Response& response) { response.set_redirect("/docs"); });
+    routes_.get("/", [this](const Request&, Response& response) {
+      if (options_.page.html.empty()) return response.set_redirect("/docs");
+      response.set_header("Content-Security-Policy", options_.page.policy);
+      response.set_header("X-Content-Type-Options", "nosniff");
+      response.set_header("Referrer-Policy", "no-referrer");
+      response.set_header("Cache-Control", "no-cache");
+      response.set_content(options_.page.html, "text/html; charset=utf-8");
+    });
   }
 
   const ServerOptions options_;

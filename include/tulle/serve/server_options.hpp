@@ -43,6 +43,12 @@ struct Endpoint {
   std::string model;  ///< the id of a `ModelSettings`
 };
 
+/// A page for people at /: it is one file. It is answered without a key, which its own requests send.
+struct WebPage {
+  std::string html;    ///< empty: / leads to /docs
+  std::string policy;  ///< its Content-Security-Policy
+};
+
 struct ServerOptions {
   std::string host = "127.0.0.1";
   int port = 5543;           ///< 0: any that is free
@@ -68,6 +74,7 @@ struct ServerOptions {
   std::function<TextGeneration(const ModelSettings&)> load;
   /// Makes what `response_format` and calls of tools need, such as `XGrammars`; without it these are refused.
   MakeGrammars grammars;
+  WebPage page;
   /// Called with one JSON object for each request that generated; from any thread, one call at a time.
   std::function<void(const std::string&)> log;
 };

@@ -128,6 +128,8 @@ inline constexpr ArgumentRow<DeepSparseConstruction> construction_rows[] = {
     {"cache", "Tulle", "`engine.cache`", [](auto& value, auto& target) { target.options.engine.cache = value.text(); }},
     {"cache_dtype", "Tulle", "`engine.cache_dtype`",
      [](auto& value, auto& target) { target.options.engine.cache_dtype = value.text(); }},
+    {"share_prefixes", "Tulle", "`engine.share_prefixes`; needs the `cache` `paged`",
+     [](auto& value, auto& target) { target.options.engine.share_prefixes = value.boolean(); }},
     {"use_deepsparse_cache", "1.6 nightly", "changes nothing: past keys and values are always kept",
      detail::change_nothing},
     {"internal_kv_cache", "1.8", "changes nothing: past keys and values are always kept", detail::change_nothing},
