@@ -18,7 +18,7 @@ namespace {
 
 constexpr const char* footer =
     R"(Routes: /v1/completions, /v1/chat/completions, /v1/responses (OpenAI), /v1/messages (Anthropic), /predict and
-those of a configuration (DeepSparse), /tokenize, /detokenize, /health, /ready, /metrics; /docs shows all of them, / is a chat.
+those of a configuration (DeepSparse), /tokenize, /detokenize, /health, /ready, /metrics; /docs shows all; / is a chat.
 Requests share the model in one batch. A request's text does not depend on its neighbours.
 
 Examples:
