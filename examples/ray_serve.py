@@ -199,9 +199,9 @@ def build(arguments):
     least = numbers["min_replicas"]
     model = Model.options(
         ray_actor_options={"num_cpus": numbers["threads"]},
-        max_ongoing_requests=8,
+        max_ongoing_requests=2,  # the third goes to another replica, or waits
         autoscaling_config=AutoscalingConfig(min_replicas=least, initial_replicas=least, max_replicas=numbers["max_replicas"],
-                                             target_ongoing_requests=2),
+                                             target_ongoing_requests=1),
         request_router_config=RequestRouterConfig(request_router_class=PrefixRouter),
     ).bind(arguments["model"], numbers["threads"], numbers["sequence_length"])
     routes = Routes.options(max_ongoing_requests=1000, ray_actor_options={"num_cpus": 0})
