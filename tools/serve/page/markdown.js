@@ -106,7 +106,7 @@ function blockNode(block, depth) {
 
 const marks = new RegExp(
   [
-    /(?<ticks>`+)(?<code>[^]*?[^`])\k<ticks>(?!`)/,
+    /(?<!`)(?<ticks>`+)(?!`)(?<code>[^]*?[^`])\k<ticks>(?!`)/,
     /!?\[(?<label>[^\]\n]*)\]\((?<target>[^()\s]+)\)/,
     /(?<address>https?:\/\/[^\s<>()"']*[^\s<>()"'.,;:!?*_`])/,
     /\*\*(?<strong>\S|\S[^]*?\S)\*\*/,

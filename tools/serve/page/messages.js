@@ -5,7 +5,7 @@ function button(text, onclick) {
   return element('button', text, { type: 'button', onclick });
 }
 
-/** Appends a message. Returns a function that shows how it has changed. */
+/** Appends a message; the last answer has a button that calls `again`. Returns a function that shows how it has changed. */
 function showMessage(message, again) {
   const ofUser = message.role === 'user';
   const article = element('article', '', { className: 'message ' + message.role });
@@ -16,8 +16,9 @@ function showMessage(message, again) {
   const content = element('div', '', { className: 'content' });
   const tools = element('div', '', { className: 'tools' });
   const figures = element('span', '', { className: 'figures' });
-  tools.append(figures, button('Copy', () => navigator.clipboard?.writeText(message.content)));
-  if (again) tools.append(button('Again', again));
+  tools.append(figures);
+  if (navigator.clipboard) tools.append(button('Copy', () => navigator.clipboard.writeText(message.content)));
+  tools.append(Object.assign(button('Again', again), { className: 'again' }));
   article.append(reasoning, content);
   if (!ofUser) article.append(tools);
   log.append(article);

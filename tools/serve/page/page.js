@@ -11,10 +11,10 @@ function say(text, isError = false) {
   $('status').className = isError && text ? 'error' : '';
 }
 
-const keep = (changed) => {
-  const problem = storeChat(changed);
+function keep(changed) {
+  const problem = changed.isDeleted ? undefined : storeChat(changed);
   if (problem) say(problem, true);
-};
+}
 
 function showChats() {
   const chats = storedChats();
@@ -34,17 +34,15 @@ function showChats() {
 
 function showMessages() {
   log.replaceChildren();
-  chat.messages.forEach((message, i) => {
-    const last = i === chat.messages.length - 1 && message.role === 'assistant';
-    showMessage(message, last ? answerAgain : undefined);
-  });
+  for (const message of chat.messages) showMessage(message, answerAgain);
   log.scrollTop = log.scrollHeight;
 }
 
 function openChat(other) {
+  setMenu(false);
+  if (other.id === chat.id) return;
   running?.controller.abort();
   chat = other;
-  setMenu(false);
   say('');
   showChats();
   showMessages();
@@ -72,17 +70,17 @@ async function answer(own) {
   const message = { role: 'assistant', content: '', reasoning: '' };
   const controller = new AbortController();
   const figures = new Figures();
-  let show, drawn, usage;
+  let show, drawn;
   const draw = () => {
     drawn = undefined;
     if (own !== chat) return;
-    message.figures = figures.text(usage);
-    keepEndInView(() => (show ??= showMessage(message))());
+    if (running) message.figures = figures.text();
+    keepEndInView(() => (show ??= showMessage(message, answerAgain))());
   };
   running = { chat: own, answer: message, controller };
   setRunning(true);
   try {
-    usage = await streamChat(requestOf(own.messages), $('key').value, controller.signal, (delta) => {
+    const usage = await streamChat(requestOf(own.messages), $('key').value, controller.signal, (delta) => {
       if (!delta.content && !delta.reasoning_content) return;
       message.content += delta.content ?? '';
       message.reasoning += delta.reasoning_content ?? '';
@@ -103,7 +101,7 @@ async function answer(own) {
   }
   own.messages.push(message);
   keep(own);
-  if (own === chat) keepEndInView(showMessages);
+  draw();
   showChats();
 }
 
@@ -117,16 +115,20 @@ function setRunning(isRunning) {
 async function send() {
   const text = $('message').value.trim(), own = chat;
   if (!text || running) return;
-  own.messages.push({ role: 'user', content: text });
+  const message = { role: 'user', content: text };
+  own.messages.push(message);
+  showMessage(message);
+  log.scrollTop = log.scrollHeight;
   if (own.messages.length === 1 && own.title === 'New chat') own.title = text.split('\n')[0].slice(0, 60);
   $('message').value = '';
-  showMessages();
   try {
     await answer(own);
   } catch (error) {  // nothing came: the message goes back to where it was written
     own.messages.pop();
-    if (own === chat) $('message').value ||= text;
-    if (own === chat) showMessages();
+    if (own === chat) {
+      log.lastElementChild.remove();
+      $('message').value ||= text;
+    }
     say(error.message, true);
   }
 }
@@ -135,12 +137,12 @@ async function answerAgain() {
   const own = chat;
   if (running) return;
   const before = own.messages.pop();
-  showMessages();
+  log.lastElementChild.remove();
   try {
     await answer(own);
   } catch (error) {
     own.messages.push(before);
-    if (own === chat) showMessages();
+    if (own === chat) showMessage(before, answerAgain);
     say(error.message, true);
   }
 }
@@ -193,6 +195,7 @@ $('rename').onclick = () => {
 };
 $('delete').onclick = () => {
   if (!confirm(`Delete "${chat.title}"?`)) return;
+  chat.isDeleted = true;  // an answer that is stopped by this would keep it
   removeChat(chat.id);
   openChat(storedChats()[0] ?? newChat());
 };
@@ -203,7 +206,13 @@ $('key').addEventListener('change', () => {
   store('tulle.key', $('key').value, 'sessionStorage');
   listModels();
 });
-addEventListener('storage', showChats);  // another tab
+addEventListener('storage', ({ key }) => {  // another tab
+  if (key === chatKey(chat.id) && !running) {
+    chat = stored(key, chat);
+    showMessages();
+  }
+  showChats();
+});
 addEventListener('pagehide', () => {     // what was written so far stays
   if (running?.answer.content) keep({ ...running.chat, messages: [...running.chat.messages, running.answer] });
 });
