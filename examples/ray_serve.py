@@ -127,6 +127,15 @@ async def generated(replicas, body, options, patience=10):
             patience -= 1
             if patience < 0:
                 raise
+            await asyncio.sleep(0.5)  # until Ray knows
+
+
+def finish_reason(reason):
+    return reason if reason in (None, "stop") else "length"
+
+
+def totals(usage):
+    return {**usage, "total_tokens": usage["prompt_tokens"] + usage["completion_tokens"]}
 
 
 app = FastAPI(title="Tulle on Ray")
@@ -182,14 +191,6 @@ class Routes:
         if (body.get("stream_options") or {}).get("include_usage"):
             yield f"data: {json.dumps({**head, 'choices': [], 'usage': totals(usage)})}\n\n"
         yield "data: [DONE]\n\n"
-
-
-def finish_reason(reason):
-    return reason if reason in (None, "stop") else "length"
-
-
-def totals(usage):
-    return {**usage, "total_tokens": usage["prompt_tokens"] + usage["completion_tokens"]}
 
 
 def build(arguments):

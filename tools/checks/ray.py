@@ -45,7 +45,7 @@ class Cluster:
         patience = {f"RAY_{name}": "600000" for name in ("agent_register_timeout_ms", "health_check_timeout_ms")}
         patience |= {f"RAY_{name}": "600" for name in ("raylet_start_wait_time_s", "gcs_server_request_timeout_seconds",
                                                        "worker_register_timeout_seconds")}
-        self.environment = {**os.environ, **patience, "RAY_AUTH_MODE": "disabled", "RAY_USAGE_STATS_ENABLED": "0",
+        self.environment = {**os.environ, **patience, "RAY_worker_niceness": "0", "RAY_AUTH_MODE": "disabled", "RAY_USAGE_STATS_ENABLED": "0",
                             "PYTHONPATH": str(EXAMPLES)}
         self.process = self.start("-m", "ray.scripts.scripts", "start", "--head", "--block", "--port", "0", "--num-cpus", "4",
                                   "--include-dashboard=false", "--object-store-memory", "200000000", "--temp-dir", self.folder.name)
