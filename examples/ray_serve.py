@@ -73,14 +73,15 @@ class Model:
         self.turn = ThreadPoolExecutor(max_workers=1)
 
     async def generate(self, body, options):
-        """Gives {"prompt_tokens"}, then {"text", "tokens", "finish_reason"} for each piece. Errors: ValueError."""
+        """Gives {"prompt_tokens", "replica"}, then {"text", "tokens", "finish_reason"} for each piece. Errors: ValueError."""
         loop, pieces = asyncio.get_running_loop(), asyncio.Queue()
+        replica = serve.get_replica_context().replica_id.unique_id
         left = False
 
         def run():
             try:
                 prompt = self.prompt_of(body)
-                loop.call_soon_threadsafe(pieces.put_nowait, {"prompt_tokens": len(prompt)})
+                loop.call_soon_threadsafe(pieces.put_nowait, {"prompt_tokens": len(prompt), "replica": replica})
                 stream = self.pipeline(prompt, streaming=True, **options)
                 for output in stream:
                     (text,) = output.generations
@@ -167,11 +168,12 @@ class Routes:
         head = {"id": "tulle-" + uuid.uuid4().hex, "created": int(time.time()), "model": self.name}
         try:
             pieces = generated(self.replicas, body, options_of(body))
-            usage = {**await anext(pieces), "completion_tokens": 0}
+            first = await anext(pieces)
+            usage, headers = {"prompt_tokens": first["prompt_tokens"], "completion_tokens": 0}, {"X-Replica": first["replica"]}
             if body.get("stream"):
                 chunk = form if form == "text_completion" else form + ".chunk"
                 events = self.events(pieces, {**head, "object": chunk}, usage, body, part)
-                return StreamingResponse(events, media_type="text/event-stream")
+                return StreamingResponse(events, media_type="text/event-stream", headers=headers)
             text, reason = "", None
             async for piece in pieces:
                 text += piece["text"]
@@ -181,7 +183,7 @@ class Routes:
             cause = getattr(error, "cause", error)
             return JSONResponse({"error": {"message": str(cause), "type": "invalid_request_error"}}, status_code=400)
         choice = {"index": 0, **whole(text), "finish_reason": finish_reason(reason)}
-        return {**head, "object": form, "choices": [choice], "usage": totals(usage)}
+        return JSONResponse({**head, "object": form, "choices": [choice], "usage": totals(usage)}, headers=headers)
 
     async def events(self, pieces, head, usage, body, part):
         async for piece in pieces:

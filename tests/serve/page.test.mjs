@@ -51,16 +51,17 @@ describe('the chat page', { skip: noBrowser }, () => {
     await page.locator('#message').fill(text);
     await page.keyboard.press('Enter');
   };
-  const answers = page => page.locator('.assistant .content:not(.reasoning *)');
   const picture = async (name) => {
     const folder = process.env.TULLE_SCREENSHOTS;
     if (folder) await page.screenshot({ path: `${folder}/${name}.png` });
   };
-  /** The answers of the server until the next call: a stream of these deltas. */
+  /** The next answer, in place of the server's: a stream of these deltas. */
   const answerWith = async (deltas) => {
-    const events = [...deltas.map((delta) => ({ choices: [{ delta }] })), { choices: [], usage: { completion_tokens: 9, prompt_tokens: 99 } }];
+    const usage = { completion_tokens: 9, prompt_tokens: 99 };
+    const events = [...deltas.map((delta) => ({ choices: [{ delta }] })), { choices: [], usage }];
     const body = [...events.map((event) => JSON.stringify(event)), '[DONE]'].map((data) => `data: ${data}\n\n`).join('');
-    await page.route('**/v1/chat/completions', (route) => route.fulfill({ contentType: 'text/event-stream', body }), { times: 1 });
+    const answer = { contentType: 'text/event-stream', body };
+    await page.route('**/v1/chat/completions', (route) => route.fulfill(answer), { times: 1 });
   };
 
   test('it opens without a key, and wants one', async () => {
@@ -83,7 +84,8 @@ describe('the chat page', { skip: noBrowser }, () => {
     await page.locator('#settings summary').click();
     await send('Once upon a time');
     await finished();
-    assert.match(await page.locator('.figures').textContent(), /tokens\/s · 40 tokens · first after .* prompt \d+ tokens, 0 of them/);
+    const figures = /tokens\/s · 40 tokens · first after .* prompt \d+ tokens, 0 of them/;
+    assert.match(await page.locator('.figures').textContent(), figures);
     assert.deepEqual([sent.temperature, sent.top_p, sent.max_tokens, sent.seed, sent.model], [0.5, 0.9, 40, 7, model]);
     assert.deepEqual(sent.messages.map(({ role }) => role), ['system', 'user']);
     await send('And then?');
@@ -135,13 +137,15 @@ describe('the chat page', { skip: noBrowser }, () => {
       '- one', '- two', '  1. deep', '', '```js', 'if (a < b) {', '}', '```', '', '| a | b |', '|---|---|', '| 1 | 2 |', '',
       '> quoted', '', '<img src=x onerror="document.title=1"> <script>document.title = 2</script>',
     ].join('\n');
-    await answerWith([{ reasoning_content: 'First I ' }, { reasoning_content: 'think.' }, ...text.match(/[^]{1,7}/g).map((content) => ({ content }))]);
+    const thoughts = ['First I ', 'think.'].map((reasoning_content) => ({ reasoning_content }));
+    await answerWith([...thoughts, ...text.match(/[^]{1,7}/g).map((content) => ({ content }))]);
     await send('Show');
     await finished();
     const answer = page.locator('.assistant').last();
     assert.equal(await answer.locator('details').getAttribute('open'), null);
     assert.equal(await answer.locator('details .content').textContent(), 'First I think.');
-    const found = await answer.locator('> .content').evaluate((node) => [...node.querySelectorAll('*')].map((each) => each.tagName.toLowerCase()).join(' '));
+    const tags = (node) => [...node.querySelectorAll('*')].map((each) => each.tagName.toLowerCase()).join(' ');
+    const found = await answer.locator('> .content').evaluate(tags);
     assert.equal(found, 'h3 p strong em code a ul li li ol li pre code div table tbody tr th th tr td td blockquote p p');
     assert.equal(await answer.locator('pre code').textContent(), 'if (a < b) {\n}');
     assert.match(await answer.textContent(), /not \(javascript:alert\(1\)\)|<img src=x/);

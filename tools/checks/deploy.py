@@ -77,7 +77,8 @@ def health_command(port):
 
 
 def served(program=None):
-    """User 10001, no environment but HF_HOME, a root that is read-only: it answers, is healthy, and ends at SIGTERM. Needs root."""
+    """User 10001, no environment but HF_HOME, a root that is read-only: it answers, is healthy, and ends at SIGTERM. As
+    root."""
     if program is None:
         build("release", "tulle_serve_command")
         program = ROOT / "build" / "release" / "bin" / "tulle-serve"

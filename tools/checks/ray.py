@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import urllib.error
 import urllib.request
 from pathlib import Path
 
@@ -37,7 +38,7 @@ def python():
 
 
 class Cluster:
-    """A Ray of four CPUs, in a session of processes of its own."""
+    """A Ray of four CPUs, whatever the machine has."""
 
     def __enter__(self):
         self.python = python()
@@ -45,10 +46,11 @@ class Cluster:
         patience = {f"RAY_{name}": "600000" for name in ("agent_register_timeout_ms", "health_check_timeout_ms")}
         patience |= {f"RAY_{name}": "600" for name in ("raylet_start_wait_time_s", "gcs_server_request_timeout_seconds",
                                                        "worker_register_timeout_seconds")}
-        self.environment = {**os.environ, **patience, "RAY_worker_niceness": "0", "RAY_AUTH_MODE": "disabled", "RAY_USAGE_STATS_ENABLED": "0",
-                            "PYTHONPATH": str(EXAMPLES)}
+        self.environment = {**os.environ, **patience, "RAY_worker_niceness": "0", "RAY_AUTH_MODE": "disabled",
+                            "RAY_USAGE_STATS_ENABLED": "0", "PYTHONPATH": str(EXAMPLES)}
         self.process = self.start("-m", "ray.scripts.scripts", "start", "--head", "--block", "--port", "0", "--num-cpus", "4",
-                                  "--include-dashboard=false", "--object-store-memory", "200000000", "--temp-dir", self.folder.name)
+                                  "--include-dashboard=false", "--object-store-memory", "200000000",
+                                  "--temp-dir", self.folder.name)
         address = Path(self.folder.name) / "ray_current_cluster"
         while not address.exists():
             if self.process.poll() is not None:
@@ -84,13 +86,14 @@ def words_of(pid):
 
 def descendants(pid):
     try:
-        children = [int(each) for task in Path(f"/proc/{pid}/task").iterdir() for each in (task / "children").read_text().split()]
+        lists = [(task / "children").read_text() for task in Path(f"/proc/{pid}/task").iterdir()]
     except OSError:
         return []
+    children = [int(each) for each in " ".join(lists).split()]
     return children + [each for child in children for each in descendants(child)]
 
 
-def wait_for(what, seconds=300):
+def wait_for(what, seconds=900):
     """The first true value of a function."""
     end = time.monotonic() + seconds
     while not (value := what()):
@@ -129,12 +132,13 @@ def batch():
         status = cluster.start(*flags, texts, *more).wait()
         same = all((texts / each.name).read_bytes() == each.read_bytes() for each in alone.glob("*.jsonl"))
         return {"passed": same and status == 0 and 0 < killed_at < stopped_at, "worker_killed_at_chunk": killed_at,
-                "job_killed_at_chunk": stopped_at, "rows": sum(len(each.read_text().splitlines()) for each in texts.glob("*.jsonl"))}
+                "job_killed_at_chunk": stopped_at,
+                "rows": sum(len(each.read_text().splitlines()) for each in texts.glob("*.jsonl"))}
 
 
 def post(route, body):
-    request = urllib.request.Request(f"http://127.0.0.1:{PORT}{route}", json.dumps(body).encode(), {"Content-Type": "application/json"})
-    return urllib.request.urlopen(request, timeout=600)
+    address, headers = f"http://127.0.0.1:{PORT}{route}", {"Content-Type": "application/json"}
+    return urllib.request.urlopen(urllib.request.Request(address, json.dumps(body).encode(), headers), timeout=600)
 
 
 def ready():
@@ -151,20 +155,24 @@ def served():
               for number in range(8)]
     program = ("import json, sys; from tulle import TextGeneration; from ray_serve import options_of;"
                f"generate = TextGeneration({str(MODEL)!r}, num_cores=1, sequence_length=1024);"
-               "print(json.dumps([generate(body['prompt'], **options_of(body)).generations[0].text for body in json.load(sys.stdin)]))")
+               "texts = [generate(body['prompt'], **options_of(body)).sequences[0] for body in json.load(sys.stdin)];"
+               "print(json.dumps(texts))")
     with Cluster() as cluster:
-        alone = subprocess.run([cluster.python, "-B", "-c", program], input=json.dumps(bodies), env=cluster.environment, text=True,
-                               check=True, stdout=subprocess.PIPE)
+        alone = subprocess.run([cluster.python, "-B", "-c", program], input=json.dumps(bodies), env=cluster.environment,
+                               text=True, check=True, stdout=subprocess.PIPE)
         wanted = json.loads(alone.stdout)
         serving = cluster.start("-c", f"""
 from ray import serve
 from ray_serve import build
 serve.start(http_options={{"port": {PORT}}})
-serve.run(build({{"model": {str(MODEL)!r}, "name": "tiny", "threads": 1, "sequence_length": 1024, "min_replicas": 2, "max_replicas": 2}}),
-          blocking=True)
+serve.run(build({{"model": {str(MODEL)!r}, "name": "tiny", "threads": 1, "sequence_length": 1024, "min_replicas": 2,
+                 "max_replicas": 2}}), blocking=True)
 """)
         wait_for(ready)
         wait_for(lambda: len(cluster.actors("ServeReplica:default:Model")) == 2)
+        begins = [{"prompt": f"{number} " * 200 + end, "max_tokens": 1} for number in range(8) for end in ("a", "b")]
+        replicas = [post("/v1/completions", body).headers["X-Replica"] for body in begins]
+        together = replicas[::2] == replicas[1::2] and len(set(replicas)) == 2
         pieces = [0]
 
         def read(body):
@@ -189,8 +197,9 @@ serve.run(build({{"model": {str(MODEL)!r}, "name": "tiny", "threads": 1, "sequen
             refused = error.code
         serving.kill()
         serving.wait()
-        return {"passed": texts == wanted and whole["usage"]["completion_tokens"] > 0 and refused == 400, "pieces_before_the_kill": killed_at,
-                "pieces": pieces[0], "equal_texts": sum(a == b for a, b in zip(texts, wanted)), "texts": len(texts)}
+        return {"passed": texts == wanted and whole["usage"]["completion_tokens"] > 0 and refused == 400 and together,
+                "pieces_before_the_kill": killed_at, "pieces": pieces[0], "texts": len(texts),
+                "equal_texts": sum(a == b for a, b in zip(texts, wanted)), "beginnings_stay_together": together}
 
 
 def cells():

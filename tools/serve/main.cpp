@@ -44,7 +44,7 @@ int serve(const ServeFlags& flags, const sigset_t& signals) {
   std::exception_ptr failure;
   std::thread listening;
   const auto start = [&](Server& one) {
-    say(flags, "Listening on " + address(one) + " (a chat; routes at /docs)");
+    say(flags, "Listening on " + address(one) + (flags.no_page ? " (routes at /docs)" : " (a chat; routes at /docs)"));
     listening = std::thread([&one, &failure] {
       try {
         one.listen();

@@ -51,4 +51,5 @@ def test_chunks_of_another_size_begin_anew(job, tmp_path):
     job.write_rows(prompts / "a.jsonl", [{"prompt": "x"}] * 5)
     for chunk in job.waiting_chunks(prompts, texts, 2):
         job.keep_chunk(texts, chunk)
-    assert [json.loads(chunk["rows"]) for chunk in job.waiting_chunks(prompts, texts, 4)] == [[{"prompt": "x"}] * 4, [{"prompt": "x"}]]
+    waiting = [json.loads(chunk["rows"]) for chunk in job.waiting_chunks(prompts, texts, 4)]
+    assert waiting == [[{"prompt": "x"}] * 4, [{"prompt": "x"}]]

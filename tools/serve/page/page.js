@@ -149,7 +149,8 @@ async function answerAgain() {
 
 function exportChat() {
   const blob = new Blob([JSON.stringify(chat, null, 2)], { type: 'application/json' });
-  const link = element('a', '', { href: URL.createObjectURL(blob), download: `${chat.title.replace(/[^\p{L}\p{N}]+/gu, '-')}.json` });
+  const name = chat.title.replace(/[^\p{L}\p{N}]+/gu, '-') + '.json';
+  const link = element('a', '', { href: URL.createObjectURL(blob), download: name });
   link.click();
   setTimeout(() => URL.revokeObjectURL(link.href), 1000);
 }
@@ -200,7 +201,9 @@ $('delete').onclick = () => {
   openChat(storedChats()[0] ?? newChat());
 };
 for (const id of kept) {
-  $(id).addEventListener('change', () => store('tulle.settings', Object.fromEntries(kept.map((each) => [each, $(each).value]))));
+  $(id).addEventListener('change', () => {
+    store('tulle.settings', Object.fromEntries(kept.map((each) => [each, $(each).value])));
+  });
 }
 $('key').addEventListener('change', () => {
   store('tulle.key', $('key').value, 'sessionStorage');
