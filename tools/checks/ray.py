@@ -31,7 +31,7 @@ def python():
     if not (folder / "bin" / "ray").exists():
         output(sys.executable, "-m", "venv", folder)
         output(folder / "bin" / "pip", "install", "--quiet", *PACKAGES)
-    build("release", "tulle_compiled", "tulle_hub_compiled", "tulle_sentencepiece")
+    build("release", "tulle_compiled", "tulle_hub_compiled", "tulle_sentencepiece_static")
     output(folder / "bin" / "pip", "install", "--quiet", "--no-build-isolation", "--no-deps",
            f"--config-settings=cmake.define.TULLE_BUILD_TREE={release}", ROOT / "bindings" / "python")
     return folder / "bin" / "python"
