@@ -40,6 +40,8 @@ UNTESTED = {
     "compress/compression_report.hpp": "values and their JSON, tested through compress.hpp",
     "compress/fit_problem.hpp": "tested with alps.hpp, against golden vectors",
     "compress/held_out_scores.hpp": "tested through compress.hpp",
+    "compress/plan/form_losses.hpp": "tested through plan/form_plan.hpp, which scores a model",
+    "compress/plan/score_forms.hpp": "tested through plan/form_plan.hpp, which scores a model",
     "compress/planned_solver.hpp": "tested through compress.hpp",
     "compress/smooth_quant.hpp": "tested through compress.hpp",
     "compress/token_batch.hpp": "tested through compress.hpp",

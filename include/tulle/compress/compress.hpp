@@ -100,6 +100,8 @@ inline CompressedModel compress(const TensorSource& dense, const Architecture& m
     fail(ErrorCode::invalid_argument, "the dataset has ", sequences.size(), " sequences, of which ", options.held_out,
          " are held out; give more text, or shorter sequences");
   }
+  if (plan.forms)
+    fail(ErrorCode::state, "the forms of the plan are not chosen yet (score_forms, plan_forms, set_forms)");
   for (const auto& [name, layer] : plan.layers) {
     if (layer.pruning && layer.pruning->owl) {
       fail(ErrorCode::unsupported, name,

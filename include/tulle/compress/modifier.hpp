@@ -10,6 +10,7 @@
 #include <vector>
 
 #include <tulle/compress/layer_plan.hpp>
+#include <tulle/compress/plan/matrix_form.hpp>
 #include <tulle/compress/quantization_scheme.hpp>
 #include <tulle/compress/recipe_targets.hpp>
 
@@ -45,11 +46,19 @@ struct SmoothQuantModifier {
   std::vector<RecipeTarget> ignore;
 };
 
+/// PlanModifier: every matrix gets a form of its own, within a budget.
+struct PlanModifier {
+  FormBudget budget;
+  std::vector<MatrixForm> forms;
+  std::vector<RecipeTarget> targets;  ///< empty: all linear layers of the decoder layers
+  std::vector<RecipeTarget> ignore;
+};
+
 struct Modifier {
   std::string type;   ///< as the recipe spells it
   std::string group;  ///< "oneshot" of "oneshot_modifiers"
   std::string place;  ///< "recipe.yaml, line 4: SparseGPTModifier", for messages
-  std::variant<PruningModifier, QuantizationModifier, SmoothQuantModifier> arguments;
+  std::variant<PruningModifier, QuantizationModifier, SmoothQuantModifier, PlanModifier> arguments;
 };
 
 /// What is done in one go: its modifiers act on the same dense weights, each on what it targets.

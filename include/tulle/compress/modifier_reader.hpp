@@ -187,4 +187,27 @@ inline PruningModifier read_alps(const RecipeArguments& arguments, std::vector<s
   return modifier;
 }
 
+/// Tulle's own modifier: a form for each matrix, within a budget.
+inline PlanModifier read_plan(const RecipeArguments& arguments, std::vector<std::string>& notes) {
+  arguments.require_known(Names{"bytes_per_weight", "speedup", "forms", "targets", "ignore"}, with_common_arguments({}),
+                          notes);
+  PlanModifier modifier;
+  constexpr double smallest = 0.01, largest = 1000;
+  if (arguments.find("bytes_per_weight") != nullptr) {
+    modifier.budget.bytes_per_weight = arguments.number("bytes_per_weight", 0, smallest, largest);
+  }
+  if (arguments.find("speedup") != nullptr) modifier.budget.speedup = arguments.number("speedup", 0, smallest, largest);
+  if (modifier.budget.bytes_per_weight.has_value() == modifier.budget.speedup.has_value()) {
+    fail_at(ErrorCode::invalid_argument, arguments.where(), arguments.node().line, arguments.owner(),
+            " needs one of bytes_per_weight and speedup");
+  }
+  for (const YamlNode* form : arguments.texts("forms")) {
+    modifier.forms.push_back(matrix_form(form->text, arguments.place() + ": forms"));
+  }
+  if (modifier.forms.empty()) modifier.forms.assign(matrix_forms.begin(), matrix_forms.end());
+  modifier.targets = read_targets(arguments, "targets");
+  modifier.ignore = read_targets(arguments, "ignore");
+  return modifier;
+}
+
 }  // namespace tulle::detail

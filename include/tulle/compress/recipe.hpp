@@ -23,9 +23,15 @@ namespace tulle {
 
 namespace detail {
 
-inline constexpr std::array<std::string_view, 8> modifier_types{
-    "AlpsModifier",         "SparseGPTModifier", "WandaPruningModifier", "MagnitudePruningModifier",
-    "QuantizationModifier", "GPTQModifier",      "SmoothQuantModifier",  "LogarithmicEqualizationModifier"};
+inline constexpr std::array<std::string_view, 9> modifier_types{"AlpsModifier",
+                                                                "SparseGPTModifier",
+                                                                "WandaPruningModifier",
+                                                                "MagnitudePruningModifier",
+                                                                "PlanModifier",
+                                                                "QuantizationModifier",
+                                                                "GPTQModifier",
+                                                                "SmoothQuantModifier",
+                                                                "LogarithmicEqualizationModifier"};
 
 /// Modifiers of the other tools that have no counterpart.
 inline constexpr std::array<std::string_view, 9> absent_modifier_types{"AWQModifier",
@@ -250,6 +256,8 @@ class RecipeReader {
       modifier.arguments = read_magnitude(arguments, notes);
     } else if (name == "AlpsModifier") {
       modifier.arguments = read_alps(arguments, notes);
+    } else if (name == "PlanModifier") {
+      modifier.arguments = read_plan(arguments, notes);
     } else if (name == "QuantizationModifier") {
       modifier.arguments = QuantizationReader(arguments, notes).read_nearest();
     } else if (name == "GPTQModifier") {

@@ -55,4 +55,20 @@ inline StagePlan plan_of_flags(const ModuleList& modules, std::optional<double> 
   return stage;
 }
 
+/// What `--bytes-per-weight` and `--speedup` mean: forms for every linear layer of the decoder layers.
+/// Errors: invalid_argument unless exactly one of them is given, above 0.
+inline StagePlan plan_of_budget(const ModuleList& modules, const FormBudget& budget) {
+  const double wanted = budget.bytes_per_weight.value_or(budget.speedup.value_or(0));
+  if (budget.bytes_per_weight.has_value() == budget.speedup.has_value() || !(wanted > 0)) {
+    fail(ErrorCode::invalid_argument, "give one of --bytes-per-weight and --speedup, a number above 0");
+  }
+  StagePlan stage;
+  FormRequest& request = stage.forms.emplace();
+  request.budget = budget;
+  for (const Module& module : modules.modules) {
+    if (module.kind == Module::Kind::linear && module.layer) request.layers.push_back(module.name);
+  }
+  return stage;
+}
+
 }  // namespace tulle

@@ -28,7 +28,8 @@ struct StagePlan {
   std::map<std::string, LayerPlan> layers;  ///< by the linear layer's name; others stay as they are
   std::size_t embedding_bits = 16;          ///< 8: int8 with one scale per row, 16: stays. A tied head goes with it
   std::optional<SmoothQuantPlan> smooth_quant;
-  std::vector<std::string> notes;  ///< what is ignored, or done otherwise than the recipe says
+  std::optional<FormRequest> forms;  ///< still to be chosen (plan/form_plan.hpp)
+  std::vector<std::string> notes;    ///< what is ignored, or done otherwise than the recipe says
 };
 
 namespace detail {
@@ -58,6 +59,7 @@ class StagePlanner {
     for (const Modifier& modifier : stage_.modifiers) {
       place_ = modifier.place;
       if (const auto* pruning = std::get_if<PruningModifier>(&modifier.arguments)) prune(*pruning);
+      if (const auto* forms = std::get_if<PlanModifier>(&modifier.arguments)) request_forms(*forms);
       if (const auto* smooth = std::get_if<SmoothQuantModifier>(&modifier.arguments)) {
         if (plan_.smooth_quant) fail(ErrorCode::invalid_argument, place_, ": the stage smooths twice");
         note_ignored(smooth->ignore);
@@ -74,7 +76,7 @@ class StagePlanner {
         require_shape(module, found->second, places_[module.name]);
       }
     }
-    if (plan_.layers.empty() && plan_.embedding_bits == 16 && !plan_.smooth_quant) {
+    if (plan_.layers.empty() && plan_.embedding_bits == 16 && !plan_.smooth_quant && !plan_.forms) {
       fail(ErrorCode::invalid_argument, stage_.modifiers.empty() ? stage_.name : stage_.modifiers.front().place,
            ": the stage ", stage_.name, " changes no layer of this model");
     }
@@ -153,6 +155,25 @@ class StagePlanner {
         pruning.sparsity = sparsities[static_cast<std::size_t>(at)];
       }
       add_pruning(*module, pruning, modifier);
+    }
+  }
+
+  void request_forms(const PlanModifier& modifier) {
+    if (stage_.modifiers.size() > 1) {
+      fail(ErrorCode::invalid_argument, place_, " must be the only modifier of its stage");
+    }
+    const std::vector<TargetRank> ranks = ranks_of(modifier.targets, false);
+    const std::vector<TargetRank> ignored = note_ignored(modifier.ignore);
+    FormRequest& request = plan_.forms.emplace(FormRequest{modifier.budget, modifier.forms, {}});
+    for (std::size_t i = 0; i < list_.modules.size(); ++i) {
+      const Module& module = list_.modules[i];
+      const bool is_target = modifier.targets.empty() || ranks[i] != TargetRank::none;
+      if (module.kind != Module::Kind::linear || !module.layer || !is_target || ignored[i] != TargetRank::none)
+        continue;
+      request.layers.push_back(module.name);
+    }
+    if (request.layers.empty()) {
+      fail(ErrorCode::not_found, place_, ": its targets name no linear layer of a decoder layer");
     }
   }
 

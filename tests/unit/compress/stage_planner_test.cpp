@@ -146,6 +146,16 @@ TEST_CASE("embeddings have 8 or 16 bits, and a tied head goes with them", "[comp
   CHECK(has_note(pruned, "lm_head is not pruned"));
 }
 
+TEST_CASE("a plan of forms asks for them, alone in its stage", "[compress][stage_planner]") {
+  const StagePlan plan = planned("  PlanModifier: {speedup: 2, forms: [int8, 2:4-int8], ignore: [LlamaMLP]}\n");
+  REQUIRE(plan.forms);
+  CHECK(plan.forms->layers.size() == 8);
+  CHECK(plan.forms->forms.size() == 2);
+  CHECK(plan.layers.empty());
+  CHECK(error("  PlanModifier: {speedup: 2}\n  GPTQModifier: {scheme: W8A16}\n") ==
+        "invalid_argument: r.yaml, line 2: PlanModifier must be the only modifier of its stage");
+}
+
 TEST_CASE("modifiers that do not fit each other or the model are errors", "[compress][stage_planner]") {
   CHECK(
       error("  WandaPruningModifier: {sparsity: 0.5}\n  AlpsModifier: {sparsity: 0.5, targets: [model.layers.1]}\n") ==

@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file From losses, costs and a budget to a form for each matrix (L5).
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <tulle/compress/module_list.hpp>
+#include <tulle/compress/plan/form_choice.hpp>
+#include <tulle/compress/plan/form_costs.hpp>
+#include <tulle/compress/plan/form_losses.hpp>
+#include <tulle/compress/plan/matrix_form.hpp>
+#include <tulle/compress/recipe_expression.hpp>
+#include <tulle/compress/stage_planner.hpp>
+#include <tulle/core/error.hpp>
+#include <tulle/core/json.hpp>
+#include <tulle/kernel/linear_kernel.hpp>
+
+namespace tulle {
+
+/// What a matrix gets, or all matrices together in one form.
+struct PlannedForm {
+  std::string name;  ///< of the matrix
+  std::string form;
+  double loss = 0, bytes = 0, seconds = 0;  ///< of the whole matrix
+};
+
+struct FormPlan {
+  std::vector<PlannedForm> matrices;
+  std::vector<PlannedForm> uniform;  ///< each form in every matrix, where it fits all
+  double weights = 0, bytes = 0, seconds = 0, int8_seconds = 0, loss = 0, multiplier = 0;
+};
+
+namespace detail {
+
+/// The choice for one model.
+class FormPlanner {
+ public:
+  FormPlanner(const FormRequest& request, const ModuleList& modules, std::span<const LayerLosses> layers,
+              std::span<const FormCost> costs)
+      : request_(request), layers_(layers), costs_(costs), factors_(request.forms.size(), 1.0) {
+    for (const Module& module : modules.modules) modules_[module.name] = &module;
+    for (const LayerLosses& layer : layers) {
+      if (!layer.factors.empty()) factors_ = layer.factors;
+    }
+  }
+
+  FormPlan plan() {
+    std::vector<std::vector<FormOption>> items;
+    std::vector<const std::vector<std::string>*> names;
+    std::vector<const LayerLosses*> owners;
+    FormPlan result;
+    for (const LayerLosses& layer : layers_) {
+      for (const std::vector<std::string>& item : layer.items) {
+        items.push_back(options_of(layer, item));
+        names.push_back(&item);
+        owners.push_back(&layer);
+        for (const std::string& name : item) {
+          const Module& module = *modules_.at(name);
+          result.weights += weights_of(module);
+          result.int8_seconds += cost_of(costs_, "int8", module.columns).seconds * weights_of(module);
+        }
+      }
+    }
+    const FormChoice choice = choose_forms(items, budget(result, least_cost(items)));
+    for (std::size_t item = 0; item < items.size(); ++item) {
+      const std::vector<std::size_t>& forms = items[item][choice.options[item]].forms;
+      for (std::size_t i = 0; i < forms.size(); ++i) {
+        PlannedForm& matrix = result.matrices.emplace_back(planned(*owners[item], (*names[item])[i], forms[i]));
+        result.bytes += matrix.bytes;
+        result.seconds += matrix.seconds;
+        result.loss += matrix.loss;
+      }
+    }
+    result.multiplier = choice.multiplier;
+    for (std::size_t form = 0; form < request_.forms.size(); ++form) add_uniform(form, result);
+    return result;
+  }
+
+ private:
+  static double weights_of(const Module& module) {
+    return static_cast<double>(module.rows) * static_cast<double>(module.columns);
+  }
+  bool counts_bytes() const { return request_.budget.bytes_per_weight.has_value(); }
+
+  /// A form that does not fit has a loss below 0.
+  PlannedForm planned(const LayerLosses& layer, const std::string& name, std::size_t form) const {
+    const Module& module = *modules_.at(name);
+    PlannedForm result{name, std::string(request_.forms[form].name), layer.losses.at(name).at(form), 0, 0};
+    if (result.loss < 0) return result;
+    const FormCost& cost = cost_of(costs_, result.form, module.columns);
+    result.loss *= factors_[form];
+    result.bytes = cost.bytes * weights_of(module);
+    result.seconds = cost.seconds * weights_of(module);
+    return result;
+  }
+
+  /// All combinations of forms of matrices that are multiplied together, but those that cannot be packed.
+  std::vector<FormOption> options_of(const LayerLosses& layer, const std::vector<std::string>& names) const {
+    bool ends_at_panels = true;
+    for (std::size_t i = 0; i + 1 < names.size(); ++i) {
+      ends_at_panels = ends_at_panels && modules_.at(names[i])->rows % panel_rows == 0;
+    }
+    const auto fits_with = [&](const std::vector<std::size_t>& before, std::size_t form) {
+      return std::all_of(before.begin(), before.end(), [&](std::size_t other) {
+        return other == form || (ends_at_panels && !request_.forms[other].is_packed_with(request_.forms[form]));
+      });
+    };
+    std::vector<FormOption> options{{}};
+    for (const std::string& name : names) {
+      std::vector<FormOption> longer;
+      for (std::size_t form = 0; form < request_.forms.size(); ++form) {
+        const PlannedForm matrix = planned(layer, name, form);
+        if (matrix.loss < 0) continue;
+        for (const FormOption& option : options) {
+          if (!fits_with(option.forms, form)) continue;
+          FormOption& next = longer.emplace_back(option);
+          next.forms.push_back(form);
+          next.loss += matrix.loss;
+          next.cost += counts_bytes() ? matrix.bytes : matrix.seconds;
+        }
+      }
+      options = std::move(longer);
+    }
+    if (options.empty()) {
+      fail(ErrorCode::invalid_argument, names.front(), " has ", modules_.at(names.front())->columns,
+           " columns, which none of the plan's forms fits; allow int8");
+    }
+    return pareto_front(std::move(options));
+  }
+
+  /// As a sum of costs. Errors: invalid_argument, with the nearest budget that can be met.
+  double budget(const FormPlan& sums, double least) const {
+    constexpr double almost = 1 - 1e-9;  // sums are rounded
+    if (counts_bytes()) {
+      const double wanted = *request_.budget.bytes_per_weight * sums.weights;
+      if (wanted >= least * almost) return std::max(wanted, least);
+      fail(ErrorCode::invalid_argument, "no plan has at most ", number_text(*request_.budget.bytes_per_weight),
+           " bytes a weight; the smallest forms of this model have ",
+           number_text(std::ceil(least / sums.weights * 1000 * almost) / 1000), ": give that or more");
+    }
+    const double wanted = sums.int8_seconds / *request_.budget.speedup;
+    if (wanted >= least * almost) return std::max(wanted, least);
+    fail(ErrorCode::invalid_argument, "no plan decodes ", number_text(*request_.budget.speedup),
+         " times as fast as int8; the fastest forms of this model reach ",
+         number_text(std::floor(sums.int8_seconds / least * 100 / almost) / 100), ": give that or less");
+  }
+
+  void add_uniform(std::size_t form, FormPlan& result) const {
+    PlannedForm sum{"", std::string(request_.forms[form].name), 0, 0, 0};
+    for (const LayerLosses& layer : layers_) {
+      for (const std::vector<std::string>& item : layer.items) {
+        for (const std::string& name : item) {
+          const PlannedForm matrix = planned(layer, name, form);
+          if (matrix.loss < 0) return;
+          sum.loss += matrix.loss;
+          sum.bytes += matrix.bytes;
+          sum.seconds += matrix.seconds;
+        }
+      }
+    }
+    result.uniform.push_back(std::move(sum));
+  }
+
+  const FormRequest& request_;
+  std::span<const LayerLosses> layers_;
+  std::span<const FormCost> costs_;
+  std::vector<double> factors_;
+  std::map<std::string, const Module*> modules_;
+};
+
+}  // namespace detail
+
+/// Forms of least loss within the budget of `request`; q, k and v, or gate and up, differ only in bits or groups, as those
+/// of the same codes are packed together. Deterministic.
+/// Errors: invalid_argument for a budget that cannot be met, with the nearest that can; not_found for missing costs.
+inline FormPlan plan_forms(const FormRequest& request, const ModuleList& modules, std::span<const LayerLosses> layers,
+                           std::span<const FormCost> costs) {
+  return detail::FormPlanner(request, modules, layers, costs).plan();
+}
+
+/// Puts the chosen forms into a stage's plan, which then is whole.
+inline void set_forms(StagePlan& stage, const FormPlan& forms) {
+  for (const PlannedForm& matrix : forms.matrices) {
+    stage.layers[matrix.name] = matrix_form(matrix.form, "the plan").plan();
+  }
+  stage.forms.reset();
+}
+
+inline Json plan_json(const FormPlan& plan) {
+  Json matrices = Json::array(), uniform = Json::array();
+  for (const PlannedForm& each : plan.matrices) {
+    matrices.push_back({{"name", each.name},
+                        {"form", each.form},
+                        {"loss", each.loss},
+                        {"bytes", each.bytes},
+                        {"seconds", each.seconds}});
+  }
+  for (const PlannedForm& each : plan.uniform) {
+    uniform.push_back({{"form", each.form},
+                       {"loss", each.loss},
+                       {"bytes_per_weight", each.bytes / plan.weights},
+                       {"speedup", plan.int8_seconds / each.seconds}});
+  }
+  return {{"bytes_per_weight", plan.bytes / plan.weights},
+          {"speedup", plan.int8_seconds / plan.seconds},
+          {"loss", plan.loss},
+          {"multiplier", plan.multiplier},
+          {"matrices", matrices},
+          {"uniform", uniform}};
+}
+
+}  // namespace tulle

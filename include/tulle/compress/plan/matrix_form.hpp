@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file The forms among which a plan chooses for each matrix (L5).
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <tulle/compress/layer_plan.hpp>
+#include <tulle/core/error.hpp>
+#include <tulle/format/quoted_name.hpp>
+
+namespace tulle {
+
+/// A combination of zeros and codes that a kernel multiplies and that both forms of a directory keep.
+struct MatrixForm {
+  std::string_view name;
+  std::size_t bits = 8, group = 0;  ///< of a code; columns that share a scale, 0: a row
+  SparsityStructure structure{};    ///< with a sparsity above 0
+  double sparsity = 0;
+
+  bool operator==(const MatrixForm&) const = default;
+
+  /// A group that is the whole row would be written as a scale per row, for which 4-bit codes have no dense kernel.
+  bool fits(std::size_t columns) const noexcept {
+    return (group == 0 || (columns % group == 0 && columns > group)) &&
+           (structure.of == 0 || columns % structure.of == 0);
+  }
+
+  /// Matrices of the same codes that are multiplied together are packed together, so they have to have one form.
+  bool is_packed_with(const MatrixForm& other) const noexcept { return bits == other.bits && group == other.group; }
+
+  /// With Tulle's own methods, as `--structure`, `--sparsity` and `--bits` have them.
+  LayerPlan plan() const {
+    LayerPlan plan;
+    if (sparsity > 0) {
+      plan.pruning.emplace().structure = structure;
+      plan.pruning->sparsity = sparsity;
+    }
+    plan.quantization.emplace().bits = bits;
+    plan.quantization->group = group;
+    return plan;
+  }
+};
+
+/// 4-bit codes with a minimum and unstructured 4-bit codes are missing: neither form of a directory holds a minimum, and
+/// of the kernels for unstructured zeros only `ell_i4`, with a scale per row, stores 4 bits.
+inline constexpr std::array matrix_forms{
+    MatrixForm{"int8"},
+    MatrixForm{"int4-32", 4, 32},
+    MatrixForm{"int4-64", 4, 64},
+    MatrixForm{"int4-128", 4, 128},
+    MatrixForm{"8:16-gap4-int8", 8, 0, {SparsityStructure::Kind::balanced, 8, 16, 4}, 0.5},
+    MatrixForm{"2:4-int8", 8, 0, {SparsityStructure::Kind::balanced, 2, 4}, 0.5},
+    MatrixForm{"4:16-int8", 8, 0, {SparsityStructure::Kind::balanced, 4, 16}, 0.75},
+    MatrixForm{"8:16-gap4-int4", 4, 32, {SparsityStructure::Kind::balanced, 8, 16, 4}, 0.5},
+    MatrixForm{"2:4-int4", 4, 32, {SparsityStructure::Kind::balanced, 2, 4}, 0.5},
+    MatrixForm{"4:16-int4", 4, 32, {SparsityStructure::Kind::balanced, 4, 16}, 0.75},
+    MatrixForm{"50%-int8", 8, 0, {}, 0.5},
+    MatrixForm{"60%-int8", 8, 0, {}, 0.6},
+    MatrixForm{"70%-int8", 8, 0, {}, 0.7},
+    MatrixForm{"80%-int8", 8, 0, {}, 0.8},
+    MatrixForm{"90%-int8", 8, 0, {}, 0.9},
+};
+
+/// A form by its name. Errors: not_found, with the names that exist. `place` begins the message.
+inline const MatrixForm& matrix_form(std::string_view name, std::string_view place) {
+  std::string known;
+  for (const MatrixForm& form : matrix_forms) {
+    if (form.name == name) return form;
+    known += (known.empty() ? "" : ", ") + std::string(form.name);
+  }
+  fail(ErrorCode::not_found, place, ": there is no form ", detail::quoted_name(name), "; known are ", known);
+}
+
+/// What a plan must keep to, for the linear layers of the decoder: exactly one of the two.
+struct FormBudget {
+  std::optional<double> bytes_per_weight;  ///< at most, as packed for this CPU
+  std::optional<double> speedup;           ///< at least: decode speed over that of dense int8
+
+  bool operator==(const FormBudget&) const = default;
+};
+
+/// What is still to be chosen: forms for these layers.
+struct FormRequest {
+  FormBudget budget;
+  std::vector<MatrixForm> forms{matrix_forms.begin(), matrix_forms.end()};
+  std::vector<std::string> layers;  ///< names
+
+  bool operator==(const FormRequest&) const = default;
+};
+
+}  // namespace tulle

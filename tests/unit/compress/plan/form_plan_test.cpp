@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <tulle/compress/plan/form_plan.hpp>
+
+#include <algorithm>
+#include <filesystem>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <unistd.h>
+
+#include <catch2/catch_all.hpp>
+#include <tulle/compress/plan/score_forms.hpp>
+#include <tulle/compress/stage_plan.hpp>
+#include <tulle/format/checkpoint.hpp>
+#include <tulle/model/families.hpp>
+
+#include "unit/compress/tiny_modules.hpp"
+
+using namespace tulle;
+
+namespace {
+
+/// A golden model with a text, and speeds that are made up: twice the bytes take twice the time.
+struct Planned {
+  Planned()
+      : checkpoint(Checkpoint::open(TULLE_GOLDEN "/models/llama-tiny-gqa")),
+        model(describe_model(checkpoint->config(), checkpoint->path())),
+        modules(module_list(model)) {
+    for (std::size_t i = 0; i < 6; ++i) {
+      std::vector<Token>& sequence = sequences.emplace_back();
+      for (std::size_t j = 0; j < 14; ++j)
+        sequence.push_back(static_cast<Token>((i * 31 + j * j * 7 + j) % model.vocabulary));
+    }
+    options.held_out = 2;
+    for (const Module& module : modules.modules) {
+      if (module.kind != Module::Kind::linear) continue;
+      for (const MatrixForm& form : matrix_forms) {
+        const double bytes = (1 - form.sparsity) * static_cast<double>(form.bits) / 8 + (form.sparsity > 0 ? 0.125 : 0);
+        costs.push_back({std::string(form.name), module.columns, "", bytes, bytes * 1e-9});
+      }
+    }
+  }
+  StagePlan stage(std::optional<double> bytes, std::optional<double> speedup = {}) const {
+    return plan_of_budget(modules, {bytes, speedup});
+  }
+  FormPlan plan(const StagePlan& stage, const std::vector<LayerLosses>& losses) const {
+    return plan_forms(*stage.forms, modules, losses, costs);
+  }
+  std::vector<LayerLosses> score(const StagePlan& stage) const {
+    return score_forms(*checkpoint, model, sequences, *stage.forms, options);
+  }
+
+  std::shared_ptr<const Checkpoint> checkpoint;
+  Architecture model;
+  ModuleList modules;
+  std::vector<std::vector<Token>> sequences;
+  std::vector<FormCost> costs;
+  CompressionOptions options;
+};
+
+std::string values_of(const CompressedModel& model) {
+  std::string bytes;
+  for (const LayerReport& layer : model.layers) {
+    const auto matrix = model.tensors->matrix(layer.name);
+    std::vector<float> row(matrix->columns());
+    for (std::size_t i = 0; i < matrix->rows(); ++i) {
+      matrix->decode_row(i, row.data());
+      bytes.append(reinterpret_cast<const char*>(row.data()), row.size() * sizeof(float));
+    }
+  }
+  return bytes;
+}
+
+}  // namespace
+
+TEST_CASE("a plan keeps to its budget and says which the nearest is", "[compress][plan]") {
+  const Planned tiny;
+  const StagePlan stage = tiny.stage(0.5);
+  const auto losses = tiny.score(stage);
+  REQUIRE(losses.size() == tiny.model.layers.size());
+  CHECK(losses[tiny.model.layers.size() / 2].factors.size() == matrix_forms.size());
+  double before = std::numeric_limits<double>::infinity();
+  for (const double bytes : {0.3, 0.45, 0.6, 0.8, 1.0}) {
+    const FormPlan plan = tiny.plan(tiny.stage(bytes), losses);
+    CHECK(plan.matrices.size() == stage.forms->layers.size());
+    CHECK(plan.bytes <= bytes * plan.weights);
+    CHECK(plan.loss <= before);
+    before = plan.loss;
+    for (const PlannedForm& uniform : plan.uniform) {  // no worse than a uniform form of its bytes
+      if (uniform.bytes <= plan.bytes) CHECK(plan.loss <= uniform.loss * 1.001);
+    }
+  }
+  const FormPlan fast = tiny.plan(tiny.stage({}, 1.8), losses);
+  CHECK(fast.int8_seconds / fast.seconds >= 1.8);
+  const std::string small = error_of([&] { tiny.plan(tiny.stage(0.2), losses); });
+  CHECK(small.find("have 0.225: give that or more") != std::string::npos);
+  CHECK(tiny.plan(tiny.stage(0.225), losses).bytes <= 0.2251 * fast.weights);
+  CHECK(error_of([&] { tiny.plan(tiny.stage({}, 9.0), losses); }).find("reach 4.44: give that or less") !=
+        std::string::npos);
+  CHECK(error_of([&] { tiny.stage(0.5, 1.8); }).starts_with("invalid_argument: give one of"));
+
+  // Matrices that are packed together have different codes or one form.
+  const FormPlan plan = tiny.plan(stage, losses);
+  for (const LayerLosses& layer : losses) {
+    for (const auto& item : layer.items) {
+      std::vector<MatrixForm> forms;
+      for (const PlannedForm& each : plan.matrices) {
+        if (std::find(item.begin(), item.end(), each.name) != item.end()) forms.push_back(matrix_form(each.form, ""));
+      }
+      for (const MatrixForm& a : forms) {
+        for (const MatrixForm& b : forms) CHECK((a == b || !a.is_packed_with(b)));
+      }
+    }
+  }
+}
+
+TEST_CASE("the same plan has the same bytes, also after an interruption", "[compress][plan]") {
+  Planned tiny;
+  const auto planned = [&] {
+    StagePlan stage = tiny.stage(0.45);
+    stage.forms->forms = {matrix_form("int4-32", ""), matrix_form("2:4-int4", ""), matrix_form("70%-int8", "")};
+    set_forms(stage, tiny.plan(stage, tiny.score(stage)));
+    return stage;
+  };
+  CHECK_THROWS(compress(*tiny.checkpoint, tiny.model, tiny.sequences, tiny.stage(0.45), tiny.options));
+  const std::string whole = values_of(compress(*tiny.checkpoint, tiny.model, tiny.sequences, planned(), tiny.options));
+  struct Stop {};
+  const std::string folder =
+      (std::filesystem::temp_directory_path() / ("tulle_scores_" + std::to_string(::getpid()))).string();
+  tiny.options.threads = 1;
+  tiny.options.work_directory = folder;
+  tiny.options.progress = [](std::string_view, double) { throw Stop(); };
+  CHECK_THROWS_AS(planned(), Stop);
+  CHECK(std::filesystem::exists(folder + "/layer_0.json"));
+  tiny.options.progress = {};
+  const StagePlan resumed = planned();
+  std::filesystem::remove_all(folder);
+  tiny.options.work_directory.clear();
+  CHECK(values_of(compress(*tiny.checkpoint, tiny.model, tiny.sequences, resumed, tiny.options)) == whole);
+}
