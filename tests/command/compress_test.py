@@ -71,6 +71,36 @@ class CompressTest(CommandTest):
             self.succeed("generate", "-m", self.folder / "flags", "--prompt", "Once", "--max-new-tokens", 4)
             shutil.rmtree(self.folder / "flags")
 
+    def test_a_plan_within_a_budget(self):
+        report = self.compress("--bytes-per-weight", 0.7)
+        plan = report["plan"]
+        self.assertLessEqual(plan["bytes_per_weight"], 0.7)
+        self.assertEqual({matrix["name"] for matrix in plan["matrices"]}, {layer["name"] for layer in report["layers"]})
+        self.assertGreater(len({matrix["form"] for matrix in plan["matrices"]}), 1)
+        self.assertIn("Form of each matrix", (self.folder / "out" / "compression.html").read_text())
+        self.succeed("generate", "-m", self.folder / "out", "--prompt", "Once", "--max-new-tokens", 4)
+        again = self.folder / "again"  # with the same speeds
+        again.mkdir()
+        shutil.copy(self.folder / "out" / "speeds.json", again)
+        recipe = self.folder / "plan.yaml"
+        recipe.write_text("modifiers:\n  PlanModifier: {bytes_per_weight: 0.7}\n")
+        self.compress("--recipe", recipe, output="again")
+        for name in ("model.safetensors", "speeds.json"):
+            self.assertEqual((self.folder / "out" / name).read_bytes(), (again / name).read_bytes(), name)
+        self.refuse_compress("--bytes-per-weight", 0.1, saying="give that or more")
+        self.refuse_compress("--bytes-per-weight", 0.5, "--bits", 8, saying="leave", status=2)
+        self.refuse_compress("--bytes-per-weight", 0.5, "--speedup", 2, saying="one of", status=2)
+
+    def test_a_survey(self):
+        survey = self.compress("--survey", "--second-dataset", self.dataset, "--held-out", 2, "--cells", "model", "--cells",
+                               "2:4-int8", "--cells", "plan-0.60", output="survey")
+        self.assertEqual([cell["name"] for cell in survey["cells"]], ["model", "2:4-int8", "plan-0.60"])
+        for cell in survey["cells"]:
+            self.assertGreater(cell["decode_tokens_per_second"], 0)
+            self.assertEqual([text["ratio"] > 0 for text in cell["texts"]], [True, True])
+        self.assertLessEqual(survey["cells"][2]["bytes_per_weight"], 0.6)  # loaded from the file, not only planned
+        self.assertIn("<svg", (self.folder / "survey" / "survey.html").read_text())
+
     def test_the_same_bytes_after_an_interruption_and_with_one_thread(self):
         flags = ["compress", Q8_0, "--dataset", self.dataset, "--text-column", "instruction+output", "--sparsity", "0.5",
                  "--max-seq-length", "64", "-q", "-o"]

@@ -20,8 +20,10 @@
 #include <vector>
 
 #include "calibration.hpp"
+#include "planning.hpp"
 #include "report_html.hpp"
 #include "report_text.hpp"
+#include "survey.hpp"
 #include "tools/tulle/command_line.hpp"
 #include "tools/tulle/interrupt.hpp"
 #include "tools/tulle/model_files.hpp"
@@ -38,16 +40,26 @@ recipe says is done, or without one what --sparsity, --structure and --bits say.
 that transformers, vLLM (8 bits) and Tulle read; the stages of a recipe go to DIR/stage_NAME. Beside the model stand
 compression.json and compression.html: error, sparsity and time of every matrix, and the loss on held-out text.
 
+--bytes-per-weight and --speedup choose the form of each matrix of the decoder layers (int8, int4, 8:16-gap4, 2:4, 4:16,
+unstructured): by its error on the text, and its size and speed, which are measured once and kept in DIR/speeds.json.
+
 Interrupted work (DIR.unfinished) goes on where it stopped when the same command is given again.
 
 Examples:
   tulle compress models/llama-1b --dataset wiki.txt -o sparse --sparsity 0.5 --bits 8
   tulle compress model.gguf --dataset rows.jsonl --text-column instruction+output -o small --structure 8:16 --bits 4
-  tulle compress models/llama-1b --dataset open_platypus.jsonl -o out --recipe recipe.yaml)";
+  tulle compress models/llama-1b --dataset open_platypus.jsonl -o out --recipe recipe.yaml
+  tulle compress models/llama-1b --dataset wiki.txt -o planned --bytes-per-weight 0.45
+  tulle compress models/llama-1b --dataset wiki.txt -o planned --speedup 1.8
+  tulle compress models/llama-1b --dataset wiki.txt -o survey --survey --second-dataset code.txt)";
 
 struct CompressFlags {
   std::string model, directory, recipe, structure, form = "compressed-tensors";
   std::optional<double> sparsity;
+  tulle::FormBudget budget;
+  bool survey = false;
+  std::string second;
+  std::vector<std::string> references, cells;
   std::size_t bits = 16, threads = 0;
   std::vector<std::string> variables;
   std::vector<tulle::AdapterPath> adapters;
@@ -81,36 +93,48 @@ std::vector<std::pair<std::string, tulle::RecipeStage>> read_stages(const Compre
 
 void require_empty(const std::string& directory, bool force) {
   std::error_code error;
-  if (force || !std::filesystem::exists(directory, error) || std::filesystem::is_empty(directory, error)) return;
+  if (force || !std::filesystem::exists(directory, error)) return;
+  bool is_empty = true;  // but for the speeds that a plan is to use
+  for (const auto& entry : std::filesystem::directory_iterator(directory, error)) {
+    is_empty = is_empty && entry.path().filename() == "speeds.json";
+  }
+  if (is_empty) return;
   tulle::fail(tulle::ErrorCode::invalid_argument, directory, " is not empty; give another directory, or --force");
 }
 
-/// Compresses `path` into `directory` and returns the report.
+/// Compresses `path` into `directory` and returns the report. `plan_files`: else those of the directory.
 tulle::Json compress_stage(const CompressFlags& flags, const std::string& path, const std::string& directory,
-                           const std::vector<tulle::AdapterPath>& adapters, const tulle::RecipeStage* stage,
-                           const tulle::Progress& progress) {
+                           const std::vector<tulle::AdapterPath>& adapters, const MakePlan& make_plan,
+                           const tulle::Progress& progress, const std::optional<PlanFiles>& plan_files = {}) {
   const auto checkpoint = open_checkpoint(path, adapters);
   const tulle::Architecture model = tulle::describe_model(checkpoint->config(), checkpoint->path());
   const tulle::ModuleList modules = tulle::module_list(model);
-  const tulle::StagePlan plan = stage == nullptr
-                                    ? tulle::plan_of_flags(modules, flags.sparsity, flags.structure, flags.bits)
-                                    : tulle::plan_stage(*stage, modules);
+  tulle::StagePlan plan = make_plan(modules);
   const Calibration calibration = read_calibration(flags.calibration, path, *checkpoint, progress);
   tulle::CompressionOptions options;
   options.held_out = calibration.held_out;
   options.work_directory = directory + ".unfinished";
   tulle::Json merged = tulle::Json::array();
   for (const tulle::AdapterPath& each : adapters) merged.push_back({each.path, each.scale});
-  options.settings = {{"model", std::filesystem::absolute(path).string()}, {"adapters", merged},
-                      {"model_bytes", checkpoint->size_bytes()},           {"plan", tulle::settings_json(plan)},
-                      {"tokens", tulle::checksum(calibration.sequences)},  {"held_out", calibration.held_out}};
+  options.settings = {{"model", std::filesystem::absolute(path).string()},
+                      {"adapters", merged},
+                      {"model_bytes", checkpoint->size_bytes()},
+                      {"held_out", calibration.held_out},
+                      {"tokens", tulle::checksum(calibration.sequences)}};
   options.threads = flags.threads;
   options.progress = progress;
+  tulle::Json forms;
+  if (plan.forms) {
+    const PlanFiles files = plan_files.value_or(PlanFiles{
+        directory + "/speeds.json", options.work_directory + "/speeds.json", options.work_directory + "/scores"});
+    forms = choose_forms_of_stage(plan, *checkpoint, model, modules, calibration.sequences, options, files);
+  }
+  options.settings["plan"] = tulle::settings_json(plan);
   const tulle::CompressedModel compressed = tulle::compress(*checkpoint, model, calibration.sequences, plan, options);
 
   tulle::ExportOptions export_options;
   export_options.form = flags.form == "bitmask" ? tulle::ExportForm::bitmask : tulle::ExportForm::compressed_tensors;
-  export_options.replace = flags.force;
+  export_options.replace = flags.force || !forms.is_null();
   export_options.progress = progress;
   const tulle::ExportReport written =
       tulle::export_model(*compressed.tensors, tulle::describe_checkpoint(*checkpoint), directory, export_options);
@@ -127,20 +151,86 @@ tulle::Json compress_stage(const CompressFlags& flags, const std::string& path, 
   json["size"] = {{"dense_bytes", checkpoint->size_bytes()}, {"compressed_bytes", written.bytes}};
   for (const std::string& note : written.notes) json["notes"].push_back(note);
   const std::filesystem::path folder(directory);
+  if (!forms.is_null()) {
+    NewFile((folder / "speeds.json").string()).write(forms["speeds"].dump(2) + "\n");
+    json["plan"] = std::move(forms);
+  }
   NewFile((folder / "compression.json").string()).write(json.dump(2) + "\n");
   NewFile((folder / "compression.html").string()).write(compression_html(json));
   tulle::WorkDirectory(options.work_directory, options.settings).remove();
   return json;
 }
 
+/// Measures forms and plans; their scores and speeds stand beside the results, for all plans.
+int survey(const CompressFlags& flags) {
+  SurveyJob job;
+  job.model = model_path(flags.model);
+  job.dataset = flags.calibration.dataset;
+  job.directory = flags.directory;
+  job.cells = flags.cells;
+  job.threads = flags.threads;
+  for (const std::string& reference : flags.references) job.references.push_back(model_path(reference));
+  ProgressBar bar;
+  const tulle::Progress progress = flags.quiet ? tulle::Progress() : bar.progress();
+  {
+    const auto checkpoint = open_checkpoint(job.model, flags.adapters);
+    job.modules = tulle::module_list(tulle::describe_model(checkpoint->config(), checkpoint->path()));
+    Calibration calibration = read_calibration(flags.calibration, job.model, *checkpoint, progress);
+    if (calibration.held_out == 0) throw UsageError("a survey measures on held-out text: --held-out must not be 0");
+    auto& sequences = calibration.sequences;
+    job.settings = {{"model_bytes", checkpoint->size_bytes()},
+                    {"tokens", tulle::checksum(sequences)},
+                    {"held_out", calibration.held_out}};
+    sequences.erase(sequences.begin(), sequences.end() - static_cast<std::ptrdiff_t>(calibration.held_out));
+    job.texts.push_back({flags.calibration.dataset, std::move(sequences)});
+    if (!flags.second.empty()) {
+      CalibrationFlags second = flags.calibration;
+      second.dataset = flags.second;
+      second.samples = calibration.held_out;
+      second.held_out = second.self_generated = 0;
+      job.texts.push_back({flags.second, read_calibration(second, job.model, *checkpoint, progress).sequences});
+      job.settings["second"] = tulle::checksum(job.texts.back().sequences);
+    }
+  }
+  CompressFlags stage = flags;
+  stage.force = true;  // what an interrupted cell left is written again
+  job.compress = [&](const std::string& directory, const MakePlan& make_plan) {
+    const PlanFiles files{flags.directory + "/speeds.json", flags.directory + "/speeds.json",
+                          flags.directory + "/scores"};
+    return compress_stage(stage, job.model, directory, flags.adapters, make_plan, progress, files);
+  };
+  const tulle::OrderedJson found = run_survey(job);
+  if (!flags.json) return 0;
+  Output output;
+  output.write(found.dump(2) + "\n");
+  output.flush();
+  return 0;
+}
+
 int compress(const CompressFlags& flags) {
   if (flags.directory.empty()) throw UsageError("--output is required");
   if (flags.calibration.dataset.empty()) throw UsageError("--dataset is required");
   const bool by_flags = flags.sparsity || !flags.structure.empty() || flags.bits != 16;
-  if (!flags.recipe.empty() && by_flags) {
+  const bool by_budget = flags.budget.bytes_per_weight || flags.budget.speedup;
+  if (flags.survey) {
+    if (by_flags || by_budget || !flags.recipe.empty()) {
+      throw UsageError("--survey measures all forms; leave --recipe and what chooses forms out");
+    }
+    if (!flags.adapters.empty()) throw UsageError("--survey takes no --lora: compress the merged model");
+    return survey(flags);
+  }
+  if (!flags.recipe.empty() && (by_flags || by_budget)) {
     throw UsageError("--recipe says what is done; --sparsity, --structure and --bits are for a run without one");
   }
-  if (flags.recipe.empty() && !by_flags) throw UsageError("give --recipe, --sparsity, --structure, or --bits 8 or 4");
+  if (flags.budget.bytes_per_weight && flags.budget.speedup) {
+    throw UsageError("give one of --bytes-per-weight and --speedup");
+  }
+  if (by_budget && by_flags) {
+    throw UsageError("--bytes-per-weight and --speedup choose the forms; leave --sparsity, --structure and --bits out");
+  }
+  if (flags.recipe.empty() && !by_flags && !by_budget) {
+    throw UsageError("give --recipe, --bytes-per-weight, --speedup, --sparsity, --structure, or --bits 8 or 4");
+  }
   const auto stages = read_stages(flags);
   std::string path = model_path(flags.model);
   const std::filesystem::path root(flags.directory);
@@ -149,13 +239,20 @@ int compress(const CompressFlags& flags) {
   const tulle::Progress progress = flags.quiet ? tulle::Progress() : bar.progress();
   if (stages.empty()) {
     require_empty(flags.directory, flags.force);
-    reports.push_back(compress_stage(flags, path, flags.directory, flags.adapters, nullptr, progress));
+    const MakePlan make_plan = [&](const tulle::ModuleList& modules) {
+      return by_budget ? tulle::plan_of_budget(modules, flags.budget)
+                       : tulle::plan_of_flags(modules, flags.sparsity, flags.structure, flags.bits);
+    };
+    reports.push_back(compress_stage(flags, path, flags.directory, flags.adapters, make_plan, progress));
   }
   for (const auto& [folder, stage] : stages) require_empty((root / folder).string(), flags.force);
   std::vector<tulle::AdapterPath> adapters = flags.adapters;
   for (const auto& [folder, stage] : stages) {
     const std::string directory = folder.empty() ? flags.directory : (root / folder).string();
-    reports.push_back(compress_stage(flags, path, directory, adapters, &stage, progress));
+    const MakePlan make_plan = [&stage = stage](const tulle::ModuleList& modules) {
+      return tulle::plan_stage(stage, modules);
+    };
+    reports.push_back(compress_stage(flags, path, directory, adapters, make_plan, progress));
     path = directory;
     adapters.clear();  // the first stage's result has them
   }
@@ -187,6 +284,17 @@ void add_flags(CLI::App& app, CompressFlags& flags) {
   add("--bits", flags.bits, "16|8|4", "Of a value: 8 with a scale per row, 4 in groups of 32, 16 as they are")
       ->check(CLI::IsMember({16, 8, 4}).description(""))
       ->capture_default_str();
+  add("--bytes-per-weight", flags.budget.bytes_per_weight, "BYTES",
+      "At most so many in the decoder's matrices, as packed for this CPU: each gets the form of least loss");
+  add("--speedup", flags.budget.speedup, "FACTOR",
+      "Decode so many times as fast as with int8, matrices alone: each gets the form of least loss");
+  app.add_flag(flag_names("--survey"), flags.survey,
+               "Measure every form, and plans of 0.60, 0.52, 0.45 and 0.40 bytes a weight; write survey.html");
+  add("--second-dataset", flags.second, "FILE", "Of the survey: another text to measure on");
+  add("--reference", flags.references, "PATH", "Of the survey: a file of the model to measure beside, as a GGUF")
+      ->expected(1)
+      ->take_all();
+  add("--cells", flags.cells, "NAME", "Of the survey: only these forms and plans")->expected(1)->take_all();
   add("--text-column", flags.calibration.text_column, "NAME+...", "Columns of the dataset whose texts are joined");
   add("-n,--num-samples", flags.calibration.samples, "N", "Sequences of the dataset")
       ->capture_default_str()

@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <vector>
 
+#include "plan_chart.hpp"
 #include "tools/tulle/formatted.hpp"
 #include "tools/tulle/html_page.hpp"
 
@@ -176,6 +177,7 @@ std::string compression_html(const CompressionReport& report) {
     body += html_table(rows, "Against the dense model");
   }
   body += pair_section(report, "size", "compressed_bytes", "dense_bytes", "Size of the weights", {"%.1f MB", 1e-6});
+  body += plan_section(report);
   body +=
       "<section><h2>By role</h2>\n" + html_table(role_table(report), "Matrices of a role together") + "</section>\n";
   body +=

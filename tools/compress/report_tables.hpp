@@ -16,7 +16,9 @@
 ///  "layers": [{"name", "rows", "columns", "form": text, "sparsity", "relative_error", "seconds", "bytes"}];
 ///  "block_error": [{"layer", "calibration", "held_out"}];
 ///  "evaluation": {"dense_perplexity", "perplexity", "ratio", "ratio_standard_error", "kl_divergence", "same_top1"};
-///  "size": {"dense_bytes", "compressed_bytes"}; "notes": [text]}
+///  "size": {"dense_bytes", "compressed_bytes"}; "notes": [text];
+///  "plan": {"bytes_per_weight", "speedup", "loss", "matrices": [{"name", "form"}],
+///           "uniform": [{"form", "bytes_per_weight", "speedup", "loss"}]}}
 using CompressionReport = nlohmann::ordered_json;
 
 /// A number of `object`; none where it is absent, null or not finite.

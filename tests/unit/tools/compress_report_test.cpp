@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <catch2/catch_all.hpp>
+#include <cmath>
 #include <string>
 #include <string_view>
 #include <tulle/core/json.hpp>
@@ -8,6 +9,7 @@
 #include "tools/compress/report_html.hpp"
 #include "tools/compress/report_tables.hpp"
 #include "tools/compress/report_text.hpp"
+#include "tools/compress/survey_html.hpp"
 
 namespace {
 
@@ -123,6 +125,42 @@ TEST_CASE("the page is whole and needs nothing else", "[tools][report_html]") {
   CHECK(count(page, "role=\"img\"") == count(page, "<svg "));
   CHECK(count(page, "<caption>") == 6);
   CHECK(count(page, "<path class=\"held_out\"") == 1);
+}
+
+TEST_CASE("a plan is shown as fields of layers by matrices", "[tools][report_html]") {
+  CompressionReport report = sample();
+  report["plan"] = CompressionReport::parse(R"({
+    "bytes_per_weight": 0.45, "speedup": 1.8, "loss": 0.01,
+    "matrices": [{"name": "model.layers.0.mlp.up_proj", "form": "int8"},
+                 {"name": "model.layers.1.mlp.up_proj", "form": "2:4-int4"},
+                 {"name": "model.layers.1.mlp.down_proj", "form": "int8"}],
+    "uniform": [{"form": "int8", "bytes_per_weight": 1, "speedup": 1, "loss": 0.001}]})");
+  const std::string page = compression_html(report);
+  CHECK(unbalanced(page) == "balanced");
+  CHECK(count(page, "<svg ") == count(compression_html(sample()), "<svg ") + 1);
+  CHECK(count(page, "style=\"fill:hsl(") == 3 + 2);  // matrices and the legend
+  CHECK(page.find("<title>model.layers.1.mlp.up_proj: 2:4-int4</title>") != std::string::npos);
+  CHECK(page.find("0.450 bytes a weight, decodes 1.80 times as fast as int8") != std::string::npos);
+}
+
+TEST_CASE("a survey has ratios to its model and a chart for each text", "[tools][survey_html]") {
+  tulle::OrderedJson survey = tulle::OrderedJson::parse(R"({"model": "m", "dataset": "d", "cells": [
+    {"name": "model", "kind": "model", "bytes_per_weight": 2,
+     "texts": [{"name": "a<b", "tokens": [10, 10], "nll": [20, 30]}]},
+    {"name": "2:4-int8", "kind": "form", "bytes_per_weight": 0.63, "decode_tokens_per_second": 99.6,
+     "texts": [{"name": "a<b", "tokens": [10, 10], "nll": [22, 34]}]},
+    {"name": "plan-0.60", "kind": "plan", "bytes_per_weight": 0.6,
+     "texts": [{"name": "a<b", "tokens": [10, 10], "nll": [21, 31]}]}]})");
+  add_ratios(survey);
+  const auto& text = survey["cells"][1]["texts"][0];
+  CHECK(text["ratio"].get<double>() == Catch::Approx(std::exp(0.3)));
+  CHECK(text["standard_error"].get<double>() == Catch::Approx(std::exp(0.3) * 0.1));
+  CHECK(survey["cells"][2]["texts"][0]["standard_error"].get<double>() == 0);
+  const std::string page = survey_html(survey);
+  CHECK(unbalanced(page) == "balanced");
+  CHECK(count(page, "<circle ") == 2);
+  CHECK(page.find("<td>1.3499 +- 0.1350</td>") != std::string::npos);
+  CHECK(page.find("a&lt;b") != std::string::npos);
 }
 
 TEST_CASE("columns are as tall as their figures", "[tools][report_html]") {

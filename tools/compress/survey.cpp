@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "survey.hpp"
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <string_view>
+#include <tulle/compress/plan/matrix_form.hpp>
+#include <tulle/compress/stage_plan.hpp>
+#include <tulle/core/error.hpp>
+#include <utility>
+
+#include "survey_html.hpp"
+#include "tools/tulle/formatted.hpp"
+#include "tools/tulle/new_file.hpp"
+#include "tools/tulle/streams.hpp"
+
+namespace {
+
+constexpr std::array plan_budgets{0.60, 0.52, 0.45, 0.40};
+
+struct Cell {
+  std::string name, kind, path;  // of the model or a reference
+  MakePlan make_plan;
+};
+
+std::vector<std::string> layers_of(const tulle::ModuleList& modules) {
+  return tulle::plan_of_budget(modules, {1, {}}).forms->layers;
+}
+
+/// Whether every matrix can have the form.
+bool fits(const tulle::ModuleList& modules, const tulle::MatrixForm& form) {
+  return std::all_of(modules.modules.begin(), modules.modules.end(), [&](const tulle::Module& module) {
+    return module.kind != tulle::Module::Kind::linear || !module.layer || form.fits(module.columns);
+  });
+}
+
+std::vector<Cell> cells_of(const SurveyJob& job) {
+  std::vector<Cell> cells{{"model", "model", job.model, {}}};
+  for (const std::string& path : job.references) {
+    cells.push_back({std::filesystem::path(path).filename().string(), "reference", path, {}});
+  }
+  for (const tulle::MatrixForm& form : tulle::matrix_forms) {
+    if (!fits(job.modules, form)) continue;
+    cells.push_back({std::string(form.name), "form", "", [form](const tulle::ModuleList& modules) {
+                       tulle::StagePlan stage;
+                       for (const std::string& layer : layers_of(modules)) stage.layers[layer] = form.plan();
+                       return stage;
+                     }});
+  }
+  for (const double bytes : plan_budgets) {
+    cells.push_back({formatted("plan-%.2f", bytes), "plan", "", [bytes](const tulle::ModuleList& modules) {
+                       return tulle::plan_of_budget(modules, {bytes, {}});
+                     }});
+  }
+  return cells;
+}
+
+/// A cell's figures. A compressed model is removed again: its figures are what counts.
+tulle::Json measure(const SurveyJob& job, const Cell& cell) {
+  tulle::Json result;
+  if (!cell.make_plan) {
+    result = measure_model(cell.path, job.texts, job.threads);
+  } else {
+    const std::string directory = job.directory + "/" + cell.name;
+    const tulle::Json report = job.compress(directory, cell.make_plan);
+    result = measure_model(directory, job.texts, job.threads);
+    result["compression_seconds"] = report["seconds"];
+    result["plan"] = report.value("plan", tulle::Json());
+    std::filesystem::remove_all(directory);
+  }
+  result["name"] = cell.name;
+  result["kind"] = cell.kind;
+  result["settings"] = job.settings;
+  return result;
+}
+
+}  // namespace
+
+tulle::OrderedJson run_survey(const SurveyJob& job) {
+  const std::vector<Cell> cells = cells_of(job);
+  for (const std::string& wanted : job.cells) {
+    std::string known;
+    for (const Cell& cell : cells) known += (known.empty() ? "" : ", ") + cell.name;
+    if (std::any_of(cells.begin(), cells.end(), [&](const Cell& cell) { return cell.name == wanted; })) continue;
+    tulle::fail(tulle::ErrorCode::not_found, "the survey has no cell \"", wanted, "\"; it has ", known);
+  }
+  const std::filesystem::path folder = std::filesystem::path(job.directory) / "cells";
+  std::filesystem::create_directories(folder);
+  tulle::OrderedJson survey{{"model", job.model}, {"dataset", job.dataset}, {"cells", tulle::OrderedJson::array()}};
+  for (const Cell& cell : cells) {
+    const std::string file = (folder / (cell.name + ".json")).string();
+    const bool is_wanted =
+        job.cells.empty() || std::find(job.cells.begin(), job.cells.end(), cell.name) != job.cells.end();
+    if (is_wanted && !std::filesystem::exists(file)) {
+      const std::string text = measure(job, cell).dump(1) + "\n";
+      NewFile(file + ".part").write(text);
+      std::filesystem::rename(file + ".part", file);
+    }
+    if (!std::filesystem::exists(file)) continue;
+    const tulle::Json found = tulle::parse_json(read_file(file), file);
+    if (found.value("settings", tulle::Json()) != job.settings) {
+      tulle::fail(tulle::ErrorCode::invalid_argument, file,
+                  " has figures of another model, text or length; remove it, or give another directory");
+    }
+    survey["cells"].push_back(tulle::OrderedJson(found));
+  }
+  add_ratios(survey);
+  NewFile((std::filesystem::path(job.directory) / "survey.json").string()).write(survey.dump(1) + "\n");
+  NewFile((std::filesystem::path(job.directory) / "survey.html").string()).write(survey_html(survey));
+  return survey;
+}

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "survey_html.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <tulle/evaluate/estimate.hpp>
+#include <utility>
+#include <vector>
+
+#include "report_tables.hpp"
+#include "tools/tulle/formatted.hpp"
+#include "tools/tulle/html_page.hpp"
+
+namespace {
+
+using tulle::OrderedJson;
+
+struct Point {
+  std::string name, kind;
+  double x, y;
+};
+
+/// Bytes a weight against perplexity over that of the model, on a logarithmic scale; the front is joined by a line.
+std::string pareto_chart(const std::string& id, const std::string& title, const std::vector<Point>& points) {
+  constexpr double width = 760, height = 420, left = 60, right = 130, top = 16, bottom = 40;
+  if (points.empty()) return "";
+  double most_x = 0, low = points.front().y, high = low;
+  for (const Point& point : points) {
+    most_x = std::max(most_x, point.x * 1.02);
+    low = std::min(low, point.y);
+    high = std::max(high, point.y);
+  }
+  low *= 0.98;
+  high = std::max(high * 1.02, low * 1.05);
+  const auto x_of = [&](double x) { return left + (width - left - right) * x / most_x; };
+  const auto y_of = [&](double y) {
+    return height - bottom - (height - bottom - top) * std::log(y / low) / std::log(high / low);
+  };
+  std::string html = "<section><h2>" + html_escaped(title) + "</h2>\n<figure>\n";
+  html += formatted("<svg viewBox=\"0 0 %.0f %.0f\" role=\"img\" aria-labelledby=\"%s-title\">\n", width, height,
+                    id.c_str()) +
+          "<title id=\"" + id + "-title\">" + html_escaped(title) + "</title>\n";
+  html += formatted("<path class=\"axis\" fill=\"none\" d=\"M%.0f %.0fV%.0fH%.0f\"/>\n", left, top, height - bottom,
+                    width - right);
+  for (const double x : {0.25, 0.5, 0.75, 1.0}) {
+    if (x > most_x) continue;
+    html +=
+        formatted("<text x=\"%.1f\" y=\"%.0f\" text-anchor=\"middle\">%.2f</text>\n", x_of(x), height - bottom + 16, x);
+  }
+  html += formatted("<text x=\"%.0f\" y=\"%.0f\">bytes a weight</text>\n", left, height - 6);
+  html += formatted("<text x=\"%.0f\" y=\"%.0f\" text-anchor=\"end\">%.2f</text>", left - 6, top + 8, high);
+  html += formatted("<text x=\"%.0f\" y=\"%.0f\" text-anchor=\"end\">%.2f</text>\n", left - 6, height - bottom, low);
+  std::vector<Point> sorted = points;
+  std::stable_sort(sorted.begin(), sorted.end(), [](const Point& a, const Point& b) { return a.x < b.x; });
+  std::string path;
+  double best = high * 2;
+  for (const Point& point : sorted) {
+    if (point.y >= best) continue;
+    best = point.y;
+    path += formatted("%c%.1f %.1f", path.empty() ? 'M' : 'L', x_of(point.x), y_of(point.y));
+  }
+  html += "<path class=\"held_out\" d=\"" + path + "\"/>\n";
+  for (const Point& point : sorted) {
+    const bool is_plan = point.kind == "plan";
+    const std::string what = html_escaped(point.name) + formatted(": %.3f bytes, %.3f", point.x, point.y);
+    html += formatted("<circle class=\"%s\" cx=\"%.1f\" cy=\"%.1f\" r=\"%.0f\"><title>", is_plan ? "model" : "other",
+                      x_of(point.x), y_of(point.y), is_plan ? 6.0 : 4.0) +
+            what + formatted("</title></circle><text x=\"%.1f\" y=\"%.1f\">", x_of(point.x) + 8, y_of(point.y) + 4) +
+            html_escaped(point.name) + "</text>\n";
+  }
+  return html +
+         "</svg>\n<figcaption>Perplexity over that of the model, logarithmic. Plans are large. The line joins what "
+         "nothing smaller beats.</figcaption></figure></section>\n";
+}
+
+}  // namespace
+
+void add_ratios(OrderedJson& survey) {
+  const OrderedJson* model = nullptr;
+  for (const OrderedJson& cell : survey["cells"]) {
+    if (cell.value("kind", "") == "model") model = &cell;
+  }
+  if (model == nullptr) return;
+  const OrderedJson texts = (*model)["texts"];
+  for (OrderedJson& cell : survey["cells"]) {
+    for (std::size_t i = 0; i < std::min(texts.size(), cell["texts"].size()); ++i) {
+      OrderedJson& own = cell["texts"][i];
+      std::vector<double> differences, weights;
+      for (std::size_t j = 0; j < std::min(texts[i]["nll"].size(), own["nll"].size()); ++j) {
+        const double tokens = own["tokens"][j];
+        differences.push_back((own["nll"][j].get<double>() - texts[i]["nll"][j].get<double>()) / tokens);
+        weights.push_back(tokens);
+      }
+      const tulle::Estimate ratio = tulle::exponential(tulle::weighted_mean(differences, weights));
+      own["ratio"] = ratio.value;
+      own["standard_error"] = ratio.standard_error;
+    }
+  }
+}
+
+std::string survey_html(const OrderedJson& survey) {
+  std::vector<std::string> texts;
+  for (const OrderedJson& cell : survey["cells"]) {
+    if (cell.value("kind", "") != "model") continue;
+    for (const OrderedJson& text : cell["texts"]) texts.push_back(text.value("name", ""));
+  }
+  std::string body;
+  TableRows rows{{"", "bytes a weight"}};
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+    std::vector<Point> points;
+    for (const OrderedJson& cell : survey["cells"]) {
+      const auto bytes = report_number(cell, "bytes_per_weight"), ratio = report_number(cell["texts"][i], "ratio");
+      const std::string kind = cell.value("kind", "");
+      if (bytes && ratio && kind != "model") points.push_back({cell.value("name", ""), kind, *bytes, *ratio});
+    }
+    body += pareto_chart(formatted("pareto-%zu", i), "Perplexity and size on " + texts[i], points);
+    rows.front().push_back("perplexity over the model's, " + texts[i]);
+  }
+  for (const char* name : {"decode, tokens a second", "prefill, tokens a second"}) rows.front().emplace_back(name);
+  for (const OrderedJson& cell : survey["cells"]) {
+    const auto number = [&](const char* key, int digits) {
+      const auto found = report_number(cell, key);
+      return found ? formatted("%.*f", digits, *found) : std::string("-");
+    };
+    std::vector<std::string>& row = rows.emplace_back();
+    row.push_back(cell.value("name", ""));
+    row.push_back(number("bytes_per_weight", 3));
+    for (std::size_t i = 0; i < texts.size(); ++i) {
+      const auto ratio = report_number(cell["texts"][i], "ratio"),
+                 error = report_number(cell["texts"][i], "standard_error");
+      row.push_back(ratio ? formatted("%.4f +- %.4f", *ratio, error.value_or(0)) : "-");
+    }
+    row.push_back(number("decode_tokens_per_second", 0));
+    row.push_back(number("prefill_tokens_per_second", 0));
+  }
+  body +=
+      "<section><h2>All figures</h2>\n" + html_table(rows, "Forms and plans, measured as they run") + "</section>\n";
+  const std::string name = survey.value("model", "");
+  return html_page(name + " - survey of forms", name, {{"Dataset", survey.value("dataset", "")}}, body);
+}
