@@ -34,9 +34,21 @@ GENERATED = {"text/unicode_tables.hpp"}
 
 # Headers without a test of their own, and why. Every other path/name.hpp has tests/unit/path/name_test.cpp.
 UNTESTED = {
+    "compress/adam.hpp": "a part of tunable_matrix.hpp, tested with it",
+    "compress/backward/activation.hpp": "a part of half_block.hpp, tested with it, against torch",
+    "compress/backward/attention.hpp": "a part of half_block.hpp, tested with it, against torch",
+    "compress/backward/layer_norm.hpp": "a part of half_block.hpp, tested with it, against torch",
+    "compress/backward/query_key.hpp": "a part of half_block.hpp, tested with it, against torch",
+    "compress/backward/rms_norm.hpp": "a part of half_block.hpp, tested with it, against torch",
+    "compress/half_refiner.hpp": "tested through compress.hpp",
+    "compress/refinement_plan.hpp": "values, tested through recipe.hpp",
+    "compress/owl_sparsities.hpp": "tested through compress.hpp",
+    "compress/sparsity_profile.hpp": "tested through stage_planner.hpp and compress.hpp",
+    "compress/tunable_rows.hpp": "tested through half_block.hpp and compress.hpp",
     "compress/blas_linear.hpp": "a part of block_chain.hpp, tested through compress.hpp",
     "compress/block_chain.hpp": "tested through compress.hpp, which compares its perplexity",
     "compress/block_compressor.hpp": "tested through compress.hpp",
+    "compress/block_refiner.hpp": "tested through compress.hpp",
     "compress/compression_report.hpp": "values and their JSON, tested through compress.hpp",
     "compress/fit_problem.hpp": "tested with alps.hpp, against golden vectors",
     "compress/held_out_scores.hpp": "tested through compress.hpp",
