@@ -5,7 +5,7 @@ import shutil
 from _commands import ROOT, build, model, output
 from _wiki_text import wiki_texts
 
-MINUTES = 240
+MINUTES = 420
 ABOUT = "perplexity over dense of the default model after every kind of compression, and the time that takes"
 WORK = ROOT / "build" / "compression"
 WINDOW = 512
@@ -40,6 +40,12 @@ CELLS = {
     "default_int8": (128, ["--bits", "8"], 0.99, 1.004),
     "default_int4": (128, ["--bits", "4"], 1, 1.065),
     "default_8_16_gap4_int4": (128, ["--structure", "8:16-gap4", "--bits", "4"], 1, 1.75),
+    "refined_50": (128, ["--sparsity", "0.5", "--refine"], 1, 1.37),
+    "refined_8_16": (128, ["--structure", "8:16", "--refine"], 1, 1.53),
+    "refined_2_4": (128, ["--structure", "2:4", "--refine"], 1, 1.93),
+    "refined_60": (128, ["--sparsity", "0.6", "--refine"], 1, 2.12),
+    "refined_int4": (128, ["--bits", "4", "--refine"], 1, 1.045),
+    "refined_8_16_gap4_int4": (128, ["--structure", "8:16-gap4", "--bits", "4", "--refine"], 1, 1.62),
 }
 
 

@@ -54,7 +54,7 @@ Examples:
   tulle compress models/llama-1b --dataset wiki.txt -o survey --survey --second-dataset code.txt)";
 
 struct CompressFlags {
-  std::string model, directory, recipe, structure, form = "compressed-tensors";
+  std::string model, directory, recipe, structure, allocation = "uniform", form = "compressed-tensors";
   std::optional<double> sparsity;
   tulle::FormBudget budget;
   bool survey = false;
@@ -64,7 +64,7 @@ struct CompressFlags {
   std::vector<std::string> variables;
   std::vector<tulle::AdapterPath> adapters;
   CalibrationFlags calibration;
-  bool force = false, json = false, quiet = false;
+  bool refine = false, force = false, json = false, quiet = false;
 };
 
 std::size_t peak_memory() {
@@ -110,6 +110,7 @@ tulle::Json compress_stage(const CompressFlags& flags, const std::string& path, 
   const tulle::Architecture model = tulle::describe_model(checkpoint->config(), checkpoint->path());
   const tulle::ModuleList modules = tulle::module_list(model);
   tulle::StagePlan plan = make_plan(modules);
+  if (flags.refine && !plan.refinement) plan.refinement.emplace();
   const Calibration calibration = read_calibration(flags.calibration, path, *checkpoint, progress);
   tulle::CompressionOptions options;
   options.held_out = calibration.held_out;
@@ -210,7 +211,7 @@ int survey(const CompressFlags& flags) {
 int compress(const CompressFlags& flags) {
   if (flags.directory.empty()) throw UsageError("--output is required");
   if (flags.calibration.dataset.empty()) throw UsageError("--dataset is required");
-  const bool by_flags = flags.sparsity || !flags.structure.empty() || flags.bits != 16;
+  const bool by_flags = flags.sparsity || !flags.structure.empty() || flags.bits != 16 || flags.allocation != "uniform";
   const bool by_budget = flags.budget.bytes_per_weight || flags.budget.speedup;
   if (flags.survey) {
     if (by_flags || by_budget || !flags.recipe.empty()) {
@@ -220,7 +221,8 @@ int compress(const CompressFlags& flags) {
     return survey(flags);
   }
   if (!flags.recipe.empty() && (by_flags || by_budget)) {
-    throw UsageError("--recipe says what is done; --sparsity, --structure and --bits are for a run without one");
+    throw UsageError(
+        "--recipe says what is done; --sparsity, --structure, --allocation and --bits are for a run without one");
   }
   if (flags.budget.bytes_per_weight && flags.budget.speedup) {
     throw UsageError("give one of --bytes-per-weight and --speedup");
@@ -240,8 +242,10 @@ int compress(const CompressFlags& flags) {
   if (stages.empty()) {
     require_empty(flags.directory, flags.force);
     const MakePlan make_plan = [&](const tulle::ModuleList& modules) {
-      return by_budget ? tulle::plan_of_budget(modules, flags.budget)
-                       : tulle::plan_of_flags(modules, flags.sparsity, flags.structure, flags.bits);
+      if (by_budget) return tulle::plan_of_budget(modules, flags.budget);
+      tulle::StagePlan plan = tulle::plan_of_flags(modules, flags.sparsity, flags.structure, flags.bits);
+      tulle::allocate_sparsity(plan, modules, flags.allocation);
+      return plan;
     };
     reports.push_back(compress_stage(flags, path, flags.directory, flags.adapters, make_plan, progress));
   }
@@ -295,6 +299,11 @@ void add_flags(CLI::App& app, CompressFlags& flags) {
       ->expected(1)
       ->take_all();
   add("--cells", flags.cells, "NAME", "Of the survey: only these forms and plans")->expected(1)->take_all();
+  add("--allocation", flags.allocation, "uniform|rising|owl",
+      "Of sparsity over the layers: rising from the first to the last, or by their outliers; from 60 % on")
+      ->capture_default_str();
+  app.add_flag(flag_names("--refine"), flags.refine,
+               "Tune what is left of each block on the dense block's output: better, and about three times as long");
   add("--text-column", flags.calibration.text_column, "NAME+...", "Columns of the dataset whose texts are joined");
   add("-n,--num-samples", flags.calibration.samples, "N", "Sequences of the dataset")
       ->capture_default_str()

@@ -106,6 +106,16 @@ std::vector<std::pair<std::string, std::string>> compression_facts(const Compres
   const auto samples = report_number(report, "samples"), length = report_number(report, "max_seq_length");
   if (samples && length) add("Calibration", formatted("%.0f sequences of at most %.0f tokens", *samples, *length));
   if (const auto seconds = report_number(report, "seconds")) add("Time", duration_text(*seconds));
+  double before = 0, after = 0, seconds = 0;
+  for (const CompressionReport& half : list_member(report, "refinement")) {
+    before += report_number(half, "before").value_or(0);
+    after += report_number(half, "after").value_or(0);
+    seconds += report_number(half, "seconds").value_or(0);
+  }
+  if (before > 0) {
+    add("Refinement",
+        formatted("error of half blocks %.1f %% lower, in ", 100 * (1 - after / before)) + duration_text(seconds));
+  }
   if (const auto bytes = report_number(report, "peak_memory_bytes"))
     add("Peak memory", formatted("%.2f GB", *bytes / 1e9));
   if (const auto plan = report.find("plan"); plan != report.end() && plan->is_object()) {

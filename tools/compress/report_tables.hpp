@@ -15,6 +15,7 @@
 /// {"model", "recipe", "dataset": text; "samples", "max_seq_length", "seconds", "peak_memory_bytes";
 ///  "layers": [{"name", "rows", "columns", "form": text, "sparsity", "relative_error", "seconds", "bytes"}];
 ///  "block_error": [{"layer", "calibration", "held_out"}];
+///  "refinement": [{"layer", "half": text, "before", "after", "epoch", "seconds"}];
 ///  "evaluation": {"dense_perplexity", "perplexity", "ratio", "ratio_standard_error", "kl_divergence", "same_top1"};
 ///  "size": {"dense_bytes", "compressed_bytes"}; "notes": [text];
 ///  "plan": {"bytes_per_weight", "speedup", "loss", "matrices": [{"name", "form"}],

@@ -5,12 +5,14 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include <tulle/compress/block_chain.hpp>
+#include <tulle/compress/block_refiner.hpp>
 #include <tulle/compress/compressed_matrix.hpp>
 #include <tulle/compress/compression_report.hpp>
 #include <tulle/compress/edited_tensors.hpp>
@@ -20,6 +22,7 @@
 #include <tulle/compress/layer_plan.hpp>
 #include <tulle/compress/layer_statistics.hpp>
 #include <tulle/compress/planned_solver.hpp>
+#include <tulle/compress/refinement_plan.hpp>
 #include <tulle/compress/smooth_quant.hpp>
 #include <tulle/compress/stage_planner.hpp>
 #include <tulle/core/thread_pool.hpp>
@@ -32,7 +35,8 @@ namespace tulle {
 /// sequences; of the weights, one layer.
 class BlockCompressor {
  public:
-  /// The first `calibration` sequences of `batch` make the statistics; on the others the error is measured.
+  /// The first `calibration` sequences of `batch` make the statistics, but where the plan refines, some of them choose its
+  /// best state instead; on the others the error is measured.
   /// `tensors`, which is based on `folded`, gets the compressed matrices, and `folded` what SmoothQuant changes. All
   /// must outlive the object. Errors: those of loading; memory.
   BlockCompressor(const Architecture& model, EditedTensors& folded, EditedTensors& tensors, const TokenBatch& batch,
@@ -41,7 +45,8 @@ class BlockCompressor {
         folded_(folded),
         tensors_(tensors),
         batch_(batch),
-        calibration_(calibration),
+        calibration_(calibration - (plan.refinement ? BlockRefiner::choosing_sequences(calibration) : 0)),
+        known_(calibration),
         plan_(plan),
         pool_(pool),
         dense_loader_(folded, model, one_thread()),
@@ -53,18 +58,23 @@ class BlockCompressor {
     const ModelWeights<BlasLinear> entry = dense_loader_.load_entry();
     dense_.embed(entry);
     chain_.embed(entry);
+    if (!plan.refinement) return;
+    refiner_.emplace(model, folded, tensors, loader_, batch, calibration_, calibration, plan, pool);
   }
 
   /// Layers are taken in order, each once. `known`: its matrices are in `tensors` already, from an earlier run, and are
   /// only run. Errors: those of `LayerSolver`.
-  BlockError compress(std::size_t layer, bool known, std::vector<LayerReport>& reports) {
+  BlockError compress(std::size_t layer, bool known, std::vector<LayerReport>& reports,
+                      std::vector<RefinementReport>& refinements) {
     layer_ = layer;
+    const bool refines = !known && refiner_.has_value();
     dense_.enter(layer, dense_loader_.load_layer(layer));
     chain_.enter(layer, loader_.load_layer(layer));
     const bool classic = !known && !is_sequential();
     const std::vector<float> entered = classic ? copy_of(chain_.residual()) : std::vector<float>();
     NamedMatrices held_back;
     for (const LinearRole role : roles_of(layer)) {
+      if (refines && !adds_to_residual(role)) refiner_->begin_half(layer, role, chain_);
       const std::vector<float> dense_before =
           adds_to_residual(role) ? copy_of(dense_.residual()) : std::vector<float>();
       dense_.collect(role);
@@ -81,6 +91,7 @@ class BlockCompressor {
         if (!classic) chain_.replace(loader_.load_layer(layer));
       }
       chain_.advance(role);
+      if (refines && adds_to_residual(role)) refiner_->end_half(layer, role, dense_, chain_, refinements);
     }
     if (model_.layers[layer].is_mixture()) {
       if (!known) {
@@ -105,12 +116,12 @@ class BlockCompressor {
     const auto error_of = [&](std::size_t begin, std::size_t end) {
       return mean_stream_error(batch_, begin, end, dense_.residual(), chain_.residual());
     };
-    return {layer, error_of(0, calibration_), error_of(calibration_, batch_.size())};
+    return {layer, error_of(0, calibration_), error_of(known_, batch_.size())};
   }
 
   /// After the last layer: on the held-out sequences. Errors: memory.
   HeldOutScores score() {
-    return score_held_out(model_, dense_loader_.load_ends(), batch_, calibration_, dense_.residual(), chain_.residual(),
+    return score_held_out(model_, dense_loader_.load_ends(), batch_, known_, dense_.residual(), chain_.residual(),
                           pool_);
   }
 
@@ -217,12 +228,13 @@ class BlockCompressor {
   const Architecture& model_;
   EditedTensors &folded_, &tensors_;
   const TokenBatch& batch_;
-  std::size_t calibration_;
+  std::size_t calibration_, known_;  // sequences that make statistics; and with those that choose states
   const StagePlan& plan_;
   ThreadPool& pool_;
   WeightLoader<BlasLinear> dense_loader_, loader_;
   PlannedSolver solver_;
   BlockChain dense_, chain_;
+  std::optional<BlockRefiner> refiner_;  // where the plan refines
   std::size_t layer_ = 0;
 };
 

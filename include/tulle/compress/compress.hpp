@@ -19,6 +19,7 @@
 #include <tulle/compress/edited_tensors.hpp>
 #include <tulle/compress/held_out_scores.hpp>
 #include <tulle/compress/layer_plan.hpp>
+#include <tulle/compress/owl_sparsities.hpp>
 #include <tulle/compress/quantizer.hpp>
 #include <tulle/compress/stage_planner.hpp>
 #include <tulle/compress/token_batch.hpp>
@@ -68,6 +69,28 @@ inline std::shared_ptr<const WeightSource> round_matrix(const WeightSource& rows
   return matrix_of_codes(rows.rows(), n, {.bits = plan.bits, .group = plan.group}, std::move(made));
 }
 
+/// By which outliers are found.
+inline constexpr std::size_t owl_sequences = 16;
+
+/// Errors: unsupported for what cannot be refined; invalid_argument for too few sequences.
+inline void require_refinable(const Architecture& model, const StagePlan& plan, std::size_t calibration) {
+  if (!plan.refinement) return;
+  if (calibration < 2) {
+    fail(ErrorCode::invalid_argument, "refinement needs 2 sequences or more beside those that are held out");
+  }
+  for (std::size_t layer = 0; layer < model.layers.size(); ++layer) {
+    if (model.layers[layer].is_mixture() || !has_backward(model.layers[layer].mlp)) {
+      fail(ErrorCode::unsupported, "a mixture of experts (", model.layer_prefix(layer),
+           ") cannot be refined; compress without refinement");
+    }
+  }
+  for (const auto& [name, layer] : plan.layers) {
+    if (!layer.target.sequential && name != model.names.head) {
+      fail(ErrorCode::unsupported, name, ": refinement needs sequential_update: true");
+    }
+  }
+}
+
 /// What a plan wants of the head, and of the embedding.
 inline void compress_ends(const TensorSource& dense, const Architecture& model, const StagePlan& plan, ThreadPool& pool,
                           CompressedModel& result) {
@@ -93,27 +116,26 @@ inline void compress_ends(const TensorSource& dense, const Architecture& model, 
 /// Errors: invalid_argument for sequences or a plan that do not fit; malformed for weights that are not finite; io;
 /// memory.
 inline CompressedModel compress(const TensorSource& dense, const Architecture& model,
-                                std::span<const std::vector<Token>> sequences, const StagePlan& plan,
+                                std::span<const std::vector<Token>> sequences, const StagePlan& wanted,
                                 const CompressionOptions& options = {}) {
   const auto begin = std::chrono::steady_clock::now();
   if (sequences.size() <= options.held_out) {
     fail(ErrorCode::invalid_argument, "the dataset has ", sequences.size(), " sequences, of which ", options.held_out,
          " are held out; give more text, or shorter sequences");
   }
-  if (plan.forms)
+  if (wanted.forms) {
     fail(ErrorCode::state, "the forms of the plan are not chosen yet (score_forms, plan_forms, set_forms)");
-  for (const auto& [name, layer] : plan.layers) {
-    if (layer.pruning && layer.pruning->owl) {
-      fail(ErrorCode::unsupported, name,
-           ": a sparsity_profile (OWL) is not supported; give the sparsity of each layer");
-    }
   }
+  detail::require_refinable(model, wanted, sequences.size() - options.held_out);
   const TokenBatch batch(sequences, model.vocabulary);
   if (const std::size_t rows = model.learned_positions; rows != 0 && batch.max_length() > rows - model.first_position) {
     fail(ErrorCode::invalid_argument, "a sequence has ", batch.max_length(), " tokens, but the model has learned ",
          rows - model.first_position, " positions; cut the sequences (--max-seq-length)");
   }
   ThreadPool pool(options.threads);
+  const std::size_t measured = std::min(detail::owl_sequences, sequences.size() - options.held_out);
+  const TokenBatch measured_batch(sequences.first(measured), model.vocabulary);
+  const StagePlan plan = with_owl_sparsities(wanted, dense, model, measured_batch, pool);
   std::optional<WorkDirectory> work;
   if (!options.work_directory.empty()) work.emplace(options.work_directory, options.settings);
 
@@ -125,18 +147,22 @@ inline CompressedModel compress(const TensorSource& dense, const Architecture& m
   for (std::size_t layer = 0; layer < model.layers.size(); ++layer) {
     const bool known = work && work->has(layer);
     std::vector<LayerReport> reports;
+    std::vector<RefinementReport> refinements;
     if (known) {
       for (auto& [name, matrix] : work->load(layer)) result.tensors->replace(name, std::move(matrix));
-      for (const Json& report : work->report(layer)) reports.push_back(layer_report(report));
+      const Json saved = work->report(layer);
+      for (const Json& report : saved.at("layers")) reports.push_back(layer_report(report));
+      for (const Json& report : saved.at("refinement")) refinements.push_back(refinement_report(report));
     }
     std::vector<LayerReport> made;
-    result.block_errors.push_back(compressor.compress(layer, known, made));
+    result.block_errors.push_back(compressor.compress(layer, known, made, refinements));
     if (!known) {
       reports = std::move(made);
-      Json saved = Json::array();
+      Json saved{{"layers", Json::array()}, {"refinement", Json::array()}};
+      for (const RefinementReport& report : refinements) saved["refinement"].push_back(report_json(report));
       NamedMatrices matrices;
       for (const LayerReport& report : reports) {
-        saved.push_back(report_json(report));
+        saved["layers"].push_back(report_json(report));
         matrices.emplace_back(report.name, result.tensors->matrix(report.name));
       }
       if (work) {
@@ -146,6 +172,7 @@ inline CompressedModel compress(const TensorSource& dense, const Architecture& m
       }
     }
     result.layers.insert(result.layers.end(), reports.begin(), reports.end());
+    result.refinements.insert(result.refinements.end(), refinements.begin(), refinements.end());
     if (options.progress) {
       options.progress("compressing", static_cast<double>(layer + 1) / static_cast<double>(model.layers.size()));
     }

@@ -14,6 +14,7 @@
 #include <tulle/compress/edited_tensors.hpp>
 #include <tulle/compress/held_out_scores.hpp>
 #include <tulle/compress/layer_plan.hpp>
+#include <tulle/compress/refinement_plan.hpp>
 #include <tulle/compress/stage_planner.hpp>
 #include <tulle/core/json.hpp>
 #include <tulle/core/types.hpp>
@@ -45,6 +46,7 @@ struct CompressedModel {
   std::shared_ptr<EditedTensors> tensors;  ///< to be exported, or loaded
   std::vector<LayerReport> layers;
   std::vector<BlockError> block_errors;
+  std::vector<RefinementReport> refinements;  ///< two a layer, where the plan refines
   HeldOutScores held_out;
   double seconds = 0;
   std::vector<std::string> notes;
@@ -91,6 +93,7 @@ inline Json settings_json(const LayerPlan& plan) {
                        pruning.structure.max_gap,
                        pruning.block_size,
                        pruning.keep_existing_zeros};
+    if (pruning.owl) json["owl"] = {pruning.owl->outlier, pruning.owl->spread};
   }
   if (plan.quantization) {
     const QuantizationPlan& values = *plan.quantization;
@@ -107,6 +110,10 @@ inline Json settings_json(const StagePlan& plan) {
   if (plan.smooth_quant) {
     json["smooth_quant"] = {plan.smooth_quant->strength, plan.smooth_quant->is_logarithmic};
     for (const auto& mapping : plan.smooth_quant->mappings) json["smooth_quant"].push_back(mapping.smoothed);
+  }
+  if (plan.refinement) {
+    const RefinementPlan& refinement = *plan.refinement;
+    json["refinement"] = {refinement.epochs, refinement.batch, refinement.rate, refinement.seed};
   }
   return json;
 }
@@ -139,6 +146,17 @@ inline LayerReport layer_report(const Json& json) {
           json.at("relative_error"), json.at("extra_damping"), json.at("seconds"), json.at("bytes")};
 }
 
+inline Json report_json(const RefinementReport& half) {
+  return {{"layer", half.layer},   {"half", half.is_attention ? "attention" : "mlp"},
+          {"before", half.before}, {"after", half.after},
+          {"epoch", half.epoch},   {"seconds", half.seconds}};
+}
+
+inline RefinementReport refinement_report(const Json& json) {
+  return {json.at("layer"),  json.at("half") == "attention", json.at("before"), json.at("after"), json.at("epoch"),
+          json.at("seconds")};
+}
+
 inline Json report_json(const BlockError& error) {
   return {{"layer", error.layer}, {"calibration", error.calibration}, {"held_out", error.held_out}};
 }
@@ -158,6 +176,7 @@ inline Json report_json(const CompressedModel& model) {
       {"layers", Json::array()}, {"block_error", Json::array()}, {"seconds", model.seconds}, {"notes", model.notes}};
   for (const LayerReport& layer : model.layers) json["layers"].push_back(report_json(layer));
   for (const BlockError& error : model.block_errors) json["block_error"].push_back(report_json(error));
+  for (const RefinementReport& half : model.refinements) json["refinement"].push_back(report_json(half));
   if (model.held_out.tokens != 0) json["evaluation"] = report_json(model.held_out);
   return json;
 }

@@ -31,6 +31,9 @@ struct CompressedLayer {
   double extra_damping = 0;
 };
 
+/// The share of zeros from which a matrix counts as pruned before: its zeros are then its mask.
+inline constexpr double min_existing_zeros = 0.05;
+
 /// `rounded`: the type in which weights without codes are stored.
 template <class T>
 class LayerSolver {
@@ -90,10 +93,10 @@ class LayerSolver {
     return weights;
   }
 
-  /// A matrix that came pruned (5 % of zeros or more) stays so: its zeros are the mask.
+  /// A matrix that came pruned stays so: its zeros are the mask.
   BasicMatrix<T> with_existing_zeros(BasicMatrix<T> weights) {
     const auto zeros = std::count(dense_.values.begin(), dense_.values.end(), T{0});
-    if (static_cast<double>(zeros) < 0.05 * static_cast<double>(dense_.values.size())) return weights;
+    if (static_cast<double>(zeros) < min_existing_zeros * static_cast<double>(dense_.values.size())) return weights;
     for (std::size_t i = 0; i < mask_.size(); ++i) {
       mask_[i] = dense_.values[i] != 0 ? 1 : 0;
       if (mask_[i] == 0) weights.values[i] = 0;

@@ -13,6 +13,7 @@
 #include <tulle/compress/plan/matrix_form.hpp>
 #include <tulle/compress/quantization_scheme.hpp>
 #include <tulle/compress/recipe_targets.hpp>
+#include <tulle/compress/refinement_plan.hpp>
 
 namespace tulle {
 
@@ -21,6 +22,7 @@ struct PruningModifier {
   PruningPlan pruning;
   TargetPlan target;
   std::vector<double> layer_sparsities;  ///< one for each decoder layer with targets, or empty: `pruning.sparsity`
+  double rising_spread = 0;              ///< sparsities rise by twice this from the first layer to the last
   bool quantizes = false;                ///< also rounds, in the same loop (SparseML's `quantize: true`)
   std::vector<RecipeTarget> targets;     ///< empty: all linear layers of the decoder layers
   std::vector<RecipeTarget> ignore;
@@ -58,7 +60,7 @@ struct Modifier {
   std::string type;   ///< as the recipe spells it
   std::string group;  ///< "oneshot" of "oneshot_modifiers"
   std::string place;  ///< "recipe.yaml, line 4: SparseGPTModifier", for messages
-  std::variant<PruningModifier, QuantizationModifier, SmoothQuantModifier, PlanModifier> arguments;
+  std::variant<PruningModifier, QuantizationModifier, SmoothQuantModifier, PlanModifier, RefinementPlan> arguments;
 };
 
 /// What is done in one go: its modifiers act on the same dense weights, each on what it targets.

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
@@ -15,6 +16,8 @@
 #include <tulle/compress/modifier.hpp>
 #include <tulle/compress/quantization_scheme.hpp>
 #include <tulle/compress/recipe_arguments.hpp>
+#include <tulle/compress/refinement_plan.hpp>
+#include <tulle/compress/sparsity_profile.hpp>
 
 namespace tulle::detail {
 
@@ -70,10 +73,19 @@ inline void read_sparsity(const RecipeArguments& arguments, std::string_view key
   if (plan.method == PruningMethod::wanda && !is_balanced) plan.structure.kind = SparsityStructure::Kind::row;
   const YamlNode* profile = arguments.find("sparsity_profile");
   if (profile != nullptr) {
-    if (profile->text != "owl") arguments.reject("sparsity_profile", *profile, "must be owl");
+    if (profile->text != "owl" && profile->text != "rising") {
+      arguments.reject("sparsity_profile", *profile, "must be owl or rising");
+    }
     if (is_balanced || !modifier.layer_sparsities.empty()) {
       arguments.reject("sparsity_profile", *profile, "needs one sparsity and a mask_structure without N:M");
     }
+  }
+  if (profile != nullptr && profile->text == "rising") {
+    modifier.rising_spread = arguments.number("spread", default_rise, 0, 0.5);
+  } else if (const YamlNode* spread = arguments.find("spread")) {
+    arguments.reject("spread", *spread, "needs sparsity_profile: rising");
+  }
+  if (profile != nullptr && profile->text == "owl") {
     plan.owl = OwlProfile{arguments.number("owl_m", OwlProfile{}.outlier, 0, 1e6),
                           arguments.number("owl_lmbda", OwlProfile{}.spread, 0, 1)};
   } else if (arguments.find("owl_m") != nullptr || arguments.find("owl_lmbda") != nullptr) {
@@ -83,7 +95,7 @@ inline void read_sparsity(const RecipeArguments& arguments, std::string_view key
 }
 
 inline Names pruning_arguments(Names own) {
-  for (const std::string_view each : {"sparsity", "sparsity_profile", "owl_m", "owl_lmbda", "mask_structure",
+  for (const std::string_view each : {"sparsity", "sparsity_profile", "owl_m", "owl_lmbda", "spread", "mask_structure",
                                       "sequential_update", "targets", "ignore"}) {
     own.push_back(each);
   }
@@ -208,6 +220,17 @@ inline PlanModifier read_plan(const RecipeArguments& arguments, std::vector<std:
   modifier.targets = read_targets(arguments, "targets");
   modifier.ignore = read_targets(arguments, "ignore");
   return modifier;
+}
+
+/// Tulle's own modifier: the blocks that the others compressed are tuned.
+inline RefinementPlan read_refine(const RecipeArguments& arguments, std::vector<std::string>& notes) {
+  arguments.require_known(Names{"epochs", "batch_size", "learning_rate", "seed"}, with_common_arguments({}), notes);
+  RefinementPlan plan;
+  plan.epochs = static_cast<std::size_t>(arguments.integer("epochs", static_cast<int>(plan.epochs), 1, 1000));
+  plan.batch = static_cast<std::size_t>(arguments.integer("batch_size", static_cast<int>(plan.batch), 1, 64));
+  plan.rate = arguments.number("learning_rate", plan.rate, 0, 1);
+  plan.seed = static_cast<std::uint64_t>(arguments.integer("seed", 0, 0, 1 << 30));
+  return plan;
 }
 
 }  // namespace tulle::detail

@@ -23,15 +23,12 @@ namespace tulle {
 
 namespace detail {
 
-inline constexpr std::array<std::string_view, 9> modifier_types{"AlpsModifier",
-                                                                "SparseGPTModifier",
-                                                                "WandaPruningModifier",
-                                                                "MagnitudePruningModifier",
-                                                                "PlanModifier",
-                                                                "QuantizationModifier",
-                                                                "GPTQModifier",
-                                                                "SmoothQuantModifier",
-                                                                "LogarithmicEqualizationModifier"};
+inline constexpr std::array<std::string_view, 10> modifier_types{
+    "AlpsModifier",         "SparseGPTModifier",
+    "WandaPruningModifier", "MagnitudePruningModifier",
+    "PlanModifier",         "RefineModifier",
+    "QuantizationModifier", "GPTQModifier",
+    "SmoothQuantModifier",  "LogarithmicEqualizationModifier"};
 
 /// Modifiers of the other tools that have no counterpart.
 inline constexpr std::array<std::string_view, 9> absent_modifier_types{"AWQModifier",
@@ -262,6 +259,8 @@ class RecipeReader {
       modifier.arguments = QuantizationReader(arguments, notes).read_nearest();
     } else if (name == "GPTQModifier") {
       modifier.arguments = QuantizationReader(arguments, notes).read_gptq();
+    } else if (name == "RefineModifier") {
+      modifier.arguments = read_refine(arguments, notes);
     } else {
       modifier.arguments = read_smooth_quant(arguments, name == "LogarithmicEqualizationModifier", notes);
     }

@@ -2,6 +2,7 @@
 /// \file What a stage of a recipe does with each linear layer of a model (L5).
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <optional>
 #include <string_view>
@@ -10,6 +11,7 @@
 #include <tulle/compress/mask_structure.hpp>
 #include <tulle/compress/modifier.hpp>
 #include <tulle/compress/module_list.hpp>
+#include <tulle/compress/sparsity_profile.hpp>
 #include <tulle/compress/stage_planner.hpp>
 #include <tulle/core/error.hpp>
 
@@ -69,6 +71,28 @@ inline StagePlan plan_of_budget(const ModuleList& modules, const FormBudget& bud
     if (module.kind == Module::Kind::linear && module.layer) request.layers.push_back(module.name);
   }
   return stage;
+}
+
+/// What `--allocation` does with the plan of flags. `profile`: "uniform", "rising" or "owl".
+/// Errors: invalid_argument for other names, and for what has no sparsity that may differ.
+inline void allocate_sparsity(StagePlan& plan, const ModuleList& modules, std::string_view profile) {
+  if (profile == "uniform") return;
+  if (profile != "rising" && profile != "owl") {
+    fail(ErrorCode::invalid_argument, "--allocation must be uniform, rising or owl, not \"", profile, "\"");
+  }
+  std::size_t layers = 0;
+  for (const Module& module : modules.modules) layers = std::max(layers, module.layer ? *module.layer + 1 : 0);
+  for (const Module& module : modules.modules) {
+    const auto found = plan.layers.find(module.name);
+    if (found == plan.layers.end()) continue;
+    if (!found->second.pruning || found->second.pruning->structure.kind == SparsityStructure::Kind::balanced) {
+      fail(ErrorCode::invalid_argument, "--allocation needs --sparsity, and no structure of N:M");
+    }
+    PruningPlan& pruning = *found->second.pruning;
+    if (profile == "owl") pruning.owl.emplace();
+    if (profile == "rising")
+      pruning.sparsity = rising_sparsities(layers, pruning.sparsity, default_rise)[*module.layer];
+  }
 }
 
 }  // namespace tulle

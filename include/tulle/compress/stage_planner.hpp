@@ -17,7 +17,9 @@
 #include <tulle/compress/module_list.hpp>
 #include <tulle/compress/quantization_scheme.hpp>
 #include <tulle/compress/recipe_targets.hpp>
+#include <tulle/compress/refinement_plan.hpp>
 #include <tulle/compress/smooth_quant_plan.hpp>
+#include <tulle/compress/sparsity_profile.hpp>
 #include <tulle/core/error.hpp>
 #include <tulle/core/near_names.hpp>
 #include <tulle/format/quoted_name.hpp>
@@ -28,8 +30,9 @@ struct StagePlan {
   std::map<std::string, LayerPlan> layers;  ///< by the linear layer's name; others stay as they are
   std::size_t embedding_bits = 16;          ///< 8: int8 with one scale per row, 16: stays. A tied head goes with it
   std::optional<SmoothQuantPlan> smooth_quant;
-  std::optional<FormRequest> forms;  ///< still to be chosen (plan/form_plan.hpp)
-  std::vector<std::string> notes;    ///< what is ignored, or done otherwise than the recipe says
+  std::optional<FormRequest> forms;          ///< still to be chosen (plan/form_plan.hpp)
+  std::optional<RefinementPlan> refinement;  ///< of every block once its matrices are compressed
+  std::vector<std::string> notes;            ///< what is ignored, or done otherwise than the recipe says
 };
 
 namespace detail {
@@ -64,6 +67,10 @@ class StagePlanner {
         if (plan_.smooth_quant) fail(ErrorCode::invalid_argument, place_, ": the stage smooths twice");
         note_ignored(smooth->ignore);
         plan_.smooth_quant = plan_smooth_quant(*smooth, list_, place_);
+      }
+      if (const auto* refinement = std::get_if<RefinementPlan>(&modifier.arguments)) {
+        if (plan_.refinement) fail(ErrorCode::invalid_argument, place_, ": the stage refines twice");
+        plan_.refinement = *refinement;
       }
     }
     for (const Modifier& modifier : stage_.modifiers) {
@@ -143,7 +150,10 @@ class StagePlanner {
       if (module.layer && (layers.empty() || layers.back() != *module.layer)) layers.push_back(*module.layer);
     }
     if (chosen.empty()) fail(ErrorCode::not_found, place_, ": its targets name no linear layer that may be pruned");
-    const std::vector<double>& sparsities = modifier.layer_sparsities;
+    const std::vector<double> sparsities =
+        modifier.rising_spread == 0
+            ? modifier.layer_sparsities
+            : rising_sparsities(layers.size(), modifier.pruning.sparsity, modifier.rising_spread);
     if (!sparsities.empty() && sparsities.size() != layers.size()) {
       fail(ErrorCode::invalid_argument, place_, ": ", sparsities.size(), " sparsities for ", layers.size(),
            " decoder layers with targets");

@@ -126,7 +126,8 @@ TEST_CASE("8:16-gap4 with 4 bits keeps the pattern, its distances and scales tha
 
 TEST_CASE("A compression gives the same values with any number of threads, and again") {
   const Tiny tiny("llama-tiny-linear");
-  const StagePlan plan = tiny.plan(0.6, "", 4);
+  StagePlan plan = tiny.plan(0.6, "", 4);
+  plan.refinement = RefinementPlan{.epochs = 1, .batch = 4};
   CompressionOptions one, three;
   one.threads = 1;
   three.threads = 3;
@@ -137,7 +138,8 @@ TEST_CASE("A compression gives the same values with any number of threads, and a
 
 TEST_CASE("An interrupted compression goes on and gives the same values") {
   const Tiny tiny("llama-tiny-gqa");
-  const StagePlan plan = tiny.plan(0.5, "", 8);
+  StagePlan plan = tiny.plan(0.5, "", 8);
+  plan.refinement = RefinementPlan{.epochs = 1, .batch = 4};
   const CompressedModel whole = tiny.compress(plan);
   const Folder folder;
   CompressionOptions options;
@@ -155,10 +157,57 @@ TEST_CASE("An interrupted compression goes on and gives the same values") {
   const CompressedModel resumed = tiny.compress(plan, options);
   CHECK(values_of(resumed) == values_of(whole));
   CHECK(resumed.layers.size() == whole.layers.size());
+  CHECK(resumed.refinements.size() == 2 * tiny.model.layers.size());
   CHECK(resumed.held_out.perplexity == whole.held_out.perplexity);
 
   options.settings = {{"plan", "another"}};
   CHECK_THROWS_WITH(tiny.compress(plan, options), ContainsSubstring("unfinished work of other settings (plan)"));
+}
+
+TEST_CASE("Refinement keeps zeros and the form of values, and the best of its states") {
+  // Matrices apart, fused in a mixed order, with minimums; a sequential, a parallel and a normalized residual.
+  const std::string name = GENERATE("llama-tiny-gqa", "codegen-tiny", "opt-tiny-350m");
+  const Tiny tiny(name);
+  for (const std::size_t bits : {16, 8, 4}) {
+    CAPTURE(name, bits);
+    StagePlan plan = tiny.plan(bits == 4 ? std::optional<double>() : 0.5, "", bits == 4 ? 8 : bits);
+    for (auto& [layer, each] : plan.layers) {
+      if (bits == 4) each.quantization = QuantizationPlan{.bits = 4, .symmetric = false};
+    }
+    const CompressedModel plain = tiny.compress(plan);
+    CHECK(plain.refinements.empty());
+    plan.refinement = RefinementPlan{.epochs = 2, .batch = 4};
+    CompressionOptions options;
+    options.threads = 1;
+    const CompressedModel refined = tiny.compress(plan, options);
+    CHECK(refined.refinements.size() == 2 * tiny.model.layers.size());
+    std::size_t moved = 0;
+    for (const RefinementReport& half : refined.refinements) {
+      CHECK((half.epoch == 0 ? half.after == half.before : half.after < half.before));
+      moved += half.epoch == 0 ? 0 : 1;
+    }
+    CHECK(moved > 0);
+    for (const LayerReport& layer : refined.layers) {
+      const auto matrix = refined.tensors->matrix(layer.name);
+      CHECK(matrix->code_format() == plain.tensors->matrix(layer.name)->code_format());
+      if (bits != 4) CHECK(measure_sparsity(*matrix).share() >= layer.sparsity);
+    }
+  }
+}
+
+TEST_CASE("Layers with more outliers stay denser, and the mean is what was wanted") {
+  const Tiny tiny("llama-tiny-gqa");
+  StagePlan plan = tiny.plan(0.6, "", 16);
+  allocate_sparsity(plan, module_list(tiny.model), "owl");
+  const CompressedModel model = tiny.compress(plan);
+  double mean = 0, least = 1, most = 0;
+  for (const LayerReport& layer : model.layers) {
+    mean += layer.sparsity / static_cast<double>(model.layers.size());
+    least = std::min(least, layer.sparsity);
+    most = std::max(most, layer.sparsity);
+  }
+  CHECK(mean == Catch::Approx(0.6).margin(0.01));
+  CHECK(most - least == Catch::Approx(2 * OwlProfile().spread).margin(0.02));
 }
 
 TEST_CASE("Classic statistics, SparseGPT with joint codes, Wanda and magnitude") {
@@ -240,6 +289,18 @@ TEST_CASE("What cannot be compressed is refused with a reason") {
   SECTION("a token outside of the vocabulary") {
     tiny.sequences[1][1] = static_cast<Token>(tiny.model.vocabulary);
     CHECK_THROWS_WITH(tiny.compress(plan), ContainsSubstring("outside of the model's vocabulary"));
+  }
+  SECTION("refinement of what it does not know") {
+    StagePlan refined = plan;
+    refined.refinement.emplace();
+    const Tiny mixture("mixtral-tiny");
+    StagePlan of_mixture = mixture.plan(0.5, "", 16);
+    of_mixture.refinement.emplace();
+    CHECK_THROWS_WITH(mixture.compress(of_mixture), ContainsSubstring("a mixture of experts"));
+    refined.layers.begin()->second.target.sequential = false;
+    CHECK_THROWS_WITH(tiny.compress(refined), ContainsSubstring("sequential_update"));
+    tiny.sequences.resize(3);
+    CHECK_THROWS_WITH(tiny.compress(refined), ContainsSubstring("2 sequences or more"));
   }
   SECTION("a structure that does not fit") {
     StagePlan odd = plan;

@@ -81,6 +81,8 @@ TEST_CASE("sparsities may be one per layer or follow OWL", "[compress][modifier_
       read(detail::read_wanda, "{sparsity: 0.7, sparsity_profile: owl, owl_m: 7, owl_lmbda: 0.1}");
   CHECK(owl.pruning.owl == OwlProfile{7, 0.1});
   CHECK(read(detail::read_wanda, "{sparsity: 0.7, sparsity_profile: owl}").pruning.owl == OwlProfile{5, 0.08});
+  CHECK(read(detail::read_alps, "{sparsity: 0.7, sparsity_profile: rising}").rising_spread == 0.05);
+  CHECK(read(detail::read_alps, "{sparsity: 0.7, sparsity_profile: rising, spread: 0.1}").rising_spread == 0.1);
 }
 
 TEST_CASE("Wanda compares within rows, magnitude in the matrix", "[compress][modifier_reader]") {

@@ -121,3 +121,18 @@ TEST_CASE("flags that mean nothing or contradict each other are errors", "[compr
   CHECK(error(std::nullopt, "row", 8).find("the sparsity is missing") != std::string::npos);
   CHECK(error(std::nullopt, "3:7", 16).find("no multiple of the 7") != std::string::npos);
 }
+
+TEST_CASE("sparsity may rise from layer to layer or follow outliers", "[compress][stage_plan]") {
+  CHECK(rising_sparsities(3, 0.6, 0.1) == std::vector<double>{0.5, 0.6, 0.7});
+  const std::vector<double> outliers{0.01, 0.03, 0.02};
+  const std::vector<double> differences = owl_differences(outliers, 0.1);
+  CHECK(differences[0] == Catch::Approx(0.1));
+  CHECK(differences[1] == Catch::Approx(-0.1));
+  CHECK(differences[2] == Catch::Approx(0).margin(1e-12));
+  StagePlan plan = plan_of_flags(tiny_modules(), 0.6, "", 16);
+  allocate_sparsity(plan, tiny_modules(), "rising");
+  CHECK(plan.layers.at("model.layers.0.mlp.up_proj").pruning->sparsity == Catch::Approx(0.55));
+  CHECK(plan.layers.at("model.layers.1.mlp.up_proj").pruning->sparsity == Catch::Approx(0.65));
+  StagePlan balanced = plan_of_flags(tiny_modules(), {}, "2:4", 16);
+  CHECK_THROWS_WITH(allocate_sparsity(balanced, tiny_modules(), "owl"), Catch::Matchers::ContainsSubstring("N:M"));
+}

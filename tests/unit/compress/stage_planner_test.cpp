@@ -184,3 +184,14 @@ TEST_CASE("modifiers that do not fit each other or the model are errors", "[comp
         std::string::npos);
   CHECK(error("  QuantizationModifier: {scheme: UNQUANTIZED}\n").find("changes no layer") != std::string::npos);
 }
+
+TEST_CASE("a stage may refine what its other modifiers compress", "[compress][stage_planner]") {
+  const std::string pruning = "  AlpsModifier: {sparsity: 0.5}\n";
+  CHECK_FALSE(planned(pruning).refinement);
+  const StagePlan plan =
+      planned(pruning + "  RefineModifier: {epochs: 2, batch_size: 4, learning_rate: 0.01, seed: 3}\n");
+  CHECK(plan.refinement == RefinementPlan{.epochs = 2, .batch = 4, .rate = 0.01, .seed = 3});
+  CHECK(planned(pruning + "  RefineModifier: {}\n").refinement == RefinementPlan());
+  CHECK(error(pruning + "  RefineModifier: {epochs: 0}\n").find("epochs") != std::string::npos);
+  CHECK(error("  RefineModifier: {}\n").find("changes no layer") != std::string::npos);
+}
