@@ -112,7 +112,7 @@ inline void compress_ends(const TensorSource& dense, const Architecture& model, 
 /// Compresses the linear layers of `plan`, one decoder layer in memory at a time. `sequences` are calibration tokens,
 /// and the last `options.held_out` of them unseen ones. Deterministic: the same bytes for the same arguments on one
 /// kind of CPU, whatever the threads and interruptions.
-/// Memory: two residual streams [tokens, hidden], their layers' inputs [tokens, intermediate] and one decoder layer.
+/// Memory: two residual streams [tokens, hidden] (four where the plan refines), their layers' inputs [tokens, intermediate] and one decoder layer.
 /// Errors: invalid_argument for sequences or a plan that do not fit; malformed for weights that are not finite; io;
 /// memory.
 inline CompressedModel compress(const TensorSource& dense, const Architecture& model,
