@@ -61,14 +61,14 @@ class HalfRefiner {
     first.keep();
     second.keep();
     const std::size_t steps = (training_ + plan_.batch - 1) / plan_.batch, total = steps * plan_.epochs;
-    AdamStep step;
+    std::size_t number = 0;
     double rate = plan_.rate;
     for (std::size_t epoch = 0; epoch < plan_.epochs; ++epoch) {
       const std::vector<std::size_t> order = shuffled(stream * plan_.epochs + epoch);
-      for (std::size_t at = 0; at < training_; at += plan_.batch, ++step.number) {
-        const double done = static_cast<double>(step.number - 1) / static_cast<double>(total);
-        const double warm = std::min(1.0, static_cast<double>(step.number) / warm_up_steps);
-        step.rate = static_cast<float>(rate * warm * (1 - done));
+      for (std::size_t at = 0; at < training_; at += plan_.batch) {
+        const double done = static_cast<double>(number++) / static_cast<double>(total);
+        const double warm = std::min(1.0, static_cast<double>(number) / warm_up_steps);
+        const AdamStep step(number, static_cast<float>(rate * warm * (1 - done)));
         const std::span chosen = std::span(order).subspan(at, std::min(plan_.batch, training_ - at));
         find_gradients(chosen, first, second, streams);
         move(first, &Slot::first, chosen.size(), step);
