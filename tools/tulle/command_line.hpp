@@ -24,6 +24,7 @@ Command benchmark_command(CLI::App& program);
 Command evaluate_command(CLI::App& program);
 Command compress_command(CLI::App& program);
 Command export_command(CLI::App& program);
+Command pack_command(CLI::App& program);
 Command serve_command(CLI::App& program);
 
 /// An invalid command line, found after CLI11 has read it: exit status 2.

@@ -32,7 +32,7 @@ int main(int count, char** arguments) {
   const std::array commands{generate_command(program),   chat_command(program),     tokenize_command(program),
                             detokenize_command(program), logits_command(program),   inspect_command(program),
                             benchmark_command(program),  evaluate_command(program), compress_command(program),
-                            export_command(program),     serve_command(program)};
+                            export_command(program),     pack_command(program),     serve_command(program)};
   const auto run = [&] {
     for (const Command& command : commands) {
       if (command.flags->parsed()) return command.run();

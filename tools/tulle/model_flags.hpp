@@ -17,4 +17,6 @@ struct ModelFlags {
   tulle::EngineOptions engine;
 
   void add_to(CLI::App& flags);
+  /// Of those, what decides how weights are packed.
+  void add_kernel_to(CLI::App& flags);
 };

@@ -3,6 +3,7 @@
 
 #include <tulle/core/error.hpp>
 #include <tulle/generate/draft/make_speculation.hpp>
+#include <tulle/generate/packed_cache.hpp>
 #include <tulle/tensor/isa.hpp>
 #include <utility>
 
@@ -21,7 +22,8 @@ std::shared_ptr<const tulle::Model<tulle::AnyKernel>> load_model(const tulle::Ch
   tulle::PackOptions pack;
   pack.kernel = tulle::kernel_choice(flags.kernel);
   ProgressBar bar;
-  return tulle::Model<tulle::AnyKernel>::load(checkpoint, pack, bar.progress(), flags.engine.threads);
+  return tulle::load_packed<tulle::AnyKernel>(checkpoint, pack, {flags.engine.packed_cache, flags.engine.verify_packed},
+                                              bar.progress(), flags.engine.threads);
 }
 
 std::shared_ptr<const tulle::Model<tulle::AnyKernel>> load_model(const tulle::TensorSource& source,

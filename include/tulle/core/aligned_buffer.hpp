@@ -13,6 +13,7 @@
 #include <tulle/core/checked.hpp>
 #include <tulle/core/error.hpp>
 #include <tulle/core/huge_pages.hpp>
+#include <tulle/core/types.hpp>
 
 namespace tulle {
 
@@ -24,7 +25,7 @@ enum class Pages { own, shared };
 
 /// A fixed-size array of plain values, zero-initialised unless a tag says otherwise; movable, not copyable. Alignment
 /// is 64 bytes. Arrays of 2 MiB and more are in huge pages where the system offers them. 64 readable bytes follow the
-/// last element, so that a vector load of the tail stays inside.
+/// last element, so that a vector load of the tail stays inside. An array may also view memory of the caller (`over`).
 /// Errors: memory.
 template <class T>
   requires std::is_trivially_copyable_v<T>
@@ -48,17 +49,34 @@ class AlignedBuffer {
       fail(ErrorCode::memory, "could not allocate ", bytes, " bytes; use a smaller model or context");
   }
 
+  /// Views memory that the caller keeps for longer than the array, aligned and followed by slack as an array's own is.
+  /// It is only read. (WebAssembly's modules have no such arrays.)
+  static AlignedBuffer over(std::span<const T> values) noexcept
+    requires(!is_web)
+  {
+    AlignedBuffer view;
+    view.data_ = const_cast<T*>(values.data());
+    view.size_ = values.size();
+    view.is_lent_ = true;
+    return view;
+  }
+
   AlignedBuffer(AlignedBuffer&& other) noexcept
-      : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)), shares_(other.shares_) {}
+      : data_(std::exchange(other.data_, nullptr)),
+        size_(std::exchange(other.size_, 0)),
+        shares_(other.shares_),
+        is_lent_(!is_web && other.is_lent_) {}
 
   AlignedBuffer& operator=(AlignedBuffer&& other) noexcept {
     std::swap(data_, other.data_);
     std::swap(size_, other.size_);
     std::swap(shares_, other.shares_);
+    if constexpr (!is_web) std::swap(is_lent_, other.is_lent_);
     return *this;
   }
 
   ~AlignedBuffer() {
+    if (!is_web && is_lent_) return;
     if (HugePages::are_offered && shares_ && data_ != nullptr) {
       HugePages::release(data_);
     } else {
@@ -91,7 +109,7 @@ class AlignedBuffer {
 
   T* data_ = nullptr;
   std::size_t size_ = 0;
-  bool shares_ = false;
+  bool shares_ = false, is_lent_ = false;
 };
 
 }  // namespace tulle

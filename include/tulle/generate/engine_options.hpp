@@ -26,6 +26,9 @@ struct EngineOptions {
                                      ///< prompts that begin alike do not run again (whole blocks of 64 tokens)
   std::size_t threads = 0;           ///< 0: one per core that the process may use
   bool pin_threads = false;          ///< helper threads each keep to a core of their own; the caller's stays free
+  std::string packed_cache = {};     ///< where packed weights are kept: "" or "off", "on", "auto" or a file; see
+                                     ///< `PackedCache`. Of no use to an engine whose model is loaded already
+  bool verify_packed = false;        ///< all of what was kept is hashed before it is used
 };
 
 }  // namespace tulle

@@ -10,6 +10,7 @@
 #include <tulle/core/error.hpp>
 #include <tulle/format/checkpoint.hpp>
 #include <tulle/format/compressed_tensors.hpp>
+#include <tulle/kernel/kept_weights.hpp>
 #include <tulle/kernel/linear_kernel.hpp>
 #include <tulle/model/config_tokens.hpp>
 #include <tulle/model/families.hpp>
@@ -33,8 +34,10 @@ class Model {
     return load(*Checkpoint::open(path), pack, std::move(progress), threads);
   }
 
+  /// `kept`: see `LoadOptions`.
   [[gnu::noinline]] static std::shared_ptr<const Model> load(const Checkpoint& checkpoint, const PackOptions& pack = {},
-                                                             Progress progress = {}, std::size_t threads = 0) {
+                                                             Progress progress = {}, std::size_t threads = 0,
+                                                             std::shared_ptr<const KeptMatrices> kept = nullptr) {
     Architecture architecture = describe_model(checkpoint.config(), checkpoint.path());
     // The eos tokens of a generation config replace those of the config.
     if (checkpoint.generation_config().contains("eos_token_id")) {
@@ -44,7 +47,7 @@ class Model {
       fail(ErrorCode::unsupported, checkpoint.path(), ": an adapter changes \"", architecture.names.head,
            "\", whose matrix is the embedding's in this model; merge it with PEFT and save the model with a head");
     }
-    LoadOptions options{pack, std::move(progress), threads};
+    LoadOptions options{pack, std::move(progress), threads, std::move(kept)};
     options.pack.scale_per_input = quantizes_activations_per_token(checkpoint.config());
     return load(checkpoint, std::move(architecture), options);
   }
@@ -55,6 +58,7 @@ class Model {
                                                              const LoadOptions& options = {}) {
     check_instruction_set();
     std::shared_ptr<Model> model(new Model);
+    model->kept_ = options.kept;
     model->architecture_ = std::move(architecture);
     model->weights_ = load_weights<Kernel>(source, model->architecture_, options);
     return model;
@@ -66,6 +70,7 @@ class Model {
  private:
   Model() = default;
 
+  std::shared_ptr<const KeptMatrices> kept_;  // what weights view
   Architecture architecture_;
   ModelWeights<Kernel> weights_;
 };

@@ -9,6 +9,7 @@
 #include <tulle/generate/draft/make_speculation.hpp>
 #include <tulle/generate/engine.hpp>
 #include <tulle/generate/model.hpp>
+#include <tulle/generate/packed_cache.hpp>
 #include <tulle/generate/text_generation.hpp>
 #include <tulle/kernel/any_kernel.hpp>
 
@@ -25,7 +26,8 @@ inline PackOptions pack_options(const TextGenerationOptions& options) {
 }  // namespace detail
 
 TULLE_INLINE TextGeneration::TextGeneration(const std::string& path, const TextGenerationOptions& options)
-    : TextGeneration(Model<AnyKernel>::load(*Checkpoint::open(path, options.adapters), detail::pack_options(options),
+    : TextGeneration(load_packed<AnyKernel>(*Checkpoint::open(path, options.adapters), detail::pack_options(options),
+                                            {options.engine.packed_cache, options.engine.verify_packed},
                                             options.progress, options.engine.threads),
                      load_tokenizer(path), load_chat_template(path), options.engine) {
   const DraftTarget target{*engine_, *tokenizer_, options.engine,

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -18,6 +19,7 @@
 #include <tulle/kernel/int8/balanced.hpp>
 #include <tulle/kernel/int8/bitmask_i8.hpp>
 #include <tulle/kernel/int8/dense_i8.hpp>
+#include <tulle/kernel/kept_weights.hpp>
 #include <tulle/kernel/linear_kernel.hpp>
 #include <tulle/kernel/schedule/work_partition.hpp>
 
@@ -133,6 +135,12 @@ struct BasicAnyKernel<KernelList<Kernels...>> {
   static bool shares_input(const Weights& a, const Weights& b) noexcept;
   static void multiply(const Weights& weights, const Input& input, MatrixView<float> y, RowRange range) noexcept;
   static void unpack_row(const Weights& weights, std::size_t row, float* out) noexcept;
+
+  /// As the functions of that name, with the kernel of the matrix.
+  static std::optional<KeptMatrix> kept_form(const Weights& weights)
+    requires(!is_web);
+  static std::optional<Weights> weights_over(const KeptMatrix& kept)
+    requires(!is_web);
 
   /// The list's own copy of a choice. Errors: invalid_argument, with the names that exist.
   static std::string_view choice(std::string_view wanted);

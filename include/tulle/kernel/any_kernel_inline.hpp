@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -132,6 +133,30 @@ void BasicAnyKernel<KernelList<Kernels...>>::multiply(const Weights& weights, co
 template <LinearKernel... Kernels>
 void BasicAnyKernel<KernelList<Kernels...>>::unpack_row(const Weights& weights, std::size_t row, float* out) noexcept {
   weights.visit([&](const auto& kernel, const auto& form) { kernel.unpack_row(form, row, out); });
+}
+
+template <LinearKernel... Kernels>
+std::optional<KeptMatrix> BasicAnyKernel<KernelList<Kernels...>>::kept_form(const Weights& weights)
+  requires(!is_web)
+{
+  std::optional<KeptMatrix> kept;
+  weights.visit([&]<class Kernel>(const Kernel&, const auto& form) { kept = tulle::kept_form<Kernel>(form); });
+  return kept;
+}
+template <LinearKernel... Kernels>
+auto BasicAnyKernel<KernelList<Kernels...>>::weights_over(const KeptMatrix& kept) -> std::optional<Weights>
+  requires(!is_web)
+{
+  std::optional<Weights> weights;
+  const auto view_as = [&]<class Kernel>(Kernel) {
+    if (Kernel::name != kept.kernel) return false;
+    if (auto form = tulle::weights_over<Kernel>(kept)) {
+      weights = Weights(typename Weights::template Of<Kernel>{*std::move(form)});
+    }
+    return true;
+  };
+  (void)(view_as(Kernels{}) || ...);
+  return weights;
 }
 
 template <LinearKernel... Kernels>

@@ -5,11 +5,14 @@
 #include <algorithm>
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <tulle/core/error.hpp>
+#include <tulle/kernel/kept_weights.hpp>
 #include <tulle/kernel/linear_kernel.hpp>
 #include <tulle/model/weights.hpp>
 #include <tulle/tensor/encoded_tensor.hpp>
@@ -31,9 +34,10 @@ class MatrixLoader {
  public:
   using Source = std::shared_ptr<const WeightSource>;
 
-  /// All of them must outlive the object. `family`: for messages.
-  MatrixLoader(const TensorSource& source, const std::string& family, const PackOptions& pack)
-      : source_(source), family_(family), pack_(pack) {}
+  /// All of them must outlive the object. `family`: for messages. `kept`: matrices that need no packing, or null.
+  MatrixLoader(const TensorSource& source, const std::string& family, const PackOptions& pack,
+               const KeptMatrices* kept = nullptr)
+      : source_(source), family_(family), pack_(pack), kept_(kept) {}
 
   /// A small tensor (norm, bias, router) of `size` elements as floats; extents of 1 are ignored.
   std::vector<float> vector(const std::string& name, std::size_t size) const {
@@ -63,6 +67,12 @@ class MatrixLoader {
   }
 
   typename Linear<Kernel>::Part pack(const std::string& name, std::size_t first_row, const WeightSource& rows) const {
+    if constexpr (!is_web) {
+      if (auto weights = kept(name);
+          weights && weights->rows() == rows.rows() && weights->columns() == rows.columns()) {
+        return {name, first_row, *std::move(weights)};
+      }
+    }
     return {name, first_row, Kernel::pack(rows, pack_)};
   }
 
@@ -87,6 +97,12 @@ class MatrixLoader {
   }
 
  private:
+  std::optional<typename Kernel::Weights> kept(const std::string& name) const {
+    if (kept_ == nullptr) return std::nullopt;
+    const auto found = kept_->matrices.find(name);
+    return found == kept_->matrices.end() ? std::nullopt : weights_over<Kernel>(found->second);
+  }
+
   [[noreturn]] void fail_missing(const std::string& name) const {
     fail(ErrorCode::not_found, "the checkpoint has no tensor \"", name, "\", which a ", family_,
          " model needs; is the checkpoint complete?");
@@ -124,6 +140,7 @@ class MatrixLoader {
   const TensorSource& source_;
   const std::string& family_;
   const PackOptions& pack_;
+  const KeptMatrices* kept_;
 };
 
 }  // namespace tulle

@@ -14,6 +14,7 @@
 #include <tulle/core/processor_cores.hpp>
 #include <tulle/core/progress.hpp>
 #include <tulle/core/thread_pool.hpp>
+#include <tulle/kernel/kept_weights.hpp>
 #include <tulle/kernel/linear_kernel.hpp>
 #include <tulle/kernel/schedule/parallel_pack.hpp>
 #include <tulle/model/matrix_loader.hpp>
@@ -29,6 +30,9 @@ struct LoadOptions {
   Progress progress{};
   /// That pack, unless `pack` brings a pool. 0: one per core that the process may use. WebAssembly packs on one.
   std::size_t threads = 0;
+  /// Matrices that were packed before by the same kernel, as `kept_weights` lists them. Their memory must outlive the
+  /// weights. What is missing or not sound is packed.
+  std::shared_ptr<const KeptMatrices> kept{};
 };
 
 /// Finds, checks and packs tensors one matrix at a time; the file's pages are released as it goes.
@@ -37,7 +41,7 @@ class WeightLoader {
  public:
   /// Errors: those of `ThreadPool`, where a number of threads is given.
   WeightLoader(const TensorSource& source, const Architecture& model, const LoadOptions& options)
-      : model_(model), options_(options), matrices_(source, model.family, options_.pack) {
+      : model_(model), options_(options), matrices_(source, model.family, options_.pack, options.kept.get()) {
     const std::size_t threads = packing_threads(options.threads);
     if (options_.pack.pool != nullptr || threads == 1) return;
     try {
@@ -218,6 +222,21 @@ class WeightLoader {
   std::optional<ThreadPool> pool_;
   MatrixLoader<Kernel> matrices_;
 };
+
+/// Views of every matrix that can be kept and whose name is its own. Lifetime: that of the weights.
+template <LinearKernel Kernel>
+KeptMatrices kept_weights(const ModelWeights<Kernel>& weights) {
+  KeptMatrices kept;
+  std::vector<std::string> ambiguous;
+  weights.for_each_linear([&](const Linear<Kernel>& linear) {
+    for (const auto& part : linear.parts) {
+      auto matrix = kept_form<Kernel>(part.weights);
+      if (matrix && !kept.matrices.try_emplace(part.name, *std::move(matrix)).second) ambiguous.push_back(part.name);
+    }
+  });
+  for (const std::string& name : ambiguous) kept.matrices.erase(name);
+  return kept;
+}
 
 /// Packs the weights that `model` describes out of `source`.
 template <LinearKernel Kernel>

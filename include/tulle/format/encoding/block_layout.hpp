@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include <tulle/core/types.hpp>
 #include <tulle/tensor/float_elements.hpp>
 #include <tulle/tensor/weight_source.hpp>
 
@@ -65,6 +66,20 @@ inline void add_plane(const BitPlane& plane, const std::byte* block, std::size_t
 inline void unpack_block(const BlockLayout& layout, const std::byte* block, std::size_t columns,
                          std::int8_t* codes) noexcept {
   if (layout.unpack != nullptr) return layout.unpack(block, codes);
+  const BitPlane& low = layout.low;
+  const bool is_plain = !is_web && columns == 32 && layout.high.bits == 0 && layout.table == nullptr;
+  if (is_plain && low.bits == 8 && layout.zero == 0) {  // Q8_0: a move of known length
+    std::memcpy(codes, block + low.offset, 32);
+    return;
+  }
+  if (is_plain && low.bits == 4 && low.lanes == 16) {
+    for (std::size_t i = 0; i < 16; ++i) {  // Q4_0 and Q4_1: two vectors
+      const auto pair = static_cast<unsigned>(block[low.offset + i]);
+      codes[i] = static_cast<std::int8_t>(static_cast<int>(pair & 15u) - layout.zero);
+      codes[16 + i] = static_cast<std::int8_t>(static_cast<int>(pair >> 4) - layout.zero);
+    }
+    return;
+  }
   std::memset(codes, 0, columns);
   add_plane(layout.low, block, columns, 0, codes);
   if (layout.high.bits != 0) add_plane(layout.high, block, columns, layout.low.bits, codes);

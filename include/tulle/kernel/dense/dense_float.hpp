@@ -41,6 +41,7 @@ class DenseFloatPanels {
       const MatrixView<float> decoded(values[part].data(), rows.size(), columns, stride);
       source.decode(rows, decoded);
       Element* out = packed.panels_.data() + packed.index(panel * panel_rows, 0);
+      if (rows.size() < panel_rows) std::fill_n(out, columns * panel_rows, Element{});
       for (std::size_t column = 0; column < columns; ++column, out += panel_rows) {
         for (std::size_t row = 0; row < rows.size(); ++row) out[row] = round(decoded[row][column]);
       }
@@ -49,6 +50,12 @@ class DenseFloatPanels {
   }
 
   Element at(std::size_t row, std::size_t column) const noexcept { return panels_[index(row, column)]; }
+
+  template <class Self, class Fields>
+  static void each_field(Self& self, Fields& fields) {
+    fields(self.rows_, self.columns_, self.panels_);
+  }
+  bool is_sound() const noexcept { return panels_.size() == round_up(rows_, panel_rows) * columns_; }
 
   template <class Isa>
   void multiply(const ActivationsF32& input, MatrixView<float> y, RowRange range) const noexcept {
@@ -62,7 +69,8 @@ class DenseFloatPanels {
   DenseFloatPanels(std::size_t rows, std::size_t columns)
       : rows_(rows),
         columns_(columns),
-        panels_(checked_multiply(round_up(rows, panel_rows), columns, "a weight matrix"), Pages::shared) {}
+        panels_(checked_multiply(round_up(rows, panel_rows), columns, "a weight matrix"), Uninitialized{},
+                Pages::shared) {}
 
   std::size_t index(std::size_t row, std::size_t column) const noexcept {
     return (row / panel_rows * columns_ + column) * panel_rows + row % panel_rows;
@@ -141,6 +149,12 @@ struct BasicDenseF16 : DenseFloatKernel<Isa> {
     void multiply(const ActivationsF32& input, MatrixView<float> y, RowRange range) const noexcept {
       is_bf16_ ? bf16_.template multiply<Tag>(input, y, range) : f16_.template multiply<Tag>(input, y, range);
     }
+
+    template <class Self, class Fields>
+    static void each_field(Self& self, Fields& fields) {
+      fields(self.is_bf16_, self.f16_, self.bf16_);
+    }
+    bool is_sound() const noexcept { return f16_.is_sound() && bf16_.is_sound(); }
 
    private:
     friend BasicDenseF16;

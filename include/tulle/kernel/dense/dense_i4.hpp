@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -22,6 +23,8 @@ namespace tulle {
 /// W in panels [columns / 8][16 rows][4 bytes] of nibble pairs (see DenseI4Loop); padding rows have scale 0.
 class DenseI4Weights {
  public:
+  DenseI4Weights() = default;
+
   std::size_t rows() const noexcept { return rows_; }
   std::size_t columns() const noexcept { return columns_; }
   std::size_t size_bytes() const noexcept { return codes_.size_bytes() + scales_.size_bytes() + minima_.size_bytes(); }
@@ -32,6 +35,17 @@ class DenseI4Weights {
   /// (32, 64 or 128) the way Q4_0 is (`quantize_to_4_bits`).
   static DenseI4Weights pack(const WeightSource& source, std::size_t group = 32, ThreadPool* pool = nullptr);
   void unpack_row(std::size_t row, float* out) const noexcept;
+
+  template <class Self, class Fields>
+  static void each_field(Self& self, Fields& fields) {
+    fields(self.rows_, self.columns_, self.padded_, self.scales_, self.minima_, self.codes_);
+  }
+  bool is_sound() const noexcept {
+    const std::size_t group = scales_.group();
+    return padded_ == round_up(columns_, group_columns) && (group == 16 || (group != 0 && group % 32 == 0)) &&
+           scales_.are_sound(rows_, padded_) && codes_.size() == round_up(rows_, panel_rows) * (padded_ / 2) &&
+           (!has_minima() || (minima_.group() == group && minima_.are_sound(rows_, padded_)));
+  }
 
   template <class Isa>
   void multiply(const ActivationsI8& input, MatrixView<float> y, RowRange range) const noexcept {
@@ -45,7 +59,8 @@ class DenseI4Weights {
   DenseI4Weights(std::size_t rows, std::size_t columns, const CodeFormat& format)
       : rows_(rows), columns_(columns), padded_(round_up(columns, group_columns)), scales_(rows, padded_, format) {
     const std::size_t padded_rows = round_up(rows, panel_rows);
-    codes_ = AlignedBuffer<std::uint8_t>(checked_multiply(padded_rows, padded_ / 2, "a weight matrix"), Pages::shared);
+    codes_ = AlignedBuffer<std::uint8_t>(checked_multiply(padded_rows, padded_ / 2, "a weight matrix"), Uninitialized{},
+                                         Pages::shared);
     if (format.has_minimums) minima_ = GroupScales(rows, padded_, format);
   }
 
@@ -92,17 +107,17 @@ void DenseI4Weights::multiply_on(const ActivationsI8& input, MatrixView<float> y
   }
 }
 
-/// codes [columns].
+/// codes [columns]. Padding columns are left as they are.
 inline void DenseI4Weights::put_codes(std::size_t row, const std::int8_t* codes) noexcept {
-  const unsigned zero = has_minima() ? 0 : 8;  // of codes without a sign
-  const auto nibble = [&](std::size_t column) {
-    return column < columns_ ? (static_cast<unsigned>(codes[column]) + zero) & 15u : 0u;
-  };
+  constexpr std::uint64_t low_nibbles = 0x0F0F0F0F0F0F0F0F, eights = 0x0808080808080808;
+  const std::uint64_t zero = has_minima() ? 0 : eights;  // code + 8 in 4 bits, of codes without a sign
   for (std::size_t begin = 0; begin < columns_; begin += 8) {
-    std::uint8_t* out = &codes_[code_index(row, begin)];
-    for (std::size_t i = 0; i < 4; ++i) {
-      out[i] = static_cast<std::uint8_t>(nibble(begin + i) | nibble(begin + i + 4) << 4);
-    }
+    std::uint64_t eight = 0;
+    const std::size_t count = std::min<std::size_t>(columns_ - begin, 8);
+    std::memcpy(&eight, codes + begin, count);
+    eight = (eight ^ zero) & low_nibbles & ~std::uint64_t{0} >> (64 - 8 * count);
+    const auto pairs = static_cast<std::uint32_t>(eight | eight >> 28);
+    std::memcpy(&codes_[code_index(row, begin)], &pairs, sizeof pairs);
   }
 }
 
@@ -129,6 +144,9 @@ inline DenseI4Weights DenseI4Weights::pack(const WeightSource& source, std::size
     Part& part = parts[of];
     const PanelRows rows(panel * panel_rows, source.rows());
     const MatrixView<std::int8_t> codes(part.codes.data(), rows.size(), columns);
+    if (rows.size() < panel_rows || columns != weights.padded_) {
+      std::memset(&weights.codes_[weights.code_index(panel * panel_rows, 0)], 0, panel_rows * weights.padded_ / 2);
+    }
     if (keeps_codes) {
       source.codes(rows, codes, part.scales.data(), part.minimums.data());
     } else {
@@ -142,11 +160,12 @@ inline DenseI4Weights DenseI4Weights::pack(const WeightSource& source, std::size
         scales[begin / group] = to_float(quantize_to_4_bits(values, codes[i] + begin));
       }
       weights.put_codes(row, codes[i]);
-      weights.scales_.set_row(row, scales);
-      if (format.has_minimums) {
-        weights.minima_.set_row(row, std::span(part.minimums).subspan(i * per_row, per_row));
-      }
     }
+    std::fill(part.scales.begin() + static_cast<std::ptrdiff_t>(rows.size() * per_row), part.scales.end(), 0.0f);
+    weights.scales_.set_panel(panel, part.scales, per_row);
+    if (!format.has_minimums) return;
+    std::fill(part.minimums.begin() + static_cast<std::ptrdiff_t>(rows.size() * per_row), part.minimums.end(), 0.0f);
+    weights.minima_.set_panel(panel, part.minimums, per_row);
   });
   return weights;
 }

@@ -70,6 +70,27 @@ class EllWeights {
     });
   }
 
+  template <class Self, class Fields>
+  static void each_field(Self& self, Fields& fields) {
+    fields(self.rows_, self.columns_, self.form_, self.window_, self.bytes_, self.advances_, self.bundles_, self.sums_,
+           self.scales_);
+  }
+  /// Whether no loop reads beyond the arrays or the activations.
+  bool is_sound() const noexcept {
+    const std::size_t padded = round_up(rows_, panel_rows);
+    const bool has_window =
+        window_ == detail::short_window || window_ == detail::middle_window || window_ == detail::EllWide::window;
+    if (form_ > Form::nibbles || !has_window || bundles_.size() != padded / panel_rows * spans() + 1 ||
+        sums_.size() != padded * spans() || scales_.size() != padded) {
+      return false;
+    }
+    bool sound = true;
+    with_form([&]<class Layout>(Layout) {
+      sound = detail::are_sound_pieces<Layout>(bytes_.span(), advances_.span(), bundles_, spans(), columns_);
+    });
+    return sound;
+  }
+
   template <class Isa>
   void multiply(const ActivationsI14& input, MatrixView<float> y, RowRange range) const noexcept {
     with_instruction_set<Isa>([&]<class Tag>(Tag) { multiply_on<Tag>(input, y, range); });

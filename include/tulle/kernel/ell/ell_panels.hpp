@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
+#include <span>
 #include <vector>
 
 #include <tulle/kernel/linear_kernel.hpp>
@@ -184,6 +185,42 @@ void for_each_ell_value(const std::uint8_t* bytes, std::size_t bundles, Visitor&
       }
     }
   }
+}
+
+/// Whether the windows and slots of a piece of `columns` columns stay inside it.
+template <class Form>
+bool stays_inside(const EllPiece& piece, std::size_t columns) noexcept {
+  std::size_t begin = 0;
+  for (std::size_t step = 0; step < piece.bundles * Form::steps; ++step) begin += piece.advances[step] * window_step;
+  if (begin != 0 && begin >= columns) return false;
+  std::array<std::size_t, panel_rows> ends{};  // the slot of the greatest column is a row's last
+  const std::uint8_t* bytes = piece.bytes;
+  for (std::size_t bundle = 0; bundle < piece.bundles; ++bundle, bytes += Form::bundle_bytes) {
+    for (std::size_t slot = 0; slot < panel_rows * row_slots; ++slot) {
+      for (std::size_t step = 0; step < Form::steps; ++step) {
+        ends[slot / row_slots] += bytes[slot] >> step * Form::gap_bits & Form::max_gap;
+      }
+    }
+  }
+  return std::all_of(ends.begin(), ends.end(), [&](std::size_t end) { return end < columns; });
+}
+
+/// The same of all pieces of a matrix of `columns` columns, `spans` in a panel. bundles [pieces + 1].
+template <class Form>
+bool are_sound_pieces(std::span<const std::uint8_t> bytes, std::span<const std::uint8_t> advances,
+                      std::span<const std::size_t> bundles, std::size_t spans, std::size_t columns) noexcept {
+  const std::size_t all = bundles.back();
+  if (bundles[0] != 0 || all > bytes.size() || bytes.size() != all * Form::bundle_bytes ||
+      advances.size() != all * Form::steps) {
+    return false;
+  }
+  for (std::size_t index = 0; index + 1 < bundles.size(); ++index) {
+    const std::size_t begin = bundles[index], end = bundles[index + 1], first = index % spans * span_columns;
+    if (begin > end || end > all) return false;
+    const EllPiece piece{bytes.data() + begin * Form::bundle_bytes, advances.data() + begin * Form::steps, end - begin};
+    if (!stays_inside<Form>(piece, std::min(span_columns, columns - first))) return false;
+  }
+  return true;
 }
 
 }  // namespace tulle::detail

@@ -116,7 +116,7 @@ struct EightOfSixteenGap4 {
   static std::size_t column(const Columns& fields, std::size_t i) noexcept {
     std::size_t column = i;
     for (std::size_t k = 0; k <= i; ++k) column += fields[k];
-    return column;
+    return column % 16;  // what `field` made is below
   }
 
   /// The mask with columns of zeros added until there are 8: a gap that is too wide takes its last column that is near

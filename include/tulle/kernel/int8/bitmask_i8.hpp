@@ -53,6 +53,16 @@ struct BitmaskBlocks {
   static std::size_t bytes_of(const std::int8_t* codes) noexcept {
     return mask_bytes + count_nonzeros(codes, block_codes);
   }
+  /// The same of a block whose mask is there.
+  static std::size_t bytes_at(const std::uint8_t* block) noexcept {
+    std::size_t bytes = mask_bytes;
+    for (std::size_t i = 0; i < mask_bytes; i += 8) {
+      std::uint64_t mask;
+      std::memcpy(&mask, block + i, sizeof mask);
+      bytes += static_cast<std::size_t>(std::popcount(mask));
+    }
+    return bytes;
+  }
   static bool fits(const std::int8_t*) noexcept { return true; }
   static std::uint8_t* write(const std::int8_t* codes, std::uint8_t* out) noexcept {
     std::int8_t values[block_codes];

@@ -126,6 +126,21 @@ class GroupScales {
       }
     }
   }
+  /// The same for the 16 rows of a panel. scales [16, per_row].
+  void set_panel(std::size_t panel, std::span<const float> scales, std::size_t per_row) noexcept {
+    if (is_web || type_ != ScaleType::f16) {
+      for (std::size_t row = 0; row < panel_rows; ++row) {
+        set_row(panel * panel_rows + row, scales.subspan(row * per_row, per_row));
+      }
+      return;
+    }
+    Half* out = halves_.data() + place(panel, 0, 0).group;
+    for (std::size_t group = 0; group < groups_; ++group) {
+      for (std::size_t row = 0; row < panel_rows; ++row) {
+        *out++ = group < per_row ? to_half(scales[row * per_row + group]) : Half{};
+      }
+    }
+  }
   float at(std::size_t row, std::size_t column) const noexcept {
     if (group_ == 0) return floats_[row];
     const ScalePlace first = place(row / panel_rows, column / group_, column);
@@ -133,6 +148,26 @@ class GroupScales {
     if (type_ == ScaleType::f32) return floats_[first.group + lane];
     if (type_ == ScaleType::f16) return to_float(halves_[first.group + lane]);
     return static_cast<float>(factors_[first.group + lane]) * to_float(halves_[first.block + lane]);
+  }
+
+  template <class Self, class Fields>
+  static void each_field(Self& self, Fields& fields) {
+    fields(self.group_, self.groups_, self.blocks_, self.type_, self.floats_, self.halves_, self.factors_);
+  }
+  /// Whether they are those of so many rows and padded columns, as the constructor makes them.
+  bool are_sound(std::size_t rows, std::size_t columns) const noexcept {
+    const std::size_t padded_rows = round_up(rows, panel_rows);
+    if (group_ == 0) return type_ == ScaleType::f32 && groups_ == 0 && floats_.size() == padded_rows;
+    if (groups_ != (columns + group_ - 1) / group_) return false;
+    const std::size_t count = padded_rows * groups_;
+    switch (type_) {
+      case ScaleType::f32: return floats_.size() == count;
+      case ScaleType::f16: return halves_.size() == count;
+      case ScaleType::factors:
+        return columns % block_columns == 0 && blocks_ == columns / block_columns && factors_.size() == count &&
+               halves_.size() == padded_rows * blocks_;
+    }
+    return false;
   }
 
  private:

@@ -73,6 +73,12 @@ class I8Weights {
   }
   void unpack_row(std::size_t row, float* out) const noexcept { panels_.unpack_row(row, format, out); }
 
+  template <class Self, class Fields>
+  static void each_field(Self& self, Fields& fields) {
+    fields(self.panels_, self.scale_per_input_);
+  }
+  bool is_sound() const noexcept { return panels_.are_sound(format); }
+
   template <class Isa>
   void multiply(const ActivationsI8& input, MatrixView<float> y, RowRange range) const noexcept {
     with_instruction_set<Isa>([&]<class Tag>(Tag) { multiply_on<Tag>(input, y, range); });

@@ -51,11 +51,9 @@ class I8PanelReader {
   std::span<const std::int8_t> codes() const noexcept { return codes_; }  ///< [columns padded / 4][16 rows][4]
   std::span<const float> scales() const noexcept { return scales_; }      ///< [16 rows][scales of a row]
 
-  /// Of row `row` of the panel.
-  void copy_scales(std::size_t row, GroupScales& scales, GroupScales& minimums, std::size_t to) const noexcept {
-    const std::size_t per_row = rows_.scales_per_row();
-    scales.set_row(to, std::span(scales_).subspan(row * per_row, per_row));
-    if (!minimums_.empty()) minimums.set_row(to, std::span(minimums_).subspan(row * per_row, per_row));
+  void copy_scales(GroupScales& scales, GroupScales& minimums, std::size_t panel) const noexcept {
+    scales.set_panel(panel, scales_, rows_.scales_per_row());
+    if (!minimums_.empty()) minimums.set_panel(panel, minimums_, rows_.scales_per_row());
   }
 
  private:
@@ -78,6 +76,9 @@ struct I8Format {
   bool (*fits)(const std::int8_t* codes) noexcept;             ///< whether they have the layout's pattern
   std::uint8_t* (*write)(const std::int8_t* codes, std::uint8_t* block) noexcept;       ///< returns the block's end
   const std::uint8_t* (*read)(const std::uint8_t* block, std::int8_t* codes) noexcept;  ///< returns the block's end
+  std::size_t (*bytes_at)(const std::uint8_t* block) noexcept;  ///< of a block, known from its first `head_bytes`
+
+  static constexpr std::size_t head_bytes = 32;
 
   template <class Layout>
   static constexpr I8Format of() noexcept {
@@ -97,6 +98,12 @@ struct I8Format {
               cursor.read(into);
               cursor.next();
               return cursor.at;
+            },
+            [](const std::uint8_t* block) noexcept {
+              if constexpr (Layout::block_bytes != 0)
+                return (void)block, Layout::block_bytes;
+              else
+                return Layout::bytes_at(block);
             }};
   }
 };
@@ -155,6 +162,34 @@ class PackedPanels {
     return index < offsets_.size() ? offsets_[index] : bytes_.size();
   }
 
+  template <class Self, class Fields>
+  static void each_field(Self& self, Fields& fields) {
+    fields(self.rows_, self.columns_, self.padded_, self.panel_bytes_, self.bytes_, self.offsets_, self.scales_,
+           self.minimums_);
+  }
+  /// Whether no loop reads beyond the arrays. Needs: fewer than 2^31 rows and columns.
+  bool are_sound(const I8Format& format) const noexcept {
+    if (padded_ != round_up(columns_, group_columns) || panel_bytes_ != blocks() * format.block_bytes) return false;
+    const std::size_t group = scales_.group(), panels = round_up(rows_, panel_rows) / panel_rows;
+    if (group != 32 && (format.codes == RowQuantizer::Codes::of_4_bits || (group != 0 && group != 16))) return false;
+    if (!scales_.are_sound(rows_, padded_)) return false;
+    if (minimums_.groups() != 0 && (minimums_.group() != group || !minimums_.are_sound(rows_, padded_))) return false;
+    if (format.block_bytes != 0) return offsets_.empty() && bytes_.size() == panels * panel_bytes_;
+    if (offsets_.size() != panels) return false;
+    std::size_t at = 0;
+    for (std::size_t panel = 0; panel < panels; ++panel) {
+      const std::size_t end = panel_begin(panel + 1);
+      if (offsets_[panel] != at || end > bytes_.size()) return false;
+      for (std::size_t block = 0; block < blocks(); ++block) {
+        if (at > end || end - at < format.head_bytes) return false;
+        at += format.bytes_at(bytes_.data() + at);
+      }
+      at = round_up(at, std::size_t{64});
+      if (at != end) return false;
+    }
+    return true;
+  }
+
   void unpack_row(std::size_t row, const I8Format& format, float* out) const noexcept {
     const std::uint8_t* block = bytes_.data() + panel_begin(row / panel_rows);
     for (std::size_t begin = 0; begin < columns_; begin += block_columns) {
@@ -182,9 +217,7 @@ class PackedPanels {
       }
       out = format.write(codes, out);
     }
-    for (std::size_t row = 0; row < panel_rows; ++row) {
-      reader.copy_scales(row, scales_, minimums_, panel * panel_rows + row);
-    }
+    reader.copy_scales(scales_, minimums_, panel);
   }
 
   std::size_t rows_ = 0, columns_ = 0, padded_ = 0, panel_bytes_ = 0;
