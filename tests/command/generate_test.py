@@ -58,6 +58,21 @@ class GenerateTest(CommandTest):
                 self.assertAlmostEqual(logprob, expected, places=4)
 
     @unittest.skipUnless(sys.platform == "linux", "threads are bound to cores on Linux alone")
+    def test_packed_weights_and_prompts_are_kept(self):
+        plain = self.generate(*SHORT)
+        packed, prompt = self.folder / "packed", self.folder / "prompt"
+        self.succeed("pack", Q8_0, "-o", packed)
+        for flags in (["--packed-cache", packed, "--verify-packed"], ["--packed-cache", "off"]):
+            result = self.generate(*SHORT, "--prompt-cache", prompt, *flags)
+            for key in ("text", "tokens", "prompt_tokens"):
+                self.assertEqual(result[key], plain[key])
+        self.assertEqual(result["timings"]["prompt_tokens"], 0)
+        packed.write_bytes(packed.read_bytes()[:-1])
+        self.refuse(1, "generate", *SHORT, "--packed-cache", packed, saying="not complete")
+        self.refuse(1, "pack", Q8_0, "-o", prompt, saying="another kind")
+        self.refuse(1, "generate", *SHORT, "--prompt-cache", packed, saying="another kind")
+        self.refuse(2, "generate", *SHORT, "--prompt-cache", prompt, "--cache", "sliding", saying="sliding")
+
     def test_pinned_threads_generate_the_same(self):
         cores = len(os.sched_getaffinity(0))
         self.assertEqual(

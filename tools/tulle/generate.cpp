@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file tulle generate: continues a prompt.
 #include <chrono>
+#include <cstddef>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
@@ -9,6 +11,7 @@
 #include <string_view>
 #include <tulle/core/json.hpp>
 #include <tulle/generate/engine.hpp>
+#include <tulle/generate/prompt_cache.hpp>
 #include <tulle/generate/text_generation.hpp>
 #include <utility>
 #include <vector>
@@ -18,7 +21,9 @@
 #include "generation_flags.hpp"
 #include "grammar_flags.hpp"
 #include "interrupt.hpp"
+#include "model_files.hpp"
 #include "model_flags.hpp"
+#include "model_path.hpp"
 #include "pipeline.hpp"
 #include "streams.hpp"
 
@@ -54,7 +59,7 @@ struct GenerateFlags {
   GenerationFlags generation{100};
   DraftFlags draft;
   GrammarFlags grammar;
-  std::string prompt, prompt_file;
+  std::string prompt, prompt_file, prompt_cache;
   CLI::Option* prompt_flag = nullptr;
   std::size_t sequences = 1;
   bool no_special_tokens = false, logprobs = false, json = false, verbose = false, compare_plain = false;
@@ -190,12 +195,9 @@ void print_speculation(const tulle::SpeculationFigures& figures, const std::opti
                comparison->speed_up, comparison->same_text ? "the same" : "another");
 }
 
-/// Streams the text of one prompt where `shows` is true; drafted tokens are blue on a terminal.
-Continued continue_prompt(tulle::TextGeneration& pipeline, const std::string& prompt,
-                          const tulle::GenerationOptions& options, bool shows, Output& output) {
-  const bool colours =
-      pipeline.engine().speculation() != nullptr && is_terminal(standard_output) && std::getenv("NO_COLOR") == nullptr;
-  tulle::TextStream stream = pipeline.stream(prompt, options);
+/// Shows the pieces where `shows` is true; drafted tokens are blue on a terminal.
+Continued read_stream(tulle::TextStream stream, bool drafts, bool shows, Output& output) {
+  const bool colours = drafts && is_terminal(standard_output) && std::getenv("NO_COLOR") == nullptr;
   for (const tulle::TextPiece& piece : stream) {
     if (!shows || piece.text.empty()) continue;
     output.write(colours && piece.drafted ? "\x1b[34m" + piece.text + "\x1b[0m" : piece.text);
@@ -204,12 +206,38 @@ Continued continue_prompt(tulle::TextGeneration& pipeline, const std::string& pr
   return {stream.results(), stream.timings()};
 }
 
+/// Streams the text of one prompt. What `cache` holds of it is not computed again; then it holds the prompt.
+Continued continue_prompt(tulle::TextGeneration& pipeline, const std::string& prompt,
+                          const tulle::GenerationOptions& options, tulle::PromptCache* cache, bool shows,
+                          Output& output) {
+  const bool drafts = pipeline.engine().speculation() != nullptr;
+  if (cache == nullptr) return read_stream(pipeline.stream(prompt, options), drafts, shows, output);
+  const std::vector<tulle::Token> tokens =
+      pipeline.tokenizer().encode(prompt, {.add_special_tokens = options.add_special_tokens});
+  tulle::Session session = pipeline.session();
+  const auto known = static_cast<std::ptrdiff_t>(cache->restore(session, tokens));
+  Continued result = read_stream(session.start({tokens.begin() + known, tokens.end()}, options), drafts, shows, output);
+  for (tulle::GeneratedText& generation : result.generations) generation.prompt_tokens = tokens.size();
+  cache->save(session, tokens.size());
+  return result;
+}
+
+std::uint64_t prompt_key(const ModelFlags& flags) {
+  tulle::PackOptions pack;
+  pack.kernel = tulle::kernel_choice(flags.kernel);
+  return tulle::prompt_cache_key(*open_checkpoint(model_path(flags.path), flags.adapters), pack, flags.engine);
+}
+
 int generate(const GenerateFlags& flags) {
   tulle::GenerationOptions options = flags.generation.options();
   options.num_return_sequences = flags.sequences;
   options.add_special_tokens = !flags.no_special_tokens;
   options.log_probabilities = flags.logprobs;
   options.verification = flags.draft.verification();
+  const bool keeps_prompt = !flags.prompt_cache.empty();
+  if (keeps_prompt && (flags.sequences != 1 || flags.model.engine.cache == "sliding")) {
+    throw UsageError("--prompt-cache needs one text for each prompt, and a cache that is not sliding");
+  }
   const std::vector<std::string> prompts = read_prompts(flags);
 
   ModelFlags model = flags.model;
@@ -219,6 +247,9 @@ int generate(const GenerateFlags& flags) {
   const double load_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   options.sampling.constraint = flags.grammar.constraint(*pipeline);
 
+  std::optional<tulle::PromptCache> prompt_cache;
+  if (keeps_prompt) prompt_cache.emplace(flags.prompt_cache, prompt_key(model));
+
   Interrupt interrupt(Interrupt::Again::ends_program);
   options.cancel = &interrupt.flag();
   Output output;
@@ -227,7 +258,8 @@ int generate(const GenerateFlags& flags) {
   const auto* speculation = pipeline->engine().speculation();
   for (std::size_t i = 0; i < prompts.size() && !interrupt.raised(); ++i) {
     if (i != 0 && !flags.json) output.write("\n---\n");
-    const Continued result = continue_prompt(*pipeline, prompts[i], options, shows_pieces, output);
+    const Continued result =
+        continue_prompt(*pipeline, prompts[i], options, prompt_cache ? &*prompt_cache : nullptr, shows_pieces, output);
     if (!flags.json && !shows_pieces) print_texts(result.generations, output);
     if (!flags.json && is_terminal(standard_output)) output.write("\n");
     output.flush();
@@ -257,6 +289,10 @@ Command generate_command(CLI::App& program) {
                   "A file that holds it; without both: standard input")
       ->type_name("FILE")
       ->excludes(flags->prompt_flag);
+  app->add_option(flag_names("--prompt-cache"), flags->prompt_cache,
+                  "A file that keeps the keys and values of the prompt: what the next prompt begins with alike is not "
+                  "computed again, and the text is the same")
+      ->type_name("FILE");
   flags->model.add_to(*app);
   flags->generation.add_to(*app);
   flags->grammar.add_to(*app);

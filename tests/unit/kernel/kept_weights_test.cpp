@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tulle/kernel/kept_weights.hpp>
 
-#include <cstring>
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
 #include <optional>
+#include <span>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include <sys/mman.h>
 #include <catch2/catch_all.hpp>
 
 #include <tulle/core/content_hash.hpp>
@@ -21,17 +25,38 @@ namespace {
 
 constexpr std::size_t rows = 33, columns = 2080;  // more than a panel, and than a span of ELL
 
+/// Bytes and the slack behind them, aligned to 64, at the end of pages that nothing may be read beyond.
+class GuardedBytes {
+ public:
+  explicit GuardedBytes(std::span<const std::byte> bytes)
+      : pages_(round_up(bytes.size() + 64, page)),
+        memory_(static_cast<std::byte*>(
+            ::mmap(nullptr, pages_ + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0))),
+        bytes_(memory_ + pages_ - round_up(bytes.size() + 64, std::size_t{64}), bytes.size()) {
+    std::copy(bytes.begin(), bytes.end(), bytes_.begin());
+    ::mprotect(memory_ + pages_, page, PROT_NONE);
+  }
+  GuardedBytes(GuardedBytes&& other) noexcept
+      : pages_(other.pages_), memory_(std::exchange(other.memory_, nullptr)), bytes_(other.bytes_) {}
+  ~GuardedBytes() {
+    if (memory_ != nullptr) ::munmap(memory_, pages_ + page);
+  }
+  std::span<std::byte> span() const noexcept { return bytes_; }
+
+ private:
+  static constexpr std::size_t page = 65536;  // or smaller
+  std::size_t pages_;
+  std::byte* memory_;
+  std::span<std::byte> bytes_;
+};
+
 /// In memory of its own, as a file would hold it.
 struct Kept {
   explicit Kept(const AnyKernel::Weights& weights) : matrix(*kept_form<AnyKernel>(weights)) {
-    for (auto& array : matrix.arrays) {
-      memory.emplace_back(array.size(), Uninitialized{});
-      std::copy(array.begin(), array.end(), memory.back().data());
-      array = memory.back().span();
-    }
+    for (auto& array : matrix.arrays) array = memory.emplace_back(array).span();
   }
   KeptMatrix matrix;
-  std::vector<AlignedBuffer<std::byte>> memory;
+  std::vector<GuardedBytes> memory;
 };
 
 testing::EncodedMatrix weights_for_all() {
@@ -92,8 +117,8 @@ TEST_CASE("weights over damaged memory are refused or stay inside it", "[kernel]
         }
         default:
           for (std::size_t bytes = 1 + numbers.below(64); bytes > 0; --bytes) {
-            auto& array = kept.memory[numbers.below(kept.memory.size())];
-            if (array.size() != 0) array[numbers.below(array.size())] = static_cast<std::byte>(numbers.bits());
+            const auto array = kept.memory[numbers.below(kept.memory.size())].span();
+            if (!array.empty()) array[numbers.below(array.size())] = static_cast<std::byte>(numbers.bits());
           }
       }
       const auto weights = weights_over<AnyKernel>(kept.matrix);
