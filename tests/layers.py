@@ -113,6 +113,7 @@ UNTESTED = {
     "tulle.hpp": "only includes; tests/package compiles it",
     "core/compiled.hpp": "one macro; every program compiles it",
     "serve/compiled.hpp": "one macro; every program that serves compiles it",
+    "compress/compiled.hpp": "one macro; every program that compresses compiles it",
     "generate/compiled.hpp": "only declares what tools/compiled holds",
     "generate/continuation.hpp": "a part of generator.hpp, tested with it and with speculative.hpp",
     "generate/draft/draft_options.hpp": "values, tested through make_speculation.hpp",
@@ -180,8 +181,8 @@ CPU, SYSTEM_CALLS, COMPILER = "instruction sets of one CPU family", "calls of on
 LIBRARY = "definitions left to a library of this build"
 PREPROCESSOR = {"core/": SYSTEM_CALLS, "tensor/": CPU, "kernel/": CPU, "cache/": CPU, "model/": CPU,
                 "format/": SYSTEM_CALLS, "sampling/": COMPILER, "text/": COMPILER, "generate/": SYSTEM_CALLS,
-                "serve/": LIBRARY}
-PREPROCESSOR_LINES = 155  # all of them together; 19 of them leave definitions to libraries
+                "compress/": LIBRARY, "serve/": LIBRARY}
+PREPROCESSOR_LINES = 162  # all of them together; 24 of them leave definitions to libraries
 
 COLUMNS = 120
 LINES = ("tests", "tools", "bench", "capi", "examples")  # folders whose C and C++ lines are measured, beside include/

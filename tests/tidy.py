@@ -42,7 +42,7 @@ def main():
     headers = [] if everything else ["--header-filter=^$"]
 
     # The definitions of a header that declares, as the libraries compile them.
-    apart = ["--checks=-misc-definitions-in-headers"], ["-DTULLE_COMPILED", "-DTULLE_SERVE_COMPILED"]
+    apart = ["--checks=-misc-definitions-in-headers"], ["-DTULLE_COMPILED", "-DTULLE_SERVE_COMPILED", "-DTULLE_COMPRESS_COMPILED"]
 
     def check(path):
         checks, macros = apart if path.stem.endswith("_inline") else ([], [])

@@ -3,7 +3,7 @@
 """Writes one source file that compiles several tests together: most of a compiler's time goes into what they include.
 All that they include comes first; then each test follows in a namespace of its own, so that names without linkage need
 not differ from file to file.      usage: together.py OUTPUT TEST...
-A test that defines something in a named namespace, or replaces operator new, cannot be in it (tests/CMakeLists.txt)."""
+A test that defines something in a named namespace cannot be in it (tests/CMakeLists.txt)."""
 import re
 import sys
 from pathlib import Path

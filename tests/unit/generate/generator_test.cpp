@@ -7,10 +7,8 @@
 #include <chrono>
 #include <cmath>
 #include <cstdint>
-#include <cstdlib>
 #include <limits>
 #include <memory>
-#include <new>
 #include <numeric>
 #include <span>
 #include <thread>
@@ -25,27 +23,9 @@
 #include <tulle/sampling/sampler_chain.hpp>
 
 #include "unit/format/file_builder.hpp"
+#include "unit/generate/allocations.hpp"
 #include "unit/generate/tiny_pipeline.hpp"
 #include "unit/model/random_model.hpp"
-
-namespace {
-
-std::atomic<std::size_t> allocations = 0;
-
-}  // namespace
-
-// Counts what this program allocates; everything else is as it was.
-[[gnu::noinline]] void* operator new(std::size_t size) {
-  allocations.fetch_add(1, std::memory_order_relaxed);
-  if (void* memory = std::malloc(size == 0 ? 1 : size)) return memory;
-  throw std::bad_alloc();
-}
-[[gnu::noinline]] void operator delete(void* memory) noexcept {
-  std::free(memory);
-}
-[[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept {
-  std::free(memory);
-}
 
 using namespace tulle;
 using test::error_of;
@@ -624,9 +604,9 @@ TEST_CASE("a step in the middle of a text allocates nothing", "[generate][genera
     (void)any.start(prompt(40), sampling(), options);
     (void)any.start(prompt(7), SamplerChain(), options);
     for (int i = 0; i < 6; ++i) any.step(any.plan());
-    const std::size_t before = allocations;
+    const std::size_t before = testing::allocations;
     for (int i = 0; i < 40; ++i) any.step(any.plan());
-    return allocations - before;
+    return testing::allocations - before;
   };
   CHECK(count(generator) == 0);
   CHECK(count(endless) == 0);

@@ -52,7 +52,7 @@ class GuardedBytes {
 
 /// In memory of its own, as a file would hold it.
 struct Kept {
-  explicit Kept(const AnyKernel::Weights& weights) : matrix(*kept_form<AnyKernel>(weights)) {
+  explicit Kept(const AnyKernel::Weights& weights) : matrix(kept_form<AnyKernel>(weights).value()) {
     for (auto& array : matrix.arrays) array = memory.emplace_back(array).span();
   }
   KeptMatrix matrix;
@@ -77,25 +77,23 @@ std::vector<float> product(const AnyKernel::Weights& weights, std::size_t inputs
 
 }  // namespace
 
-TEST_CASE("weights over kept memory are the packed ones", "[kernel][kept_weights]") {
+TEST_CASE("weights over kept memory are the packed ones", "[kernel][kept_weights][no_simd]") {
   const auto matrix = weights_for_all();
   for (const std::string_view kernel : kernel_choices) {
     CAPTURE(kernel);
     const auto packed = AnyKernel::pack(matrix.rows, {.kernel = kernel});
     const Kept kept(packed);
-    const auto weights = weights_over<AnyKernel>(kept.matrix);
-    REQUIRE(weights);
-    CHECK(weights->kernel_name() == packed.kernel_name());
-    CHECK(weights->size_bytes() == packed.size_bytes());
-    for (const std::size_t inputs : {std::size_t{1}, batch})
-      CHECK(product(*weights, inputs) == product(packed, inputs));
+    const AnyKernel::Weights weights = weights_over<AnyKernel>(kept.matrix).value();
+    CHECK(weights.kernel_name() == packed.kernel_name());
+    CHECK(weights.size_bytes() == packed.size_bytes());
+    for (const std::size_t inputs : {std::size_t{1}, batch}) CHECK(product(weights, inputs) == product(packed, inputs));
   }
   auto other = Kept(AnyKernel::pack(matrix.rows, {.kernel = "dense_i8"}));
   other.matrix.kernel = "dense_i9";
   CHECK_FALSE(weights_over<AnyKernel>(other.matrix));
 }
 
-TEST_CASE("weights over damaged memory are refused or stay inside it", "[kernel][kept_weights]") {
+TEST_CASE("weights over damaged memory are refused or stay inside it", "[kernel][kept_weights][no_simd]") {
   const auto matrix = weights_for_all();
   testing::Numbers numbers(11);
   std::size_t refused = 0;
@@ -133,16 +131,16 @@ TEST_CASE("weights over damaged memory are refused or stay inside it", "[kernel]
   CHECK(refused > 0);
 }
 
-TEST_CASE("what was kept is packed again when a layout changes", "[kernel][kept_weights]") {
+TEST_CASE("what was kept is packed again when a layout changes", "[kernel][kept_weights][no_simd]") {
   // Where this fails, a kernel lays its weights out in another way: raise `kept_weights_version`, write the new hash.
   const testing::ActiveSet active(detail::find_instruction_set("scalar"));
   const auto matrix = weights_for_all();
   std::uint64_t hash = kept_weights_version;
   for (const std::string_view kernel : kernel_choices) {
     const auto packed = AnyKernel::pack(matrix.rows, {.kernel = kernel});
-    const auto kept = kept_form<AnyKernel>(packed);
-    hash = content_hash(std::as_bytes(std::span(kept->numbers)), hash);
-    for (const auto& array : kept->arrays) hash = content_hash(array, hash);
+    const KeptMatrix kept = kept_form<AnyKernel>(packed).value();
+    hash = content_hash(std::as_bytes(std::span(kept.numbers)), hash);
+    for (const auto& array : kept.arrays) hash = content_hash(array, hash);
   }
   CHECK(hash == 0xba0e0a700adcb49b);
 }

@@ -2,65 +2,29 @@
 /// \file Scores every form of every matrix of a model; interrupted work goes on (L5).
 #pragma once
 
-#include <algorithm>
-#include <cstddef>
-#include <optional>
 #include <span>
-#include <string>
-#include <utility>
 #include <vector>
 
+#include <tulle/compress/compiled.hpp>
 #include <tulle/compress/compress.hpp>
 #include <tulle/compress/plan/form_losses.hpp>
 #include <tulle/compress/plan/matrix_form.hpp>
-#include <tulle/compress/token_batch.hpp>
-#include <tulle/compress/work_directory.hpp>
-#include <tulle/core/error.hpp>
-#include <tulle/core/json.hpp>
-#include <tulle/core/thread_pool.hpp>
+#include <tulle/core/types.hpp>
 #include <tulle/model/architecture.hpp>
+#include <tulle/tensor/encoded_tensor.hpp>
 
 namespace tulle {
 
 /// Losses of all decoder layers, whose forms `request` lists. Of `sequences` at most 32 make the statistics, and the last
 /// `options.held_out` ones are the held-out text. Deterministic, as `compress` is.
 /// Errors: unsupported for mixtures of experts; those of `compress`.
-inline std::vector<LayerLosses> score_forms(const TensorSource& dense, const Architecture& model,
-                                            std::span<const std::vector<Token>> sequences, const FormRequest& request,
-                                            const CompressionOptions& options = {}) {
-  constexpr std::size_t max_calibration = 32;
-  if (sequences.size() <= options.held_out) {
-    fail(ErrorCode::invalid_argument, "the dataset has ", sequences.size(), " sequences, of which ", options.held_out,
-         " are held out; give more text, or shorter sequences");
-  }
-  for (const LayerSpec& layer : model.layers) {
-    if (layer.is_mixture()) {
-      fail(ErrorCode::unsupported,
-           "a plan of forms is not available for mixtures of experts; give a recipe, or "
-           "--structure, --sparsity and --bits");
-    }
-  }
-  const std::size_t calibration = std::min(max_calibration, sequences.size() - options.held_out);
-  std::vector<std::vector<Token>> used(sequences.begin(), sequences.begin() + static_cast<std::ptrdiff_t>(calibration));
-  used.insert(used.end(), sequences.end() - static_cast<std::ptrdiff_t>(options.held_out), sequences.end());
-  const TokenBatch batch(used, model.vocabulary);
-  ThreadPool pool(options.threads);
-  std::optional<WorkDirectory> work;
-  if (!options.work_directory.empty()) work.emplace(options.work_directory, options.settings);
-
-  FormScorer scorer(model, dense, batch, calibration, request.forms, pool);
-  std::vector<LayerLosses> losses;
-  for (std::size_t layer = 0; layer < model.layers.size(); ++layer) {
-    const bool known = work && work->has(layer);
-    LayerLosses made = scorer.score(layer, request.layers, layer == model.layers.size() / 2, known);
-    if (known) made = layer_losses(work->report(layer));
-    if (work && !known) work->save(layer, {}, losses_json(made));
-    losses.push_back(std::move(made));
-    if (options.progress) {
-      options.progress("scoring forms", static_cast<double>(layer + 1) / static_cast<double>(model.layers.size()));
-    }
-  }
-  return losses;
-}
+TULLE_COMPRESS_INLINE std::vector<LayerLosses> score_forms(const TensorSource& dense, const Architecture& model,
+                                                           std::span<const std::vector<Token>> sequences,
+                                                           const FormRequest& request,
+                                                           const CompressionOptions& options = {});
 
 }  // namespace tulle
+
+#ifndef TULLE_COMPRESS_COMPILED
+#include <tulle/compress/plan/score_forms_inline.hpp>
+#endif

@@ -7,7 +7,8 @@
 
 #include <catch2/catch_all.hpp>
 
-namespace tulle {
+using namespace tulle;
+
 namespace {
 
 struct Settings {
@@ -91,4 +92,3 @@ TEST_CASE("arguments that are no object are refused", "[generate][argument_rows]
 }
 
 }  // namespace
-}  // namespace tulle

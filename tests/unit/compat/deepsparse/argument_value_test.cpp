@@ -9,7 +9,8 @@
 
 #include <catch2/catch_all.hpp>
 
-namespace tulle {
+using namespace tulle;
+
 namespace {
 
 ArgumentValue value_of(const Json& value) {
@@ -85,4 +86,3 @@ TEST_CASE("a refusal gives the meaning of the argument as its reason", "[generat
 }
 
 }  // namespace
-}  // namespace tulle

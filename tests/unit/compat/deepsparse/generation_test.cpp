@@ -6,7 +6,8 @@
 
 #include <catch2/catch_all.hpp>
 
-namespace tulle {
+using namespace tulle;
+
 namespace {
 
 GenerationOptions options_of(const char* settings) {
@@ -105,4 +106,3 @@ TEST_CASE("settings that cannot be kept are refused with a reason", "[generate][
 }
 
 }  // namespace
-}  // namespace tulle

@@ -12,7 +12,8 @@
 
 #include "unit/generate/tiny_pipeline.hpp"
 
-namespace tulle {
+using namespace tulle;
+
 namespace {
 
 DeepSparseConstruction constructed(const Json& arguments) {
@@ -202,4 +203,3 @@ TEST_CASE("both generations of calls get the rows of logits that they got", "[ge
 }
 
 }  // namespace
-}  // namespace tulle
