@@ -12,6 +12,7 @@
 #include <tulle/compress/compress.hpp>
 #include <tulle/compress/recipe.hpp>
 #include <tulle/compress/stage_plan.hpp>
+#include <tulle/compress/work_directory.hpp>
 #include <tulle/core/error.hpp>
 #include <tulle/format/checkpoint.hpp>
 #include <tulle/format/export/export_model.hpp>

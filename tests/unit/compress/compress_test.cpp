@@ -10,6 +10,7 @@
 #include <tulle/compress/stage_plan.hpp>
 #include <tulle/format/checkpoint.hpp>
 #include <tulle/model/families.hpp>
+#include <tulle/tensor/sparsity.hpp>
 
 #include "unit/generate/golden_model.hpp"
 

@@ -21,7 +21,7 @@ struct FirstLayer {
   explicit FirstLayer(const std::string& name)
       : checkpoint(Checkpoint::open(std::string(TULLE_GOLDEN "/models/") + name)),
         model(describe_model(checkpoint->config(), checkpoint->path())),
-        loader(*checkpoint, model, {.threads = 1}),
+        loader(*checkpoint, model, {.pack = {}, .threads = 1}),
         weights(loader.load_layer(0)) {
     prepare_blas();
   }

@@ -726,7 +726,7 @@ TEST_CASE("a draft ends where the cache does", "[generate][generator]") {
 }
 
 TEST_CASE("sequences that are preempted for others give the text they give alone", "[generate][generator]") {
-  const auto sampling = GENERATE(&::sampling, &::constrained_sampling);
+  const auto chain = GENERATE(&sampling, &constrained_sampling);
   Paged generator = paged(4);  // 256 positions; the four texts have 548
   std::vector<SequenceId> ids;
   std::vector<testing::Generated> found(4);
@@ -734,7 +734,7 @@ TEST_CASE("sequences that are preempted for others give the text they give alone
   for (std::uint32_t i = 0; i < 4; ++i) {
     SequenceOptions options = at_most(90);
     options.rng_stream = i;
-    ids.push_back(generator.start(prompt(prompts[i], 50 + i), sampling(), options));
+    ids.push_back(generator.start(prompt(prompts[i], 50 + i), chain(), options));
   }
   std::size_t steps = 0;
   while (generator.running()) {
@@ -747,7 +747,7 @@ TEST_CASE("sequences that are preempted for others give the text they give alone
     SequenceOptions options = at_most(90);
     options.rng_stream = i;
     Contiguous alone = contiguous(200);
-    CHECK(finish_sequence(alone, alone.start(prompt(prompts[i], 50 + i), sampling(), options)).tokens ==
+    CHECK(finish_sequence(alone, alone.start(prompt(prompts[i], 50 + i), chain(), options)).tokens ==
           found[i].tokens);
     CHECK(found[i].finish == FinishReason::length);
     SumState rules;
