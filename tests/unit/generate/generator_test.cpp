@@ -752,7 +752,7 @@ TEST_CASE("sequences that are preempted for others give the text they give alone
     CHECK(found[i].finish == FinishReason::length);
     SumState rules;
     const auto follows = [&](Token token) { return rules.accept(token); };
-    CHECK(std::all_of(found[i].tokens.begin(), found[i].tokens.end(), follows) == (sampling == &constrained_sampling));
+    CHECK(std::all_of(found[i].tokens.begin(), found[i].tokens.end(), follows) == (chain == &constrained_sampling));
   }
 }
 
