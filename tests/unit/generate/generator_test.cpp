@@ -747,8 +747,7 @@ TEST_CASE("sequences that are preempted for others give the text they give alone
     SequenceOptions options = at_most(90);
     options.rng_stream = i;
     Contiguous alone = contiguous(200);
-    CHECK(finish_sequence(alone, alone.start(prompt(prompts[i], 50 + i), chain(), options)).tokens ==
-          found[i].tokens);
+    CHECK(finish_sequence(alone, alone.start(prompt(prompts[i], 50 + i), chain(), options)).tokens == found[i].tokens);
     CHECK(found[i].finish == FinishReason::length);
     SumState rules;
     const auto follows = [&](Token token) { return rules.accept(token); };
