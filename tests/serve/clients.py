@@ -2,13 +2,15 @@
 """The official Python clients of OpenAI and Anthropic against `tulle serve`; run by run_clients.py."""
 import asyncio
 import json
+import tempfile
 import unittest
+from pathlib import Path
 
 import anthropic
 import jsonschema
 import openai
 from schemas import FIRST, REFUSED, TOOLS, closed
-from server import Q8_0, ServeTest
+from server import Q8_0, ServeTest, Server
 
 MODEL = str(Q8_0)
 HELLO = [{"role": "user", "content": "Hello"}]
@@ -85,20 +87,24 @@ class OpenAITest(ServeTest):
                 self.follow(self.client, schema)
             self.assertEqual(caught.exception.param, "response_format")
 
-    def test_tools(self):
-        settings = {"model": MODEL, "messages": HELLO, "tools": TOOLS, "max_tokens": 200, "seed": 3}
-        choice = self.client.chat.completions.create(tool_choice="required", **settings).choices[0]
+    def check_calls(self, client, settings):
+        """A call that is forced is one of the tools, alone and as a stream."""
+        choice = client.chat.completions.create(tool_choice="required", **settings).choices[0]
         call = choice.message.tool_calls[0].function
         self.assertEqual((choice.finish_reason, choice.message.content), ("tool_calls", None))
         parameters = {tool["function"]["name"]: tool["function"]["parameters"] for tool in TOOLS}
         jsonschema.validate(json.loads(call.arguments), parameters[call.name])
         name, arguments, reason = "", "", None
-        for chunk in self.client.chat.completions.create(tool_choice="required", stream=True, **settings):
+        for chunk in client.chat.completions.create(tool_choice="required", stream=True, **settings):
             for part in chunk.choices[0].delta.tool_calls or []:
                 name += part.function.name or ""
                 arguments += part.function.arguments
             reason = chunk.choices[0].finish_reason
         self.assertEqual((name, arguments, reason), (call.name, call.arguments, "tool_calls"))
+
+    def test_tools(self):
+        settings = {"model": MODEL, "messages": HELLO, "tools": TOOLS, "max_tokens": 200, "seed": 3}
+        self.check_calls(self.client, settings)
         named = {"type": "function", "function": {"name": "set_alarm"}}
         choice = self.client.chat.completions.create(tool_choice=named, **settings).choices[0]
         self.assertEqual(choice.message.tool_calls[0].function.name, "set_alarm")
@@ -109,6 +115,19 @@ class OpenAITest(ServeTest):
                       {"extra_body": {"functions": [{}]}}):
             with self.subTest(wrong), self.assertRaises(openai.BadRequestError):
                 self.client.chat.completions.create(**{**settings, **wrong})
+
+    def test_tools_of_families(self):
+        """Templates in the formats of Qwen, Granite, Llama 3 and Mistral, by the marks that they know."""
+        template = ("{% if tools %}{{ tools | tojson }}{% endif %}{% for message in messages %}{{ message.content }}"
+                    "{% for call in message.tool_calls or [] %}MARK{{ call.function | tojson }}{% endfor %}{% endfor %}")
+        for mark in ("<tool_call>", "<|tool_call|>", "<|python_tag|>", "[TOOL_CALLS]"):
+            with self.subTest(mark), tempfile.TemporaryDirectory() as folder:
+                (Path(folder) / "model.gguf").symlink_to(Q8_0)
+                (Path(folder) / "chat_template.jinja").write_text(template.replace("MARK", mark))
+                with Server("--sequence-length", "1024", model=folder) as server, openai.OpenAI(
+                        base_url=f"http://127.0.0.1:{server.port}/v1", api_key="none", max_retries=0) as client:
+                    settings = {"model": folder, "messages": HELLO, "tools": TOOLS, "max_tokens": 200, "seed": 3}
+                    self.check_calls(client, settings)
 
     def test_structured_responses(self):
         form = {"type": "json_schema", "name": "form", "schema": closed(a={"type": "boolean"})}

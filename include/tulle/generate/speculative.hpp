@@ -175,9 +175,11 @@ class Speculative final : public Speculation<GeneratorType> {
     return tries(place);
   }
 
-  /// Whether it is time to draft a few tokens although that does not pay.
+  /// Whether it is time to draft a few tokens although that does not pay. One sequence at a time tries: a drafter that
+  /// is a model first reads what it has not seen of the text.
   bool tries(Place& place) noexcept {
-    if (++place.waited < place.patience) return false;
+    if (++place.waited < place.patience || steps_ < next_try_) return false;
+    next_try_ = steps_ + first_patience;
     place.waited = 0;
     place.patience = std::min(2 * place.patience, last_patience);
     place.draft.max_tokens = std::min(place.draft.max_tokens, tried_tokens);
@@ -262,6 +264,7 @@ class Speculative final : public Speculation<GeneratorType> {
   std::vector<Draft<Sampling>*> drafting_, begun_;   // of places_
   double share_ = 0.7;                               // as in a place, of all of them
   std::size_t rows_ = 0, decoding_ = 0, steps_ = 0;  // pending rows; sequences that decode; so far
+  std::size_t next_try_ = 0;                         // the step from which a sequence may try again
   bool decodes_ = false, explores_ = false;          // nothing else runs; with drafts of full length
   bool was_plain_ = true;                            // the last step had no drafts
   double draft_seconds_ = 0;                         // before this step
