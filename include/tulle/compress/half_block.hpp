@@ -67,7 +67,7 @@ class HalfBlock {
     const MatrixView<float> inner = rows(inner_), read = rows(read_), given = rows(given_);
     normalize_entry(entry);
     multiply(rows(normed_), values.first, first_.bias, inner);
-    if (is_attention_) {
+    if (steps_ && attention_) {
       const MatrixView<float> ready = rows(ready_);
       for (std::size_t row = 0; row < tokens_; ++row) {
         std::copy_n(inner[row], inner.columns, ready[row]);
@@ -103,7 +103,7 @@ class HalfBlock {
     }
     multiply_matrices<float>(dy, Transposed::yes, rows(read_), Transposed::no, 1, 0, gradients.second);
     multiply_matrices<float>(dy, Transposed::no, values.second, Transposed::no, 1, 0, dread);
-    if (is_attention_) {
+    if (steps_ && attention_) {
       attention_->backward(rows(ready_), dread, dinner);
       for (std::size_t row = 0; row < tokens_; ++row) {
         steps_->backward(row, inner[row], dinner[row], buffer_.data());

@@ -85,13 +85,13 @@ inline void allocate_sparsity(StagePlan& plan, const ModuleList& modules, std::s
   for (const Module& module : modules.modules) {
     const auto found = plan.layers.find(module.name);
     if (found == plan.layers.end()) continue;
-    if (!found->second.pruning || found->second.pruning->structure.kind == SparsityStructure::Kind::balanced) {
+    std::optional<PruningPlan>& pruning = found->second.pruning;
+    if (!pruning || pruning->structure.kind == SparsityStructure::Kind::balanced) {
       fail(ErrorCode::invalid_argument, "--allocation needs --sparsity, and no structure of N:M");
     }
-    PruningPlan& pruning = *found->second.pruning;
-    if (profile == "owl") pruning.owl.emplace();
+    if (profile == "owl") pruning->owl.emplace();
     if (profile == "rising")
-      pruning.sparsity = rising_sparsities(layers, pruning.sparsity, default_rise)[*module.layer];
+      pruning->sparsity = rising_sparsities(layers, pruning->sparsity, default_rise)[module.layer.value_or(0)];
   }
 }
 

@@ -47,10 +47,10 @@ struct Planned {
     return plan_of_budget(modules, {bytes, speedup});
   }
   FormPlan plan(const StagePlan& stage, const std::vector<LayerLosses>& losses) const {
-    return plan_forms(*stage.forms, modules, losses, costs);
+    return plan_forms(stage.forms.value(), modules, losses, costs);
   }
   std::vector<LayerLosses> score(const StagePlan& stage) const {
-    return score_forms(*checkpoint, model, sequences, *stage.forms, options);
+    return score_forms(*checkpoint, model, sequences, stage.forms.value(), options);
   }
 
   std::shared_ptr<const Checkpoint> checkpoint;
@@ -85,7 +85,7 @@ TEST_CASE("a plan keeps to its budget and says which the nearest is", "[compress
   double before = std::numeric_limits<double>::infinity();
   for (const double bytes : {0.3, 0.45, 0.6, 0.8, 1.0}) {
     const FormPlan plan = tiny.plan(tiny.stage(bytes), losses);
-    CHECK(plan.matrices.size() == stage.forms->layers.size());
+    CHECK(plan.matrices.size() == stage.forms.value().layers.size());
     CHECK(plan.bytes <= bytes * plan.weights);
     CHECK(plan.loss <= before);
     before = plan.loss;
