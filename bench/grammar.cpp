@@ -93,8 +93,8 @@ int main(int argc, char** argv) try {
   std::unique_ptr<tulle::Grammars> grammars;
   double begin = cpu_seconds();
   grammars = make_grammars(generate.tokenizer(), vocabulary);
-  std::printf("%s, %s, %zu tokens, made ready in %.0f ms\n\n", bench::processor_name().c_str(), path.c_str(),
-              vocabulary, 1e3 * (cpu_seconds() - begin));
+  std::printf("%s, %s, %zu tokens, prepared in %.0f ms\n\n", bench::processor_name().c_str(), path.c_str(), vocabulary,
+              1e3 * (cpu_seconds() - begin));
   std::printf("| text | compiled, ms | tokens | a token, ms | its grammar, us: mean (median, max) | share |\n");
   std::printf("|---|---|---|---|---|---|\n");
   for (const Task& task : tasks) {

@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "calibration.hpp"
+#include "compress_flags.hpp"
 #include "planning.hpp"
 #include "report_html.hpp"
 #include "report_text.hpp"
@@ -34,39 +35,6 @@
 #include "tools/tulle/streams.hpp"
 
 namespace {
-
-constexpr const char* footer =
-    R"(Makes a sparse, quantized model out of a dense one: a decoder layer after the other, calibrated on a text. What a
-recipe says is done, or without one what --sparsity, --structure and --bits say. DIR becomes a Hugging Face directory
-that transformers, vLLM (8 bits) and Tulle read; the stages of a recipe go to DIR/stage_NAME. Beside the model stand
-compression.json and compression.html: error, sparsity and time of every matrix, and the loss on held-out text.
-
---bytes-per-weight and --speedup choose the form of each matrix of the decoder layers (int8, int4, 8:16-gap4, 2:4, 4:16,
-unstructured): by its error on the text, and its size and speed, which are measured once and kept in DIR/speeds.json.
-
-Interrupted work (DIR.unfinished) goes on where it stopped when the same command is given again.
-
-Examples:
-  tulle compress models/llama-1b --dataset wiki.txt -o sparse --sparsity 0.5 --bits 8
-  tulle compress model.gguf --dataset rows.jsonl --text-column instruction+output -o small --structure 8:16 --bits 4
-  tulle compress models/llama-1b --dataset open_platypus.jsonl -o out --recipe recipe.yaml
-  tulle compress models/llama-1b --dataset wiki.txt -o planned --bytes-per-weight 0.45
-  tulle compress models/llama-1b --dataset wiki.txt -o planned --speedup 1.8
-  tulle compress models/llama-1b --dataset wiki.txt -o survey --survey --second-dataset code.txt)";
-
-struct CompressFlags {
-  std::string model, directory, recipe, structure, allocation = "uniform", form = "compressed-tensors";
-  std::optional<double> sparsity;
-  tulle::FormBudget budget;
-  bool survey = false;
-  std::string second;
-  std::vector<std::string> references, cells;
-  std::size_t bits = 16, threads = 0;
-  std::vector<std::string> variables;
-  std::vector<tulle::AdapterPath> adapters;
-  CalibrationFlags calibration;
-  bool refine = false, force = false, json = false, quiet = false;
-};
 
 std::size_t peak_memory() {
   rusage usage{};
@@ -210,30 +178,8 @@ int survey(const CompressFlags& flags) {
 }
 
 int compress(const CompressFlags& flags) {
-  if (flags.directory.empty()) throw UsageError("--output is required");
-  if (flags.calibration.dataset.empty()) throw UsageError("--dataset is required");
-  const bool by_flags = flags.sparsity || !flags.structure.empty() || flags.bits != 16 || flags.allocation != "uniform";
-  const bool by_budget = flags.budget.bytes_per_weight || flags.budget.speedup;
-  if (flags.survey) {
-    if (by_flags || by_budget || !flags.recipe.empty()) {
-      throw UsageError("--survey measures all forms; leave --recipe and what chooses forms out");
-    }
-    if (!flags.adapters.empty()) throw UsageError("--survey takes no --lora: compress the merged model");
-    return survey(flags);
-  }
-  if (!flags.recipe.empty() && (by_flags || by_budget)) {
-    throw UsageError(
-        "--recipe says what is done; --sparsity, --structure, --allocation and --bits are for a run without one");
-  }
-  if (flags.budget.bytes_per_weight && flags.budget.speedup) {
-    throw UsageError("give one of --bytes-per-weight and --speedup");
-  }
-  if (by_budget && by_flags) {
-    throw UsageError("--bytes-per-weight and --speedup choose the forms; leave --sparsity, --structure and --bits out");
-  }
-  if (flags.recipe.empty() && !by_flags && !by_budget) {
-    throw UsageError("give --recipe, --bytes-per-weight, --speedup, --sparsity, --structure, or --bits 8 or 4");
-  }
+  flags.check();
+  if (flags.survey) return survey(flags);
   const auto stages = read_stages(flags);
   std::string path = model_path(flags.model);
   const std::filesystem::path root(flags.directory);
@@ -243,7 +189,7 @@ int compress(const CompressFlags& flags) {
   if (stages.empty()) {
     require_empty(flags.directory, flags.force);
     const MakePlan make_plan = [&](const tulle::ModuleList& modules) {
-      if (by_budget) return tulle::plan_of_budget(modules, flags.budget);
+      if (flags.has_budget()) return tulle::plan_of_budget(modules, flags.budget);
       tulle::StagePlan plan = tulle::plan_of_flags(modules, flags.sparsity, flags.structure, flags.bits);
       tulle::allocate_sparsity(plan, modules, flags.allocation);
       return plan;
@@ -269,67 +215,6 @@ int compress(const CompressFlags& flags) {
   return 0;
 }
 
-void add_flags(CLI::App& app, CompressFlags& flags) {
-  const auto add = [&](const char* names, auto& value, const char* type, const char* what) {
-    return app.add_option(flag_names(names), value, what)->type_name(type);
-  };
-  const auto range = [](std::size_t min) { return CLI::Range(min, std::size_t{1} << 30).description(""); };
-  app.add_option("MODEL,-m,--model", flags.model,
-                 "A Hugging Face directory or a GGUF file; without it the default model that tools/run fetches")
-      ->envname("TULLE_MODEL")
-      ->type_name("PATH");
-  add_adapters(app, flags.adapters);
-  add("-o,--output", flags.directory, "DIR", "The directory to write");
-  add("-d,--dataset", flags.calibration.dataset, "FILE", "Text to calibrate on: .txt, .jsonl, .json or .csv, also .gz");
-  add("--recipe", flags.recipe, "FILE", "YAML of SparseML 1.7 or llm-compressor");
-  add("--recipe-args", flags.variables, "NAME=VALUE", "Values of the recipe's variables")->expected(1)->take_all();
-  add("--sparsity", flags.sparsity, "SHARE", "Share of weights that become zero")
-      ->check(CLI::Range(0.0, 1.0).description(""));
-  add("--structure", flags.structure, "N:M", "Of every M columns N stay: 2:4, 4:8, 8:16, 8:16-gap4; or row");
-  add("--bits", flags.bits, "16|8|4", "Of a value: 8 with a scale per row, 4 in groups of 32, 16 as they are")
-      ->check(CLI::IsMember({16, 8, 4}).description(""))
-      ->capture_default_str();
-  add("--bytes-per-weight", flags.budget.bytes_per_weight, "BYTES",
-      "At most so many in the decoder's matrices, as packed for this CPU: each gets the form of least loss");
-  add("--speedup", flags.budget.speedup, "FACTOR",
-      "Decode so many times as fast as with int8, matrices alone: each gets the form of least loss");
-  app.add_flag(flag_names("--survey"), flags.survey,
-               "Measure every form, and plans of 0.60, 0.52, 0.45 and 0.40 bytes a weight; write survey.html");
-  add("--second-dataset", flags.second, "FILE", "Of the survey: another text to measure on");
-  add("--reference", flags.references, "PATH", "Of the survey: a file of the model to measure beside, as a GGUF")
-      ->expected(1)
-      ->take_all();
-  add("--cells", flags.cells, "NAME", "Of the survey: only these forms and plans")->expected(1)->take_all();
-  add("--allocation", flags.allocation, "uniform|rising|owl",
-      "Of sparsity over the layers: rising from the first to the last, or by their outliers; from 60 % on")
-      ->capture_default_str();
-  app.add_flag(flag_names("--refine"), flags.refine,
-               "Tune what is left of each block on the dense block's output: better, and about three times as long");
-  add("--text-column", flags.calibration.text_column, "NAME+...", "Columns of the dataset whose texts are joined");
-  add("-n,--num-samples", flags.calibration.samples, "N", "Sequences of the dataset")
-      ->capture_default_str()
-      ->check(range(1));
-  add("--max-seq-length", flags.calibration.max_length, "N", "Tokens of a sequence")
-      ->capture_default_str()
-      ->check(range(2));
-  add("--held-out", flags.calibration.held_out, "N", "Of the sequences, those that only measure; an eighth, at most 16")
-      ->check(range(0));
-  app.add_flag(flag_names("--apply-chat-template"), flags.calibration.chat,
-               "Make each row's text the user's message in the model's chat template");
-  add("--self-generate", flags.calibration.self_generated, "N", "Add N sequences that the dense model writes")
-      ->capture_default_str()
-      ->check(range(0));
-  add("--format", flags.form, "compressed-tensors|bitmask", "Form of the result: see 'tulle export --help'")
-      ->check(CLI::IsMember({"compressed-tensors", "bitmask"}).description(""))
-      ->capture_default_str();
-  add("--threads", flags.threads, "N", "0: one per core. The result does not depend on it")
-      ->capture_default_str()
-      ->check(CLI::Range(0, 1024).description(""));
-  app.add_flag("--force", flags.force, "Also write where DIR is not empty");
-  app.add_flag("--json", flags.json, "Print the report as JSON");
-  app.add_flag("-q,--quiet", flags.quiet, "No progress bar");
-}
-
 }  // namespace
 
 // NOLINTNEXTLINE(bugprone-exception-escape): flags that throw as they are declared are a defect of ours
@@ -338,9 +223,8 @@ int main(int count, char** arguments) {
   end_on_interrupt();
   CLI::App program("Make a sparse, quantized model out of a dense one.", "tulle compress");
   program.formatter(std::make_shared<HelpFormatter>());
-  program.footer(footer);
   program.set_help_flag("-h,--help", "Print this help and exit");
   CompressFlags flags;
-  add_flags(program, flags);
+  flags.add_to(program);
   return run_program(program, count, arguments, [&] { return compress(flags); }, "use fewer or shorter sequences");
 }

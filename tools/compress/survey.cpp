@@ -8,6 +8,7 @@
 #include <tulle/compress/plan/matrix_form.hpp>
 #include <tulle/compress/stage_plan.hpp>
 #include <tulle/core/error.hpp>
+#include <tulle/format/output_file.hpp>
 #include <utility>
 
 #include "survey_html.hpp"
@@ -94,8 +95,7 @@ tulle::OrderedJson run_survey(const SurveyJob& job) {
         job.cells.empty() || std::find(job.cells.begin(), job.cells.end(), cell.name) != job.cells.end();
     if (is_wanted && !std::filesystem::exists(file)) {
       const std::string text = measure(job, cell).dump(1) + "\n";
-      NewFile(file + ".part").write(text);
-      std::filesystem::rename(file + ".part", file);
+      tulle::write_file(file, text);
     }
     if (!std::filesystem::exists(file)) continue;
     const tulle::Json found = tulle::parse_json(read_file(file), file);

@@ -25,15 +25,15 @@ struct Point {
 std::string pareto_chart(const std::string& id, const std::string& title, const std::vector<Point>& points) {
   constexpr double width = 760, height = 420, left = 60, right = 130, top = 16, bottom = 40;
   if (points.empty()) return "";
-  double most_x = 0, low = points.front().y, high = low;
+  double max_x = 0, low = points.front().y, high = low;
   for (const Point& point : points) {
-    most_x = std::max(most_x, point.x * 1.02);
+    max_x = std::max(max_x, point.x * 1.02);
     low = std::min(low, point.y);
     high = std::max(high, point.y);
   }
   low *= 0.98;
   high = std::max(high * 1.02, low * 1.05);
-  const auto x_of = [&](double x) { return left + (width - left - right) * x / most_x; };
+  const auto x_of = [&](double x) { return left + (width - left - right) * x / max_x; };
   const auto y_of = [&](double y) {
     return height - bottom - (height - bottom - top) * std::log(y / low) / std::log(high / low);
   };
@@ -44,7 +44,7 @@ std::string pareto_chart(const std::string& id, const std::string& title, const 
   html += formatted("<path class=\"axis\" fill=\"none\" d=\"M%.0f %.0fV%.0fH%.0f\"/>\n", left, top, height - bottom,
                     width - right);
   for (const double x : {0.25, 0.5, 0.75, 1.0}) {
-    if (x > most_x) continue;
+    if (x > max_x) continue;
     html +=
         formatted("<text x=\"%.1f\" y=\"%.0f\" text-anchor=\"middle\">%.2f</text>\n", x_of(x), height - bottom + 16, x);
   }

@@ -223,9 +223,8 @@ Continued continue_prompt(tulle::TextGeneration& pipeline, const std::string& pr
 }
 
 std::uint64_t prompt_key(const ModelFlags& flags) {
-  tulle::PackOptions pack;
-  pack.kernel = tulle::kernel_choice(flags.kernel);
-  return tulle::prompt_cache_key(*open_checkpoint(model_path(flags.path), flags.adapters), pack, flags.engine);
+  const auto checkpoint = open_checkpoint(model_path(flags.path), flags.adapters);
+  return tulle::prompt_cache_key(*checkpoint, pack_options(flags), flags.engine);
 }
 
 int generate(const GenerateFlags& flags) {

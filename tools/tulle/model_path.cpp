@@ -2,9 +2,9 @@
 #include "model_path.hpp"
 
 #include <charconv>
-#include <cstdlib>
 #include <filesystem>
 #include <system_error>
+#include <tulle/core/environment.hpp>
 #include <tulle/core/error.hpp>
 
 #include "progress_bar.hpp"
@@ -14,13 +14,8 @@ namespace {
 
 /// ${XDG_CACHE_HOME:-~/.cache}/tulle/models, where tools/run puts the default model; "" where there is no home.
 std::string default_model() {
-  const auto variable = [](const char* name) {
-    const char* value = std::getenv(name);
-    return std::filesystem::path(value == nullptr ? "" : value);
-  };
-  std::filesystem::path cache = variable("XDG_CACHE_HOME");
-  if (cache.empty() && !variable("HOME").empty()) cache = variable("HOME") / ".cache";
-  return cache.empty() ? "" : (cache / "tulle" / "models" / "SmolLM2-135M-Instruct.Q4_1.gguf").string();
+  const std::filesystem::path caches = tulle::user_cache_folder();
+  return caches.empty() ? "" : (caches / "tulle" / "models" / "SmolLM2-135M-Instruct.Q4_1.gguf").string();
 }
 
 std::string resolved(const std::string& path, tulle::HubPart part) {

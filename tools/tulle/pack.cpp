@@ -36,9 +36,7 @@ int pack(const PackFlags& flags) {
   model.engine.packed_cache = "off";
   const auto checkpoint = open_checkpoint(model_path(model.path), {});
   choose_instruction_set(model.isa);
-  tulle::PackOptions options;
-  options.kernel = tulle::kernel_choice(model.kernel);
-  const std::string key = tulle::packed_key(checkpoint->path(), options);
+  const std::string key = tulle::packed_key(checkpoint->path(), pack_options(model));
   const auto loaded = load_model(*checkpoint, model);
   tulle::write_packed_file(flags.output, key, tulle::kept_weights(loaded->weights()));
   Output output;

@@ -16,14 +16,19 @@ void choose_instruction_set(const std::string& name) {
   name.empty() ? tulle::check_instruction_set() : tulle::use_instruction_set(name);
 }
 
+tulle::PackOptions pack_options(const ModelFlags& flags) {
+  tulle::PackOptions pack;
+  pack.kernel = tulle::kernel_choice(flags.kernel);
+  return pack;
+}
+
 std::shared_ptr<const tulle::Model<tulle::AnyKernel>> load_model(const tulle::Checkpoint& checkpoint,
                                                                  const ModelFlags& flags) {
   choose_instruction_set(flags.isa);
-  tulle::PackOptions pack;
-  pack.kernel = tulle::kernel_choice(flags.kernel);
   ProgressBar bar;
-  return tulle::load_packed<tulle::AnyKernel>(checkpoint, pack, {flags.engine.packed_cache, flags.engine.verify_packed},
-                                              bar.progress(), flags.engine.threads);
+  return tulle::load_packed<tulle::AnyKernel>(checkpoint, pack_options(flags),
+                                              {flags.engine.packed_cache, flags.engine.verify_packed}, bar.progress(),
+                                              flags.engine.threads);
 }
 
 std::shared_ptr<const tulle::Model<tulle::AnyKernel>> load_model(const tulle::TensorSource& source,

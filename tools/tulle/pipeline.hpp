@@ -18,6 +18,9 @@ void choose_instruction_set(const std::string& name);
 /// loading.
 std::unique_ptr<tulle::TextGeneration> load_pipeline(const ModelFlags& flags, tulle::DraftOptions draft = {});
 
+/// What the flags say of the form of the weights. Errors: invalid_argument.
+tulle::PackOptions pack_options(const ModelFlags& flags);
+
 /// The model alone, without a tokenizer.
 std::shared_ptr<const tulle::Model<tulle::AnyKernel>> load_model(const tulle::Checkpoint& checkpoint,
                                                                  const ModelFlags& flags);

@@ -16,6 +16,7 @@
 #include <tulle/compress/layer_plan.hpp>
 #include <tulle/compress/refinement_plan.hpp>
 #include <tulle/compress/stage_planner.hpp>
+#include <tulle/core/content_hash.hpp>
 #include <tulle/core/json.hpp>
 #include <tulle/core/types.hpp>
 
@@ -118,13 +119,11 @@ inline Json settings_json(const StagePlan& plan) {
   return json;
 }
 
-/// FNV-1a (64 bits) of all tokens and lengths, as text.
+/// `content_hash` of all tokens and lengths, as text.
 inline std::string checksum(std::span<const std::vector<Token>> sequences) {
-  std::uint64_t hash = 0xCBF29CE484222325u;
-  const auto add = [&](std::uint64_t value) { hash = (hash ^ value) * 0x100000001B3u; };
+  std::uint64_t hash = 0;
   for (const std::vector<Token>& sequence : sequences) {
-    add(sequence.size());
-    for (const Token token : sequence) add(static_cast<std::uint32_t>(token));
+    hash = content_hash(std::as_bytes(std::span(sequence)), hash);
   }
   return std::to_string(hash);
 }

@@ -2,7 +2,9 @@
 /// \file A file that takes its name only when it is complete (L3).
 #pragma once
 
+#include <array>
 #include <cerrno>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -12,30 +14,57 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <utility>
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <tulle/core/error.hpp>
+#include <tulle/core/huge_pages.hpp>
 
 namespace tulle {
 
-/// Written under the name PATH.part, which `finish` changes to PATH. Without it the file is removed with the object, so
-/// that a full disk leaves nothing half written.
+/// Refuses to replace a file that is not empty and does not begin with `magic`: it is not ours. Errors: invalid_argument.
+inline void require_replaceable(const std::string& path, const std::array<char, 8>& magic) {
+  std::FILE* file = std::fopen(path.c_str(), "rb");
+  if (file == nullptr) return;
+  std::array<char, 8> found = magic;
+  const std::size_t count = std::fread(found.data(), 1, found.size(), file);
+  std::fclose(file);
+  if (count != 0 && (count < found.size() || found != magic)) {
+    fail(ErrorCode::invalid_argument, path, " is a file of another kind; it is left as it is, choose another name");
+  }
+}
+
+/// Written under a name of its own, PATH.TIME-PROCESS.part, so that two writers of one path do not disturb each other.
+/// `finish` waits for the disk and renames it to PATH. Without it the file is removed with the object, so that a full
+/// disk leaves nothing half written.
+///
+/// Bytes are passed on in aligned pieces of several huge pages: then file systems that can keep the file in huge pages,
+/// and a mapping of it reads as fast as other memory.
 class OutputFile {
  public:
-  /// Errors: io.
-  explicit OutputFile(std::string path) : path_(std::move(path)), part_(path_ + ".part") {
-    file_.reset(std::fopen(part_.c_str(), "wb"));
+  enum class Readers { all, owner };  ///< who may read it, as far as the process allows
+
+  /// Errors: io; memory.
+  explicit OutputFile(std::string path, Readers readers = Readers::all)
+      : path_(std::move(path)),
+        part_(path_ + "." + std::to_string(std::chrono::system_clock::now().time_since_epoch().count()) + "-" +
+              std::to_string(::getpid()) + ".part"),
+        piece_(std::make_unique_for_overwrite<char[]>(piece_bytes)) {
+    const int number =
+        ::open(part_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, readers == Readers::owner ? 0600 : 0666);
+    if (number < 0) fail_io("create");
+    file_.reset(::fdopen(number, "wb"));
     if (!file_) fail_io("create");
+    std::setvbuf(file_.get(), piece_.get(), _IOFBF, piece_bytes);
   }
   OutputFile(const OutputFile&) = delete;
   OutputFile& operator=(const OutputFile&) = delete;
   ~OutputFile() {
     if (finished_) return;
-    const bool was_created = file_ != nullptr || closed_;
     file_.reset();
-    std::error_code ignored;
-    if (was_created) std::filesystem::remove(part_, ignored);
+    ::unlink(part_.c_str());
   }
 
   std::uint64_t size() const noexcept { return size_; }  ///< written so far
@@ -52,15 +81,21 @@ class OutputFile {
     while (size_ % alignment != 0) write(std::string_view("\0", 1));
   }
 
-  /// The file is complete. Errors: io.
+  /// The file is complete, and on the disk. Errors: io.
   void finish() {
-    closed_ = true;
+    if (std::fflush(file_.get()) != 0 || ::fsync(::fileno(file_.get())) != 0) fail_io("write");
     if (std::fclose(file_.release()) != 0) fail_io("write");
     if (std::rename(part_.c_str(), path_.c_str()) != 0) fail_io("rename");
     finished_ = true;
+    const std::string folder = std::filesystem::path(path_).parent_path().string();
+    const int directory = ::open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_CLOEXEC);
+    if (directory < 0) return;
+    (void)::fsync(directory);  // the name; not all file systems can
+    ::close(directory);
   }
 
  private:
+  static constexpr std::size_t piece_bytes = 4 * HugePages::page_bytes;
   struct Close {
     void operator()(std::FILE* file) const { std::fclose(file); }
   };
@@ -70,9 +105,10 @@ class OutputFile {
   }
 
   std::string path_, part_;
-  std::unique_ptr<std::FILE, Close> file_;
+  std::unique_ptr<char[]> piece_;
+  std::unique_ptr<std::FILE, Close> file_;  // closed before its buffer goes
   std::uint64_t size_ = 0;
-  bool closed_ = false, finished_ = false;
+  bool finished_ = false;
 };
 
 /// A whole file at once. Errors: io.

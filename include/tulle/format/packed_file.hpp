@@ -20,7 +20,7 @@
 #include <tulle/core/huge_pages.hpp>
 #include <tulle/core/json.hpp>
 #include <tulle/core/mapped_file.hpp>
-#include <tulle/format/durable_file.hpp>
+#include <tulle/format/output_file.hpp>
 #include <tulle/kernel/kept_weights.hpp>
 
 namespace tulle {
@@ -65,18 +65,17 @@ inline void write_packed_file(const std::string& path, const std::string& key, c
   header.index_hash = content_hash(index);
   header.file_bytes = at + index.size();
 
-  DurableFile file(path);
+  OutputFile file(path, OutputFile::Readers::owner);
   file.write(std::as_bytes(std::span(&header, 1)));
-  at = sizeof header;
+  constexpr std::byte slack[alignment] = {};
   for (const auto& [name, matrix] : kept.matrices) {
     for (const auto& array : matrix.arrays) {
       file.write(array);
-      const std::uint64_t next = round_up(at + array.size() + alignment, alignment);
-      file.write_zeros(next - at - array.size());
-      at = next;
+      file.write(slack);
+      file.pad(alignment);
     }
   }
-  file.write(std::as_bytes(std::span(index)));
+  file.write(index);
   file.finish();
 }
 

@@ -7,7 +7,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
-#include <cstdlib>
 #include <filesystem>
 #include <memory>
 #include <span>
@@ -22,6 +21,7 @@
 #include <unistd.h>
 
 #include <tulle/core/content_hash.hpp>
+#include <tulle/core/environment.hpp>
 #include <tulle/core/error.hpp>
 #include <tulle/core/mapped_file.hpp>
 #include <tulle/core/progress.hpp>
@@ -46,13 +46,8 @@ struct PackedCache {
 
 /// ${XDG_CACHE_HOME:-~/.cache}/tulle/packed; "" where there is no home.
 inline std::filesystem::path packed_folder() {
-  const auto variable = [](const char* name) {
-    const char* value = std::getenv(name);
-    return std::filesystem::path(value == nullptr ? "" : value);
-  };
-  std::filesystem::path cache = variable("XDG_CACHE_HOME");
-  if (cache.empty() && !variable("HOME").empty()) cache = variable("HOME") / ".cache";
-  return cache.empty() ? cache : cache / "tulle" / "packed";
+  const std::filesystem::path caches = user_cache_folder();
+  return caches.empty() ? caches : caches / "tulle" / "packed";
 }
 
 namespace detail {

@@ -16,7 +16,7 @@
 #include <tulle/core/error.hpp>
 #include <tulle/core/mapped_file.hpp>
 #include <tulle/core/types.hpp>
-#include <tulle/format/durable_file.hpp>
+#include <tulle/format/output_file.hpp>
 #include <tulle/generate/engine_options.hpp>
 #include <tulle/generate/packed_cache.hpp>
 #include <tulle/generate/session.hpp>
@@ -78,7 +78,7 @@ class PromptCache {
     header.key = key_;
     header.bytes = state.size();
     header.hash = content_hash(state);
-    DurableFile file(path_);
+    OutputFile file(path_, OutputFile::Readers::owner);
     file.write(std::as_bytes(std::span(&header, 1)));
     file.write(state);
     file.finish();

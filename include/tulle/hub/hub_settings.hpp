@@ -7,13 +7,13 @@
 #include <charconv>
 #include <chrono>
 #include <cstddef>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <string>
 #include <string_view>
 #include <system_error>
 
+#include <tulle/core/environment.hpp>
 #include <tulle/core/error.hpp>
 
 namespace tulle {
@@ -35,11 +35,6 @@ struct HubSettings {
 
 namespace detail {
 
-inline std::string environment(const char* name) {
-  const char* value = std::getenv(name);
-  return value == nullptr ? "" : value;
-}
-
 /// "1", "on", "yes" and "true" in any case.
 inline bool is_environment_true(const char* name) {
   std::string value = environment(name);
@@ -55,13 +50,6 @@ inline std::chrono::seconds environment_seconds(const char* name, std::chrono::s
                                                                                    : fallback;
 }
 
-/// The value of a variable that names a folder or file, "~" at its beginning replaced by the home.
-inline std::filesystem::path environment_path(const char* name) {
-  const std::string value = environment(name);
-  if (value != "~" && !value.starts_with("~/")) return value;
-  return std::filesystem::path(environment("HOME")) / value.substr(std::min<std::size_t>(value.size(), 2));
-}
-
 /// The first line of a file without spaces around it; "" where it cannot be read.
 inline std::string first_word(const std::filesystem::path& path) {
   std::string word;
@@ -72,7 +60,6 @@ inline std::string first_word(const std::filesystem::path& path) {
 }  // namespace detail
 
 inline HubSettings HubSettings::from_environment() {
-  using detail::environment, detail::environment_path;
   HubSettings settings;
   if (std::string endpoint = environment("HF_ENDPOINT"); !endpoint.empty()) {
     while (endpoint.ends_with('/')) endpoint.pop_back();
@@ -80,8 +67,7 @@ inline HubSettings HubSettings::from_environment() {
   }
   std::filesystem::path home = environment_path("HF_HOME");
   if (home.empty()) {
-    std::filesystem::path caches = environment_path("XDG_CACHE_HOME");
-    if (caches.empty() && !environment("HOME").empty()) caches = environment_path("HOME") / ".cache";
+    const std::filesystem::path caches = user_cache_folder();
     if (!caches.empty()) home = caches / "huggingface";
   }
   std::filesystem::path cache = environment_path("HF_HUB_CACHE");

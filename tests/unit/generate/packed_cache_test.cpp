@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
-#include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -17,13 +16,13 @@
 #include <utility>
 #include <vector>
 
-#include <sys/resource.h>
 #include <catch2/catch_all.hpp>
 
 #include <tulle/core/content_hash.hpp>
 #include <tulle/generate/engine.hpp>
 
 #include "unit/format/file_builder.hpp"
+#include "unit/format/file_size_limit.hpp"
 #include "unit/generate/tiny_pipeline.hpp"
 
 using namespace tulle;
@@ -221,14 +220,11 @@ TEST_CASE("where weights cannot be kept the model is loaded as ever", "[generate
   CHECK(place.kept().empty());
 
   // A disk without room.
-  rlimit limit{};
-  REQUIRE(::getrlimit(RLIMIT_FSIZE, &limit) == 0);
-  const auto handler = std::signal(SIGXFSZ, SIG_IGN);
-  const rlimit small{4096, limit.rlim_max};
-  REQUIRE(::setrlimit(RLIMIT_FSIZE, &small) == 0);
-  const auto over = logits_of(place.load("on"));
-  ::setrlimit(RLIMIT_FSIZE, &limit);
-  std::signal(SIGXFSZ, handler);
+  std::vector<float> over;
+  {
+    const test::FileSizeLimit limit(4096);
+    over = logits_of(place.load("on"));
+  }
   CHECK(same_bits(over, right));
   CHECK(place.kept().empty());
 
