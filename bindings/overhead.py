@@ -31,6 +31,7 @@ def microseconds(command, folder, model, tokens):
 
 def main():
     build = Path(sys.argv[1]).resolve()
+    subprocess.run(["cmake", "--build", build, "--target", "token_cost"], check=True, stdout=subprocess.DEVNULL)
     real = sys.argv[2] if len(sys.argv) > 2 else os.environ.get("TULLE_TEST_MODEL")
     if not real:
         print("skipped: TULLE_TEST_MODEL names no model")

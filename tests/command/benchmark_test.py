@@ -8,7 +8,7 @@ import unittest
 
 from command import MODELS, Q8_0, CommandTest, environment, run
 
-SHORT = ["--time", 0.05, "--warmup-time", 0, "--prompt-tokens", 20]
+SHORT = ["--time", 0.005, "--warmup-time", 0, "--prompt-tokens", 20]
 
 DEEPSPARSE_KEYS = {
     "engine",

@@ -21,7 +21,7 @@ class RealModelTest(CommandTest):
         return self.generate("--model", MODEL, "--prompt", prompt["text"], *flags)
 
     def test_greedy_tokens_are_those_of_transformers(self):
-        for prompt in FACTS["prompts"][:2]:  # the others: tests/real_model
+        for prompt in FACTS["prompts"][:1]:  # the others: tests/real_model
             result = self.greedy(prompt, "--kernel", "dense_f32")
             self.assertEqual(result["prompt_tokens"], len(prompt["ids"]))
             self.assertEqual(result["tokens"], prompt["greedy"], prompt["text"])

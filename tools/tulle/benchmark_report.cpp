@@ -180,7 +180,7 @@ OrderedJson benchmark_report(const BenchmarkResult& run) {
                        {"instruction_sets", instruction_sets()},
                        {"instruction_set", tulle::instruction_set_name(tulle::active_instruction_set())},
                        {"read_bytes_per_second", spread(bandwidths)}};
-  report["commit"] = TULLE_COMMIT;
+  report["commit"] = source_commit;
   report["flags"] = run.flags;
   report["settings"] = {{"num_kv_cache_tokens", plan.kv_tokens},
                         {"prompt_tokens", plan.prompt_tokens},

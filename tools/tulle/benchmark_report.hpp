@@ -10,6 +10,9 @@
 #include "benchmark_run.hpp"
 #include "benchmark_speculation.hpp"
 
+/// The commit that this program was built from; tools/CMakeLists.txt writes it into a source file.
+extern const char* const source_commit;
+
 /// What was measured; the first contestant is the model, the others are what it is compared with.
 struct BenchmarkResult {
   std::string model;      ///< as it was given

@@ -32,7 +32,8 @@ def main():
         (folder / "done").touch()
     subprocess.run([*pip, "--no-build-isolation", "--no-deps", f"--config-settings=build-dir={build / 'python'}",
                     f"--config-settings=cmake.define.TULLE_BUILD_TREE={build}",
-                    "--config-settings=cmake.define.CMAKE_CXX_FLAGS_RELEASE=-O0", HERE.parent], check=True)
+                    "--config-settings=cmake.build-type=Debug", "--config-settings=cmake.define.CMAKE_CXX_FLAGS_DEBUG=-O0",
+                    HERE.parent], check=True)
     types = subprocess.run([python, "-m", "mypy", "--no-error-summary", "-p", "tulle"], cwd=folder).returncode
     tests = subprocess.run([python, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-k", "not real_model", HERE],
                            cwd=folder).returncode

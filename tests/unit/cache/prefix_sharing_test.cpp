@@ -204,7 +204,7 @@ TEST_CASE("what follows a restored state is not shared", "[cache][prefix_sharing
 }
 
 TEST_CASE("random operations on sequences that share prefixes leave the rows of their texts",
-          "[cache][prefix_sharing]") {
+          "[cache][prefix_sharing][long]") {
   constexpr SequenceId sequences = 5;
   constexpr std::size_t blocks = 11;
   auto cache = sharing(sequences, blocks);

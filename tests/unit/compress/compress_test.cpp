@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tulle/compress/compress.hpp>
 
+#include <algorithm>
 #include <catch2/catch_all.hpp>
 #include <cstdlib>
 #include <filesystem>
@@ -35,6 +36,7 @@ struct Tiny {
   }
   CompressedModel compress(const StagePlan& plan, CompressionOptions options = {}) const {
     options.held_out = 2;
+    if (options.threads == 0) options.threads = 1;  // other tests run meanwhile
     return tulle::compress(*checkpoint, model, sequences, plan, options);
   }
 
@@ -67,7 +69,8 @@ struct Folder {
 }  // namespace
 
 TEST_CASE("Every family and kind of plan is compressed as the plan says") {
-  std::vector<std::string> names{"llama-tiny-int8", "opt-tiny-350m", "gpt-neox-tiny-serial", "falcon-tiny-40b"};
+  const std::vector<std::string> layouts{"llama-tiny-int8", "opt-tiny-350m", "gpt-neox-tiny-serial", "falcon-tiny-40b"};
+  std::vector<std::string> names = layouts;
   for (const testing::GoldenFamily& family : testing::golden_families()) names.push_back(family.directories.front());
   for (const std::string& name : names) {
     const Tiny tiny(name);
@@ -86,6 +89,8 @@ TEST_CASE("Every family and kind of plan is compressed as the plan says") {
     CHECK(half.block_errors.size() == tiny.model.layers.size());
     CHECK(half.held_out.tokens > 0);
     CHECK(half.held_out.dense_perplexity > 1);
+    const bool with_int8 = std::find(layouts.begin(), layouts.end(), name) != layouts.end();
+    if (!with_int8 && tiny.model.max_experts() == 0) continue;
 
     const CompressedModel int8 = tiny.compress(tiny.plan({}, "", 8));
     for (const LayerReport& layer : int8.layers) {

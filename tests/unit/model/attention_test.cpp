@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -201,7 +202,9 @@ TEMPLATE_TEST_CASE("rows attended to at once have the bits of one after the othe
     if (!machine_has(set)) continue;
     const testing::ActiveSet active(set);
     CAPTURE(instruction_set_name(set));
-    for (const std::size_t size : {12, 64, 136, 264}) {
+    // Keys of every type become floats first: one type meets all widths.
+    for (const std::size_t size : std::is_same_v<TestType, float> ? std::vector<std::size_t>{12, 64, 136, 264}
+                                                                  : std::vector<std::size_t>{12, 136}) {
       ContiguousCache<TestType> cache({1, {kv_heads, size}}, 1, 200);
       fill(cache, 200);
       for (const auto& [first, rows] :

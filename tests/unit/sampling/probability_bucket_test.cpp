@@ -9,7 +9,7 @@ using namespace tulle;
 using namespace tulle::detail;
 
 TEST_CASE("a running sum of weights reaches its share within the bucket that is found",
-          "[sampling][probability_bucket]") {
+          "[sampling][probability_bucket][long]") {
   for (const OddRow& row : odd_rows()) {
     const float largest = largest_logit(row.logits);
     if (!eligible(largest)) continue;

@@ -67,7 +67,7 @@ TEST_CASE("top-p copes with bans, NaN and infinity", "[sampling][top_p]") {
   CHECK(kept(applied(TopP(0.9f), {-banned, 3, -banned})) == std::set<Token>{0, 2});
 }
 
-TEST_CASE("top-p keeps what sorting and summing keeps", "[sampling][top_p]") {
+TEST_CASE("top-p keeps what sorting and summing keeps", "[sampling][top_p][long]") {
   for (const OddRow& row : odd_rows()) {
     for (const float p : {0.0f, 1e-6f, 0.3f, 0.95f, 0.999f, 1 - 0x1p-24f}) {
       INFO(row.name << ", p = " << p);

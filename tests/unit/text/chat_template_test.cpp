@@ -155,8 +155,10 @@ TEST_CASE("errors have the code of their kind and name the line", "[text][chat_t
   CHECK(code_of("{% if %}") == ErrorCode::malformed);
   CHECK(code_of("{{ messages[0].content }}") == ErrorCode::invalid_argument);
   CHECK(code_of("{{ 'x' | nope }}") == ErrorCode::unsupported);
-  CHECK(code_of("{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}") ==
-        ErrorCode::capacity);
+  const Json long_text = Json::array({{{"content", std::string(200'000, 'a')}}});
+  CHECK(code_of("{% for a in range(99999) %}{% for b in range(99999) %}{% set n = messages[0].content | length %}"
+                "{% endfor %}{% endfor %}",
+                long_text) == ErrorCode::capacity);
   CHECK(code_of(std::string(2u << 20, 'a')) == ErrorCode::capacity);
   CHECK_THROWS_WITH(ChatTemplate("a\n\n{{ x y }}"), "chat template, line 3: expected '}}', got 'y'");
 }

@@ -196,7 +196,7 @@ TEST_CASE("the library says the same with random models", "[text][sentencepiece_
 
 #endif
 
-TEST_CASE("a megabyte of text is encoded in about linear time", "[text][sentencepiece_vocabulary]") {
+TEST_CASE("a megabyte of text is encoded in about linear time", "[text][sentencepiece_vocabulary][long]") {
   const auto tokenizer = ours(golden_model("spm-unigram"));
   CHECK(tokenizer->encode(std::string(1 << 20, 'a')).size() > 1000);
   CHECK(tokenizer->encode(std::string(1 << 20, ' ')).empty());
