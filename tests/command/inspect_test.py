@@ -2,13 +2,38 @@
 """tulle inspect on tiny models."""
 
 import json
-import shutil
 import struct
 import tempfile
 import unittest
 from pathlib import Path
 
 from command import CONTEXT, MODELS, Q8_0, CommandTest
+
+
+def tensors_of(model):
+    """name -> (type, shape, bytes)"""
+    data = (model / "model.safetensors").read_bytes()
+    (size,) = struct.unpack("<Q", data[:8])
+    tensors = {}
+    for name, tensor in json.loads(data[8 : 8 + size]).items():
+        if name != "__metadata__":
+            begin, end = tensor["data_offsets"]
+            tensors[name] = (tensor["dtype"], tensor["shape"], data[8 + size + begin : 8 + size + end])
+    return tensors
+
+
+def write_model(folder, config, tensors):
+    header, body = {}, b""
+    for name, (dtype, shape, data) in tensors.items():
+        header[name] = {"dtype": dtype, "shape": shape, "data_offsets": [len(body), len(body) + len(data)]}
+        body += data
+    text = json.dumps(header).encode()
+    Path(folder, "config.json").write_text(json.dumps(config))
+    Path(folder, "model.safetensors").write_bytes(struct.pack("<Q", len(text)) + text + body)
+
+
+def config_of(model):
+    return json.loads((model / "config.json").read_text())
 
 
 class InspectTest(CommandTest):
@@ -51,25 +76,13 @@ class InspectTest(CommandTest):
 
     def test_layers_are_in_the_order_of_their_numbers(self):
         tiny = MODELS / "llama-tiny-llama3"
-        data = (tiny / "model.safetensors").read_bytes()
-        (size,) = struct.unpack("<Q", data[:8])
-        tensors = json.loads(data[8 : 8 + size])
-        values = data[8 + size :]
         layers = {}
-        for name, tensor in tensors.items():
+        for name, tensor in tensors_of(tiny).items():
             for layer in range(12) if ".layers.0." in name else [None]:
-                if ".layers.1." not in name and name != "__metadata__":
+                if ".layers.1." not in name:
                     layers[name if layer is None else name.replace(".layers.0.", f".layers.{layer}.")] = tensor
-        header, body = {}, b""
-        for name, tensor in layers.items():
-            begin, end = tensor["data_offsets"]
-            header[name] = {**tensor, "data_offsets": [len(body), len(body) + end - begin]}
-            body += values[begin:end]
-        text = json.dumps(header).encode()
-        config = json.loads((tiny / "config.json").read_text())
         with tempfile.TemporaryDirectory() as folder:
-            Path(folder, "config.json").write_text(json.dumps({**config, "num_hidden_layers": 12}))
-            Path(folder, "model.safetensors").write_bytes(struct.pack("<Q", len(text)) + text + body)
+            write_model(folder, {**config_of(tiny), "num_hidden_layers": 12}, layers)
             names = [tensor["name"] for tensor in self.inspect(Path(folder))["tensors"]]
         norms = [int(name.split(".")[2]) for name in names if name.endswith("input_layernorm.weight")]
         self.assertEqual(norms, list(range(12)))
@@ -125,17 +138,12 @@ class InspectTest(CommandTest):
 
     def test_what_zeros_of_floats_would_bring(self):
         codegen = MODELS / "codegen-tiny"
-        data = bytearray((codegen / "model.safetensors").read_bytes())
-        (size,) = struct.unpack("<Q", data[:8])
-        for name, tensor in json.loads(data[8 : 8 + size]).items():
-            if "_proj.weight" not in name:
-                continue
-            begin, end = tensor["data_offsets"]
-            for at in range(8 + size + begin, 8 + size + end, 8):
-                data[at : at + 4] = bytes(4)  # two of every four f16
+        tensors = tensors_of(codegen)
+        for name, (dtype, shape, data) in tensors.items():
+            if "_proj.weight" in name:  # two of every four f16
+                tensors[name] = dtype, shape, b"".join(bytes(4) + data[at + 4 : at + 8] for at in range(0, len(data), 8))
         with tempfile.TemporaryDirectory() as folder:
-            shutil.copy(codegen / "config.json", folder)
-            Path(folder, "model.safetensors").write_bytes(data)
+            write_model(folder, config_of(codegen), tensors)
             of = lambda *flags: [entry.get("note") for entry in self.inspect(Path(folder), *flags)["storage"]]
             [note] = of()
             self.assertIn("F16: 50.0 % of the pruned weights are zeros, kept as floats", note)
@@ -143,6 +151,44 @@ class InspectTest(CommandTest):
             self.assertEqual(of("--kernel", "dense_f16"), [None])
             text = self.succeed("inspect", "--model", folder).decode()
             self.assertIn(note, text)
+
+    def test_what_codes_cost_that_become_floats(self):
+        def storage(model, change):
+            tensors = tensors_of(MODELS / model)
+            for name in list(tensors):
+                change(tensors, name)
+            with tempfile.TemporaryDirectory() as folder:
+                write_model(folder, config_of(MODELS / model), tensors)
+                report = self.inspect(Path(folder))
+                self.assertEqual(self.inspect(Path(folder), "--kernel", "i8")["storage"][0].get("note"), None)
+            return report, {entry["type"]: entry for entry in report["storage"] if entry["kernel"] == "dense_f32"}
+
+        def act_order(tensors, name):
+            if name.endswith(".weight_scale"):
+                groups = tensors[name][1][1]
+                of_columns = [column % groups for column in range(32 * groups)]
+                index = name.replace("_scale", "_g_idx")
+                tensors[index] = "I32", [len(of_columns)], struct.pack(f"<{len(of_columns)}i", *of_columns)
+
+        def zero_points(tensors, name):
+            if name.endswith(".weight_scale"):
+                shape = tensors[name][1]
+                tensors[name.replace("_scale", "_zero_point")] = "I8", shape, bytes([1]) * (shape[0] * shape[1])
+
+        def scaled_f8(tensors, name):
+            dtype, shape, data = tensors[name]
+            if dtype == "F16" and "_proj.weight" in name:  # the upper byte of an f16 is an F8_E5M2
+                tensors[name] = "F8_E5M2", shape, data[1::2]
+                tensors[name + "_scale"] = "F32", [1], struct.pack("<f", 0.9)
+
+        other = "--kernel i8 takes 1.06, --kernel i4 takes 0.56: both round them"
+        report, packed = storage("pack-quantized-int4", act_order)
+        self.assertRegex(packed["pack-quantized"]["note"], r"0\.[5-9]\d bytes a weight in the file, 4\.00 in memory on dense_f32.*" + other)
+        self.assertIn("dense_f32", {each.get("kernel") for each in report["tensors"] if each["name"].endswith("_packed")})
+        for model, change, name in [("int-quantized-int8", zero_points, "I8"), ("codegen-tiny", scaled_f8, "F8_E5M2")]:
+            note = storage(model, change)[1][name]["note"]
+            self.assertIn("1.00 bytes a weight in the file, 4.00 in memory on dense_f32", note)
+            self.assertIn(other, note)
 
     def test_memory(self):
         small, large = (self.inspect(Q8_0, "--sequence-length", length)["memory"] for length in (64, 256))

@@ -99,11 +99,15 @@ OrderedJson describe(const tulle::Architecture& architecture) {
 void describe_tensors(const tulle::Checkpoint& checkpoint, const tulle::Model<tulle::AnyKernel>& model,
                       OrderedJson& report) {
   OrderedJson matrices = OrderedJson::array();
-  std::map<std::string, std::string> kernel_of;  // of the tensors of linear layers
+  std::map<std::string, std::pair<std::string, std::string_view>> linear_of;  // tensor -> matrix, kernel
   model.weights().for_each_linear([&](const tulle::Linear<tulle::AnyKernel>& linear) {
     for (const auto& part : linear.parts) {
       std::vector<std::string> names = packed_names(part.name);
-      for (std::string& name : names) kernel_of[name += ".weight"] = part.weights.kernel_name();
+      for (std::string& name : names) {
+        std::string tensor = tensor_of_matrix(checkpoint, name);
+        linear_of[tensor] = {name, part.weights.kernel_name()};
+        name = std::move(tensor);
+      }
       matrices.push_back({{"tensors", names},
                           {"rows", part.weights.rows()},
                           {"columns", part.weights.columns()},
@@ -122,11 +126,12 @@ void describe_tensors(const tulle::Checkpoint& checkpoint, const tulle::Model<tu
     const tulle::EncodedTensor& tensor = *checkpoint.find(name);
     const std::string type(tulle::dtype_name(tensor.dtype));
     OrderedJson entry{{"name", name}, {"shape", tensor.shape}, {"type", type}, {"bytes", tensor.bytes.size()}};
-    if (const auto kernel = kernel_of.find(name); kernel != kernel_of.end()) {
-      const tulle::Sparsity sparsity = tulle::measure_sparsity(*checkpoint.matrix(name.substr(0, name.rfind('.'))));
+    if (const auto linear = linear_of.find(name); linear != linear_of.end()) {
+      const auto& [matrix, kernel] = linear->second;
+      const tulle::Sparsity sparsity = tulle::measure_sparsity(*checkpoint.matrix(matrix));
       entry["sparsity"] = sparsity.share();
       entry["structure"] = sparsity.structure;
-      entry["kernel"] = kernel->second;
+      entry["kernel"] = kernel;
       elements += sparsity.elements;
       zeros += sparsity.zeros;
     }
