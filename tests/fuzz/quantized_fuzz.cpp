@@ -36,7 +36,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     return 0;
   }
   for (const std::string& name : checkpoint->names()) {
-    for (const std::string_view end : {".weight", ".weight_packed", ".qweight", ".bitmask", ".weight.bitmask"}) {
+    for (const std::string_view end :
+         {".weight", ".weight_packed", ".weight_mask", ".qweight", ".bitmask", ".weight.bitmask", "_blocks"}) {
       if (!name.ends_with(end)) continue;
       try {
         const auto matrix = checkpoint->matrix(name.substr(0, name.size() - end.size()));

@@ -14,16 +14,20 @@ Texts are numbered from 0 in corpus.bin's order. Written beside each tokenizer:
   ids.txt       the ids of the first 300 texts, a line each
   golden.json   decodings and facts (see README.md)
 
-Made with Python 3.11, tokenizers 0.23.3, sentencepiece 0.2.3.
+Made with Python 3.11, tokenizers 0.23.3, sentencepiece 0.2.3, mistral_common 1.13.1.
 """
 import argparse
+import base64
 import io
 import json
 import struct
 from pathlib import Path
 
+import mistral_common
 import sentencepiece
 import tokenizers
+from mistral_common.tokens.tokenizers.base import SpecialTokenPolicy
+from mistral_common.tokens.tokenizers.tekken import Tekkenizer
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 
 import codegen_tokenizer
@@ -32,11 +36,13 @@ import make_corpus
 HERE = Path(__file__).parent
 LISTED = 300        # texts in ids.txt
 DECODED = 500       # texts in golden.json's decodings
-SENTENCEPIECE_TEXTS = 2000
-BRIEF = {"spm-bpe-map": (20, 60), "spm-unigram-bare": (20, 60)}    # tokenizers with fewer of both
+FIRST_TEXTS = 2000  # of .model and tekken.json
+BRIEF = {"spm-bpe-map": (20, 60), "spm-unigram-bare": (20, 60), "tekken": (20, 60)}    # tokenizers with fewer of both
 
 LLAMA3 = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
 QWEN = LLAMA3.replace("{1,3}", "")
+TEKKEN = (r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+"
+          r"[\p{Ll}\p{Lm}\p{Lo}\p{M}]*|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+")
 
 
 # ---------------------------------------------------------------------------------------------------------------
@@ -97,6 +103,17 @@ def train_qwen(directory):
     made = json.loads(made.to_str())
     made["model"]["merges"] = [" ".join(m) for m in made["model"]["merges"]]
     write_json(directory, "tokenizer.json", made)
+
+
+def train_tekken(directory):
+    """Mistral's form: 24 special tokens, of which the file lists none; bytes by rank, 44 more of them than the vocabulary has."""
+    byte_of = {letter: byte for byte, letter in codegen_tokenizer.byte_order()}
+    vocabulary = json.loads(byte_level_bpe(TEKKEN, 500).to_str())["model"]["vocab"]
+    merged = [bytes(map(byte_of.get, token)) for token in sorted(vocabulary, key=vocabulary.get) if len(token) > 1]
+    entries = [{"rank": rank, "token_bytes": base64.b64encode(token).decode(), "token_str": None}
+               for rank, token in enumerate([bytes([byte]) for byte in range(256)] + merged)]
+    write_json(directory, "tekken.json", {"config": {"pattern": TEKKEN, "num_vocab_tokens": len(entries), "default_vocab_size": 24 + len(entries) - 44,
+               "default_num_special_tokens": 24, "version": "v3"}, "vocab": entries})
 
 
 def sentencepiece_like(size, letters):
@@ -198,7 +215,7 @@ def train_sentencepiece_unigram_bare(directory):
 
 TRAINED = {"llama3-style": train_llama3, "qwen-style": train_qwen, "llama2-style": train_llama2, "metaspace": train_metaspace,
            "spm-bpe": train_sentencepiece_bpe, "spm-unigram": train_sentencepiece_unigram, "spm-bpe-map": train_sentencepiece_bpe_map,
-           "spm-unigram-bare": train_sentencepiece_unigram_bare}
+           "spm-unigram-bare": train_sentencepiece_unigram_bare, "tekken": train_tekken}
 
 
 # ---------------------------------------------------------------------------------------------------------------
@@ -237,11 +254,23 @@ class SentencePiece:
         return self.processor.decode(ids)
 
 
+class Tekken:
+    def __init__(self, path):
+        self.tokenizer = Tekkenizer.from_file(path)
+        self.facts = {"reference": f"mistral_common {mistral_common.__version__}", "vocabulary": self.tokenizer.n_words}
+
+    def encode(self, text):
+        return self.tokenizer.encode(text, bos=False, eos=False)
+
+    def decode(self, ids, skip_special=False):
+        return self.tokenizer.decode(ids, SpecialTokenPolicy.IGNORE if skip_special else SpecialTokenPolicy.KEEP)
+
+
 def write_ids(directory, path, texts, listed):
     """hashes.bin, ids.txt and golden.json."""
-    reference = SentencePiece(path) if path.suffix == ".model" else HuggingFace(path)
-    if path.suffix == ".model":
-        texts = texts[:SENTENCEPIECE_TEXTS]
+    reference = (SentencePiece if path.suffix == ".model" else Tekken if path.stem == "tekken" else HuggingFace)(path)
+    if not isinstance(reference, HuggingFace):
+        texts = texts[:FIRST_TEXTS]
     listed, decodings = BRIEF.get(directory.name, (listed, DECODED))
     ids = [reference.encode(t) for t in texts]
     directory.mkdir(parents=True, exist_ok=True)
@@ -311,7 +340,7 @@ def main():
     else:
         for name in TRAINED:
             if arguments.name in (None, name):
-                kind = "tokenizer.model" if name.startswith("spm") else "tokenizer.json"
+                kind = "tokenizer.model" if name.startswith("spm") else "tekken.json" if name == "tekken" else "tokenizer.json"
                 write_ids(arguments.out / name, arguments.out / name / kind, texts, listed)
 
 

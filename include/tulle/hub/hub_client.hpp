@@ -2,47 +2,29 @@
 /// \file What the hub says of a model: its files, their sizes and digests, and why it refuses (L4).
 #pragma once
 
-#include <algorithm>
-#include <charconv>
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <string_view>
-#include <system_error>
 
 #include <tulle/core/error.hpp>
-#include <tulle/core/json.hpp>
 #include <tulle/format/quoted_name.hpp>
 #include <tulle/hub/find_model.hpp>
 #include <tulle/hub/http_client.hpp>
-#include <tulle/hub/hub_files.hpp>
+#include <tulle/hub/hub_answers.hpp>
 #include <tulle/hub/hub_model.hpp>
 #include <tulle/hub/hub_settings.hpp>
 #include <tulle/hub/hub_url.hpp>
 
 namespace tulle::detail {
 
-/// A file of a repository as the hub describes it.
-struct HubFile {
-  std::string name;
-  std::string etag;                   ///< names the content
-  std::optional<std::uint64_t> size;  ///< in bytes
-};
-
 /// One repository at one revision.
 class HubClient {
  public:
   HubClient(const HubModel& model, const HubSettings& settings) : model_(model), settings_(settings), http_(settings) {}
 
-  struct Listing {
-    std::string commit;
-    HubNames files;
-  };
-
-  /// Errors: HubUnreachable; malformed for an answer that is none of a hub, or names a file that is no plain path;
-  /// those of `refuse`.
-  Listing list() {
+  /// Errors: HubUnreachable; those of `read_hub_listing` and of `refuse`.
+  HubListing list() {
     constexpr std::size_t max_size = std::size_t{32} << 20;
     std::string body;
     const HubUrl url = url_of("/api/models/" + model_.repository + "/revision/" + encode_hub_path(model_.revision, ""));
@@ -51,43 +33,18 @@ class HubClient {
       body += piece;
     });
     if (!answer.is_ok() || !answer.failure.empty()) refuse(answer, "");
-    const Json info = parse_json(body, url.text());
-    Listing listing;
-    const auto files = info.is_object() ? info.find("siblings") : info.end();
-    if (info.is_object()) listing.commit = json_value(info, "sha", std::string(), url.text());
-    if (!is_commit(listing.commit) || files == info.end() || !files->is_array()) {
-      fail(ErrorCode::malformed, url.text(), " does not answer as a hub does; is HF_ENDPOINT right?");
-    }
-    for (const Json& file : *files) {
-      const auto name = file.is_object() ? json_value(file, "rfilename", std::string(), url.text()) : std::string();
-      if (!is_safe_path(name)) {
-        fail(ErrorCode::malformed, model_.text(), ": the hub names the file ", quoted_name(name), ": refused");
-      }
-      listing.files.insert(name);
-    }
-    return listing;
+    return read_hub_listing(body, model_, url.text());
   }
 
-  /// Errors: those of `list`.
+  /// Errors: HubUnreachable; those of `read_hub_file` and of `refuse`.
   HubFile look_up(const std::string& commit, const std::string& name) {
     const HttpAnswer answer = http_.head(url_of_file(commit, name));
     std::string etag = answer.header("X-Linked-ETag");
     if (etag.empty()) etag = answer.header("ETag");
     if (etag.empty() && !answer.is_ok()) refuse(answer, name);
-    if (etag.starts_with("W/")) etag.erase(0, 2);
-    std::erase(etag, '"');
-    const auto is_kept = [](char c) { return is_ascii_alphanumeric(c) || c == '-' || c == '_'; };
-    if (etag.empty() || etag.size() > 128 || !std::all_of(etag.begin(), etag.end(), is_kept)) {
-      fail(ErrorCode::malformed, model_.text(), ": the hub sends no ETag for ", quoted_name(name),
-           "; is HF_ENDPOINT right?");
-    }
     std::string size = answer.header("X-Linked-Size");
     if (size.empty() && answer.is_ok()) size = answer.header("Content-Length");
-    HubFile file{name, etag, std::nullopt};
-    std::uint64_t bytes = 0;
-    const auto [end, error] = std::from_chars(size.data(), size.data() + size.size(), bytes);
-    if (!size.empty() && error == std::errc() && end == size.data() + size.size()) file.size = bytes;
-    return file;
+    return read_hub_file(model_, name, etag, size);
   }
 
   /// The file from the byte `begin` on. Errors: those of `HttpClient::get`.

@@ -24,7 +24,7 @@ namespace detail {
 inline std::string download_model(const HubModel& model, const HubSettings& settings, const Progress& progress,
                                   HubPart part) {
   HubDownload download(model, settings, progress);
-  const HubClient::Listing listing = download.client().list();
+  const HubListing listing = download.client().list();
   HubChoice choice = choose_hub_files(model, listing.files, part);
   if (!choice.problem.empty()) fail(ErrorCode::not_found, model.text(), ": ", choice.problem);
   // First what is small, so that whoever finds the weights in the cache finds the rest.

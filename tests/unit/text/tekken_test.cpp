@@ -2,9 +2,12 @@
 #include <tulle/text/tekken.hpp>
 
 #include <catch2/catch_all.hpp>
+#include <random>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "unit/text/golden_texts.hpp"
 
 using namespace tulle;
 using Catch::Matchers::ContainsSubstring;
@@ -40,7 +43,52 @@ Json file() {
           {"vocab", entries}};
 }
 
+/// A value that some file might have in place of another.
+Json other_value(std::mt19937& random) {
+  const std::vector<Json> values{nullptr, true, -1,  0,         1,     255,    4294967296,    1e300,         "", "AA==",
+                                 "////",  "=",  "(", "\\p{L}+", "<s>", "YWI=", Json::array(), Json::object()};
+  return values[random() % values.size()];
+}
+
+/// Removes, repeats or changes values anywhere in `json`, the more of them the more there are.
+void mutate(Json& json, std::mt19937& random) {
+  if (random() % 100 == 0) json = other_value(random);
+  if (!json.is_structured() || json.empty()) return;
+  const std::size_t at = random() % json.size();
+  const auto element = std::next(json.begin(), static_cast<std::ptrdiff_t>(at));
+  switch (random() % 8) {
+    case 0: json.erase(element); return;
+    case 1: *element = other_value(random); return;
+    case 2: *element = *json.begin(); return;
+    default: mutate(*element, random);
+  }
+}
+
 }  // namespace
+
+TEST_CASE("ids and texts of a tekken.json are those of mistral_common", "[text][tekken]") {
+  const auto tokenizer = tokenizer_from_tekken(golden::read_json("tekken/tekken.json"), "tekken.json");
+  golden::compare(*tokenizer, "tekken", {.parse_special_tokens = false});
+}
+
+TEST_CASE("a tekken.json changed anywhere becomes a tokenizer or is refused", "[text][tekken]") {
+  std::mt19937 random(20240718);
+  const Json original = file();
+  std::size_t made = 0, refused = 0;
+  for (int i = 0; i < 300; ++i) {
+    Json json = original;
+    for (std::size_t change = 0; change <= random() % 3; ++change) mutate(json, random);
+    try {
+      const auto tokenizer = tokenizer_from_tekken(json, "tekken.json");
+      tokenizer->decode(tokenizer->encode("abc <s>[INST]\xFF", {.add_special_tokens = true}));
+      ++made;
+    } catch (const Error&) {
+      ++refused;
+    }
+  }
+  CHECK(made > 30);
+  CHECK(refused > 100);
+}
 
 TEST_CASE("tekken.json: bytes merge by the rank of what they make", "[text][tekken]") {
   const auto tokenizer = tokenizer_from_tekken(file(), "tekken.json");
