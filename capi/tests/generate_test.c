@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The main use of the C ABI: golden tokens, text, logits, sessions that are saved, truncated and forked.
- *   usage: generate_test FOLDER [once]      FOLDER is tests/golden; once: each golden text once, from files, for slow emulators */
+ *   usage: generate_test FOLDER [once]      FOLDER is tests/golden; once: for slow emulators */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
