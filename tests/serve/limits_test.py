@@ -164,6 +164,18 @@ class ManyRequestsTest(ServeTest):
         for connection in slow:
             connection.close()
 
+    def test_as_many_connections_wait_as_are_served(self):
+        with Server("--max-connections", "32") as server:
+            ask = b"GET /health HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
+            connections = [socket.create_connection(("127.0.0.1", server.port), timeout=300) for _ in range(64)]
+            with socket.create_connection(("127.0.0.1", server.port), timeout=300) as beyond:
+                self.assertEqual(beyond.recv(1), b"")
+            for connection in connections:
+                connection.sendall(ask)
+            for connection in connections:
+                with connection:
+                    self.assertEqual(connection.recv(15), b"HTTP/1.1 200 OK")
+
 
 class SmallCacheTest(ServeTest):
     flags = ["--sequence-length", "256", "--max-sequences", "4", "--cache-tokens", "256"]

@@ -26,9 +26,9 @@ class ConnectionThreads final : public httplib::TaskQueue {
 
   bool enqueue(std::function<void()> serve) override {
     const std::lock_guard lock(mutex_);
-    if (stopping_ || waiting_.size() >= max_threads_) return false;
+    if (stopping_ || served_ + waiting_.size() >= 2 * max_threads_) return false;
     waiting_.push_back(std::move(serve));
-    if (running_ < max_threads_ && idle_ < waiting_.size()) {
+    if (running_ < max_threads_ && running_ - served_ < waiting_.size()) {
       ++running_;
       std::thread([this] { run(); }).detach();
     } else {
@@ -49,16 +49,16 @@ class ConnectionThreads final : public httplib::TaskQueue {
   void run() {
     std::unique_lock lock(mutex_);
     for (;;) {
-      ++idle_;
       const bool arrived =
           arrived_.wait_for(lock, std::chrono::seconds(10), [this] { return stopping_ || !waiting_.empty(); });
-      --idle_;
       if (!arrived || waiting_.empty()) break;
       const std::function<void()> serve = std::move(waiting_.front());
       waiting_.pop_front();
+      ++served_;
       lock.unlock();
       serve();
       lock.lock();
+      --served_;
     }
     --running_;
     ended_.notify_all();
@@ -68,7 +68,7 @@ class ConnectionThreads final : public httplib::TaskQueue {
   std::mutex mutex_;
   std::condition_variable arrived_, ended_;
   std::deque<std::function<void()>> waiting_;
-  std::size_t running_ = 0, idle_ = 0;
+  std::size_t running_ = 0, served_ = 0;  // threads; those of them that serve a connection
   bool stopping_ = false;
 };
 
