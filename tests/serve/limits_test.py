@@ -164,6 +164,7 @@ class ManyRequestsTest(ServeTest):
         for connection in slow:
             connection.close()
 
+
     def test_as_many_connections_wait_as_are_served(self):
         with Server("--max-connections", "32") as server:
             ask = b"GET /health HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
@@ -214,6 +215,21 @@ class OperationTest(unittest.TestCase):
             self.assertEqual(answers[0][1]["usage"]["completion_tokens"], 60)
             logged = [json.loads(line) for line in server.lines if line.startswith("{")]
             self.assertEqual((logged[0]["status"], logged[0]["generated_tokens"]), (200, 60))
+
+    def test_what_is_generated_is_sent_before_it_stops(self):
+        with Server("--sequence-length", "4096", "--stop-time", "10") as server, socket.socket() as connection:
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)  # so that most of the answer waits
+            connection.connect(("127.0.0.1", server.port))
+            body = json.dumps({**LONG, "max_tokens": 1500, "n": 2, "logprobs": 5, "stream": True}).encode()
+            connection.sendall(b"POST /v1/completions HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
+            connection.recv(1)
+            while any(model["requests"] for model in server.get("/slots")[1]):
+                time.sleep(0.01)
+            server.process.terminate()
+            time.sleep(0.3)
+            with connection.makefile("rb") as file:
+                self.assertIn(b"data: [DONE]", file.read()[-40:])
+            self.assertEqual(server.wait(), 0)
 
     @unittest.skipUnless(shutil.which("openssl"), "this machine has no openssl to make a certificate with")
     def test_https(self):
@@ -276,6 +292,22 @@ class OperationTest(unittest.TestCase):
                     (line,) = [line for line in server.lines if saying in line]
                     self.assertIn("the old configuration stays", line)
                     self.assertEqual(server.post("/third", body)[0], 200)
+
+    def test_no_request_is_refused_while_configurations_change(self):
+        with tempfile.TemporaryDirectory() as folder:
+            config = Path(folder, "config.yaml")
+            endpoint = f"task: text_generation, model: {Q8_0}, kwargs: {{sequence_length: 100000}}}}\n"
+            config.write_text("endpoints:\n  - {route: /one, " + endpoint)
+            with Server("--config-file", config, "--hot-reload", "--stop-time", "1", model=None) as server:
+                self.assertEqual(server.get("/health")[0], 200)
+                long = threading.Thread(target=server.post, args=[TEXT, {**LONG, "max_tokens": 90000}])  # the old one waits
+                long.start()
+                config.write_text("endpoints:\n  - {route: /two, " + endpoint)
+                until = time.monotonic() + 120
+                while "The new configuration is in use\n" not in server.lines and time.monotonic() < until:
+                    self.assertEqual(server.post(TEXT, {"prompt": "Once", "max_tokens": 1})[0], 200)
+                self.assertEqual(server.post("/two", {"prompt": "Once", "max_new_tokens": 1})[0], 200)
+                long.join()
 
     def test_what_cannot_be_served_is_said(self):
         for arguments, saying in [(["--task", "image"], "--task"), (["--hot-reload"], "--config-file"),

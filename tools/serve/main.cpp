@@ -71,7 +71,7 @@ int serve(const ServeFlags& flags, const sigset_t& signals) {
       std::thread before = std::exchange(listening, std::thread());
       const std::unique_ptr<Server> old = std::exchange(server, std::move(next));
       start(*server);
-      old->stop();
+      old->hand_over();
       before.join();
       say(flags, "The new configuration is in use");
     } catch (const std::exception& error) {

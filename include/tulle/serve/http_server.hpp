@@ -9,6 +9,9 @@
 #include <string_view>
 
 #include <sys/socket.h>
+#ifdef __linux__
+#include <linux/filter.h>
+#endif
 
 #include <tulle/core/error.hpp>
 #include <tulle/serve/http_connections.hpp>
@@ -36,14 +39,37 @@ inline void set_limits(httplib::Server& server, const ServerOptions& options) {
   server.set_write_timeout(options.send_time);
   server.set_payload_max_length(options.max_body_bytes);
   server.set_tcp_nodelay(true);
-  server.set_socket_options([shares = options.shares_port](socket_t socket) {
+}
+
+/// Of two servers that share a port the later one gets all new connections. Elsewhere than on Linux each gets some.
+inline void take_new_connections([[maybe_unused]] int socket) {
+#ifdef SO_ATTACH_REUSEPORT_CBPF
+  sock_filter second{BPF_RET | BPF_K, 0, 0, 1};  // by number, from 0; where there is one alone, that one
+  const sock_fprog program{1, &second};
+  (void)::setsockopt(socket, SOL_SOCKET, SO_ATTACH_REUSEPORT_CBPF, &program, sizeof program);
+#endif
+}
+
+}  // namespace detail
+
+/// The port on which the server listens from now on; -1 where it cannot.
+inline int bind_to_port(httplib::Server& server, const ServerOptions& options) {
+  const auto listener = std::make_shared<int>(-1);
+  server.set_socket_options([listener, shares = options.shares_port](socket_t socket) {
+    *listener = socket;
     const int yes = 1;
     (void)::setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
     if (shares) (void)::setsockopt(socket, SOL_SOCKET, SO_REUSEPORT, &yes, sizeof yes);
   });
+  int port = options.port;
+  if (port == 0) {
+    port = server.bind_to_any_port(options.host);
+  } else if (!server.bind_to_port(options.host, port)) {
+    port = -1;
+  }
+  if (port >= 0 && options.shares_port) detail::take_new_connections(*listener);
+  return port;
 }
-
-}  // namespace detail
 
 /// Errors: invalid_argument for a certificate without its key; malformed for one that cannot be used.
 inline std::unique_ptr<httplib::Server> make_http_server(const ServerOptions& options) {

@@ -42,6 +42,10 @@ class Server {
   /// New requests are refused; those that run are finished within `ServerOptions::stop_time`, or cut.
   void stop();
 
+  /// As `stop`, where another server listens on the port (`ServerOptions::shares_port`), which gets the new connections.
+  /// Requests of those that are open are answered while others run, so none is refused.
+  void hand_over();
+
  private:
   std::unique_ptr<detail::HttpService> service_;
 };

@@ -56,11 +56,7 @@ class HttpService {
 
   int bind() {
     if (port_ >= 0) return port_;
-    if (options_.port == 0) {
-      port_ = routes_.http().bind_to_any_port(options_.host);
-    } else if (routes_.http().bind_to_port(options_.host, options_.port)) {
-      port_ = options_.port;
-    }
+    port_ = bind_to_port(routes_.http(), options_);
     if (port_ < 0) {
       fail(ErrorCode::io, "cannot listen on ", options_.host, " port ", options_.port, "; is it in use?");
     }
@@ -92,15 +88,35 @@ class HttpService {
     if (!served_ && !stopping_) fail(ErrorCode::io, "the system has closed the server's socket");
   }
 
-  void stop() {
-    if (stopping_.exchange(true)) return;
-    models_.stop(std::chrono::duration_cast<std::chrono::milliseconds>(options_.stop_time));
-    if (!listening_) return;
-    while (!routes_.http().is_running() && !ended_) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    routes_.http().stop();
+  void stop() { end(options_.stop_time); }
+
+  void hand_over() {
+    std::this_thread::sleep_for(std::chrono::milliseconds(500));  // of connections that are on their way to this one
+    wait_for_answers(options_.stop_time);
+    end(std::chrono::seconds(0));
   }
 
  private:
+  static void pause() { std::this_thread::sleep_for(std::chrono::milliseconds(1)); }
+
+  void wait_for_answers(std::chrono::steady_clock::duration time) const {
+    const auto until = std::chrono::steady_clock::now() + time;
+    while (answers_.use_count() > 1 && std::chrono::steady_clock::now() < until) pause();
+  }
+
+  /// Requests that come from now on are refused; after `time` those that run are cut.
+  void end(std::chrono::seconds time) {
+    if (stopping_.exchange(true)) return;
+    const auto began = std::chrono::steady_clock::now();
+    models_.stop(time);
+    if (!listening_) return;
+    while (!routes_.http().is_running() && !ended_) pause();
+    // Streams may still be sent: cpp-httplib ends them where they are when it stops.
+    const auto left = began + time - std::chrono::steady_clock::now();
+    wait_for_answers(std::max<std::chrono::steady_clock::duration>(left, std::chrono::seconds(1)));
+    routes_.http().stop();
+  }
+
   using Request = HttpRoutes::Request;
   using Response = HttpRoutes::Response;
   using Prepare = std::function<PreparedRequest(const RequestBody&, const ServedModel&)>;
@@ -122,7 +138,7 @@ class HttpService {
     prepared.request.time_limit = options_.request_time;
     const std::string request_id = routes_.request_id(request, response), model = held.model.id;
     answer(std::move(held), std::move(prepared), request, response,
-           [this, path, request_id, model](int status, const GenerationJob& job) {
+           [this, path, request_id, model, counted = answers_](int status, const GenerationJob& job) {
              metrics_.generated(job.summary());
              log(path, request_id, model, status, job.summary());
            });
@@ -225,6 +241,7 @@ class HttpService {
   Metrics metrics_;
   std::mutex log_mutex_;
   std::atomic<bool> listening_ = false, loaded_ = false, stopping_ = false, served_ = true, ended_ = false;
+  const std::shared_ptr<const int> answers_ = std::make_shared<int>();  // its owners but one: answers that go on
   int port_ = -1;
   HttpRoutes routes_;  // last: its threads end first
 };
@@ -248,6 +265,9 @@ TULLE_SERVE_INLINE void Server::listen() {
 }
 TULLE_SERVE_INLINE void Server::stop() {
   service_->stop();
+}
+TULLE_SERVE_INLINE void Server::hand_over() {
+  service_->hand_over();
 }
 
 }  // namespace tulle::serve
