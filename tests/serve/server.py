@@ -32,8 +32,7 @@ class Server:
         self.reader = threading.Thread(target=lambda: self.lines.extend(self.process.stderr), daemon=True)
         self.reader.start()
         if self.port is None:
-            self.process.wait()
-            self.reader.join()
+            self.wait()
             self.process.stderr.close()
             raise RuntimeError("".join(self.lines))
 
@@ -41,16 +40,25 @@ class Server:
         return self
 
     def __exit__(self, *_):
-        if self.process.poll() is None:
-            self.process.terminate()
-        self.process.wait(timeout=300)
-        self.reader.join(timeout=60)
-        self.process.stderr.close()
+        try:
+            if self.process.poll() is None:
+                self.process.terminate()
+                assert self.wait() == 0, "".join(self.lines)
+            else:
+                self.wait()
+        finally:
+            self.process.stderr.close()
 
     def stop(self, how=signal.SIGTERM):
         self.process.send_signal(how)
+        return self.wait()
+
+    def wait(self):
+        """The exit status. What a sanitizer reports is a failure, whatever the status."""
         status = self.process.wait(timeout=300)
         self.reader.join(timeout=60)
+        text = "".join(self.lines)
+        assert not re.search("Sanitizer:|runtime error:", text), text
         return status
 
     def connect(self, timeout=300):

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 from _commands import test_preset
 
-MINUTES = 20
-ABOUT = "unit, conformance, C ABI and fuzz tests under the address, undefined and thread sanitizers"
+MINUTES = 35
+ABOUT = "unit, conformance, C ABI, fuzz and server tests under the address, undefined and thread sanitizers"
 
 
 def cells():
