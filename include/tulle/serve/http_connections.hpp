@@ -10,6 +10,7 @@
 #include <map>
 #include <mutex>
 #include <string>
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -28,13 +29,10 @@ class ConnectionThreads final : public httplib::TaskQueue {
     const std::lock_guard lock(mutex_);
     if (stopping_ || served_ + waiting_.size() >= 2 * max_threads_) return false;
     waiting_.push_back(std::move(serve));
-    if (running_ < max_threads_ && running_ - served_ < waiting_.size()) {
-      ++running_;
-      std::thread([this] { run(); }).detach();
-    } else {
-      arrived_.notify_one();
-    }
-    return true;
+    if (running_ < max_threads_ && running_ - served_ < waiting_.size() && start_thread()) return true;
+    arrived_.notify_one();
+    if (running_ == 0) waiting_.pop_back();
+    return running_ != 0;
   }
 
   /// Returns when all connections are closed.
@@ -46,6 +44,17 @@ class ConnectionThreads final : public httplib::TaskQueue {
   }
 
  private:
+  /// False where the system has no thread left: a connection then waits for one of those that there are.
+  bool start_thread() {
+    try {
+      std::thread([this] { run(); }).detach();
+      ++running_;
+      return true;
+    } catch (const std::system_error&) {
+      return false;
+    }
+  }
+
   void run() {
     std::unique_lock lock(mutex_);
     for (;;) {
