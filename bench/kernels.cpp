@@ -254,7 +254,7 @@ int main(int argc, char** argv) {
   const auto times = bench::interleaved(tasks, repeats);
 
   const auto set = tulle::instruction_set_name(tulle::active_instruction_set());
-  const double bandwidth = static_cast<double>(bench::BandwidthProbe::bytes) / times[0].median();
+  const double bandwidth = static_cast<double>(probe.bytes()) / times[0].median();
   std::printf("%s, %s; %s, %.1f M weights, %zu input(s), %zu thread(s), %zu runs; read bandwidth %.1f GB/s\n\n",
               bench::processor_name().c_str(), std::string(set).c_str(), shape.c_str(),
               static_cast<double>(built.front()->elements()) / 1e6, inputs, threads, repeats, bandwidth / 1e9);

@@ -59,13 +59,14 @@ inline std::vector<Times> interleaved(const std::vector<std::function<void()>>& 
   return times;
 }
 
-/// Reads 512 MiB once, every thread its share as in the kernels: as one stream or as 4 distant ones, with prefetch. In
+/// Reads memory once, by default 512 MiB, every thread its share as in the kernels: as one stream or as 4 distant ones, with prefetch. In
 /// vectors: the `tulle` command is compiled for size, where a loop over words would be slower than the memory.
 class BandwidthProbe {
  public:
-  explicit BandwidthProbe(tulle::ThreadPool& pool) : pool_(pool), lines_(bytes / sizeof(Line)) {}
+  explicit BandwidthProbe(tulle::ThreadPool& pool, std::size_t bytes = std::size_t{512} << 20)
+      : pool_(pool), lines_(bytes / sizeof(Line)) {}
 
-  static constexpr std::size_t bytes = std::size_t{512} << 20;
+  std::size_t bytes() const noexcept { return lines_.size() * sizeof(Line); }
 
   void operator()() noexcept {
     pool_.run([this](std::size_t worker) noexcept {

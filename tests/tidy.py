@@ -33,7 +33,7 @@ def main():
     chosen = units(sources() if everything else changed())
     left_out = 0 if everything else max(0, len(chosen) - MOST)
     chosen = chosen[: len(chosen) - left_out]
-    compile_flags = ["-std=c++20", "-xc++", "-DTULLE_VERSION=\"\"", "-DTULLE_COMMIT=\"\"", "-DTULLE_GOLDEN=\"\"",
+    compile_flags = ["-std=c++20", "-xc++", "-DTULLE_VERSION=\"\"", "-DTULLE_GOLDEN=\"\"",
                      "-Wno-pragma-once-outside-header", *[f"-I{ROOT / folder}" for folder in
                      ("", "include", "tests", "tools", "capi/include")], f"-I{build}/tests/catch2",
                      f"-isystem{ROOT}/build/deps/src/catch2/extras", *flags]

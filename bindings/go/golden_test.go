@@ -120,7 +120,7 @@ func TestTheRealModelSaysWhatTransformersSays(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer session.Close()
-	for _, line := range lines[:2] { // all of them: tests/real_model
+	for _, line := range lines[:1] { // all of them: tests/real_model
 		text, numbers, _ := strings.Cut(line, "\t")
 		var greedy []int32
 		for _, number := range strings.Fields(numbers) {

@@ -174,7 +174,8 @@ class Budget {
 
 void run_in_turns(std::vector<Contestant>& contestants, const BenchmarkPlan& plan, tulle::ThreadPool& pool,
                   const tulle::Progress& progress) {
-  bench::BandwidthProbe probe(pool);
+  const bool is_short = plan.seconds < 0.1;  // as in tests: 512 MiB would take longer than the run
+  bench::BandwidthProbe probe(pool, std::size_t{is_short ? 32u : 512u} << 20);
   probe();
   for (Contestant& contestant : contestants) contestant.warm_up();
 
@@ -185,7 +186,7 @@ void run_in_turns(std::vector<Contestant>& contestants, const BenchmarkPlan& pla
     prefills.spend(contestants, &Contestant::run_prefill);
     if (plan.verify_rows > 1) verifications.spend(contestants, &Contestant::run_verifications);
     for (Contestant& contestant : contestants) {
-      const double bandwidth = static_cast<double>(bench::BandwidthProbe::bytes) / bench::seconds_of([&] { probe(); });
+      const double bandwidth = static_cast<double>(probe.bytes()) / bench::seconds_of([&] { probe(); });
       contestant.run_steps(plan.seconds / static_cast<double>(rounds), bandwidth);
     }
     if (progress) progress("measuring", static_cast<double>(round + 1) / static_cast<double>(rounds));
