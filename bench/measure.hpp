@@ -60,8 +60,7 @@ inline std::vector<Times> interleaved(const std::vector<std::function<void()>>& 
 }
 
 /// Reads memory once, by default 512 MiB, every thread its share as in the kernels: as one stream or as 4 distant ones,
-/// with prefetch. In vectors: the `tulle` command is compiled for size, where a loop over words would be slower than the
-/// memory.
+/// with prefetch. In vectors: compiled for size, a loop over words would be slower than the memory.
 class BandwidthProbe {
  public:
   explicit BandwidthProbe(tulle::ThreadPool& pool, std::size_t bytes = std::size_t{512} << 20)
