@@ -210,24 +210,27 @@ class BenchmarkTest(CommandTest):
         self.assertEqual(many["bytes_per_token"], packed / 4 + position * 4)
 
     def test_zeros_reach_the_sparse_kernels(self):
-        # By instruction set: `auto` takes a bitmask on AVX-512, and sliced ELL at 50 % sparsity on CPUs other than Intel's.
+        # By instruction set: `auto` takes a bitmask on AVX-512, and sliced ELL at 50 % sparsity on AVX2; with AVX-VNNI Intel's
+        # CPUs multiply dense weights faster. A layer of the int8 model is 8:16, which only AVX-512 does not prefer.
         machine = self.benchmark(Q8_0, "--no-baselines")["machine"]
-        other = "dense_i8" if "Intel" in machine["processor"] else "ell_i8"
-        half = {"avx512": "bitmask_i8", "avx_vnni": other, "avx2": other}.get(machine["instruction_set"])
+        isa = machine["instruction_set"]
+        with_vnni = "dense_i8" if "Intel" in machine["processor"] else "ell_i8"
+        half = {"avx512": "bitmask_i8", "avx_vnni": with_vnni, "avx2": "ell_i8"}.get(isa, "dense_i8")
+        half_of_int8 = {half} if isa == "avx512" else {half, "8:16_i8"}
         tied, codegen, int8 = (MODELS / name for name in ("llama-tiny-tied", "codegen-tiny", "llama-tiny-int8"))
-        for model, flags, kernel, sparsity in [
-            (tied, ["--structure", "2:4"], "2:4_i8", 0.5),
-            (codegen, ["--structure", "4:16"], "4:16_i8", 0.75),
-            (int8, ["--structure", "1:4", "--sparsity", 0.75], "4:16_i8", 0.75),
-            (Q8_0, ["--structure", "8:16-gap4", "--sparsity", 0.5], "8:16_gap4_i8", 0.5),
-            (codegen, ["--sparsity", 0.5], half, 0.5),
-            (int8, ["--sparsity", 0.5], half, 0.5),
-            (Q8_0, ["--sparsity", 0.9, "--structure", "unstructured"], "ell_i8", 0.9),
+        for model, flags, kernels, sparsity in [
+            (tied, ["--structure", "2:4"], {"2:4_i8"}, 0.5),
+            (codegen, ["--structure", "4:16"], {"4:16_i8"}, 0.75),
+            (int8, ["--structure", "1:4", "--sparsity", 0.75], {"4:16_i8"}, 0.75),
+            (Q8_0, ["--structure", "8:16-gap4", "--sparsity", 0.5], {"8:16_gap4_i8"}, 0.5),
+            (codegen, ["--sparsity", 0.5], {half}, 0.5),
+            (int8, ["--sparsity", 0.5], half_of_int8, 0.5),
+            (Q8_0, ["--sparsity", 0.9, "--structure", "unstructured"], {"ell_i8"}, 0.9),
         ]:
             report = self.benchmark(model, *flags, "--baselines", "dense_i8")
             result, dense = report["results"]
-            wanted = "dense_i8" if machine["instruction_set"] == "scalar" else kernel
-            self.assertEqual(set(result["kernel_bytes"]), {wanted}, (model, flags))
+            wanted = {"dense_i8"} if isa == "scalar" else kernels
+            self.assertEqual(set(result["kernel_bytes"]), wanted, (model, flags))
             self.assertEqual(result["sparsity"], sparsity)
             self.assertEqual(set(dense["kernel_bytes"]), {"dense_i8"})
             self.assertIn("worthless", report["settings"]["caveat"])

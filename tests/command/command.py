@@ -143,11 +143,10 @@ class CommandTest(unittest.TestCase):
     def generate(self, *arguments, **options):
         return json.loads(self.succeed("generate", *arguments, "--json", **options))
 
-    def logits(self, model, tokens, *flags):
+    def logits(self, model, tokens, *flags, **options):
         path = self.folder / "logits.npy"
-        self.assertEqual(
-            self.succeed("logits", "--model", model, "--tokens", ",".join(map(str, tokens)), "-o", path, *flags), b""
-        )
+        arguments = ["logits", "--model", model, "--tokens", ",".join(map(str, tokens)), "-o", path, *flags]
+        self.assertEqual(self.succeed(*arguments, **options), b"")
         return read_npy(path)
 
     def refuse(self, status, *arguments, saying=(), **options):

@@ -5,7 +5,7 @@ import json
 import math
 import unittest
 
-from command import CONTEXT, MODELS, Q8_0, CommandTest, argmax, read_npy, rows_of
+from command import CONTEXT, MODELS, Q8_0, CommandTest, argmax, environment, read_npy, rows_of
 
 TOLERANCE = 2e-4  # tests/golden/README.md
 
@@ -72,7 +72,10 @@ class LogitsTest(CommandTest):
     def test_activations_per_token_where_the_checkpoint_says_so(self):
         facts = json.loads((MODELS / "llama-tiny-int8" / "golden.json").read_text())
         shape, expected = read_npy(MODELS / "llama-tiny-int8" / "logits_w8a8_127.npy")
-        actual_shape, actual = self.logits(MODELS / "llama-tiny-int8", facts["w8a8_127_tokens"], "--cache-dtype", "f32")
+        # On AVX2 `auto` takes sliced ELL for half of this model, whose activations have 14 bits.
+        actual_shape, actual = self.logits(
+            MODELS / "llama-tiny-int8", facts["w8a8_127_tokens"], "--cache-dtype", "f32", env=environment(TULLE_ISA="scalar")
+        )
         self.assertEqual(actual_shape, shape)
         self.assertLess(largest_difference(actual, expected), 1e-3)
 
