@@ -63,6 +63,7 @@ inline tulle::Json choose_forms_of_stage(tulle::StagePlan& stage, const tulle::T
   tulle::FormRequest request = *stage.forms;
   const tulle::Json speeds = speeds_of(files, modules, request, options.threads, options.progress);
   const auto costs = tulle::read_costs(speeds.value("forms", tulle::Json()), files.given);
+  tulle::check_budget(request, model, modules, costs);
   options.work_directory = files.scores;
   for (const tulle::MatrixForm& form : request.forms) options.settings["forms"].push_back(std::string(form.name));
   options.settings["layers"] = request.layers;

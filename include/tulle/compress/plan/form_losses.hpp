@@ -43,6 +43,18 @@ inline LayerLosses layer_losses(const Json& json) {
   return {json.at("items"), json.at("losses"), json.at("factors")};
 }
 
+/// The matrices of a decoder layer, in the order in which they run.
+inline constexpr std::array layer_roles{LinearRole::query_key_value, LinearRole::output, LinearRole::up,
+                                        LinearRole::down};
+
+/// Those of `names` that read the same input: the matrices of a role of a decoder layer.
+inline std::vector<std::string> names_of_item(const Architecture& model, std::size_t layer, LinearRole role,
+                                              std::span<const std::string> names) {
+  std::vector<std::string> item = layer_names(model, layer, role);
+  std::erase_if(item, [&](const auto& name) { return std::find(names.begin(), names.end(), name) == names.end(); });
+  return item;
+}
+
 /// Goes through the dense model once. In each decoder layer every form is made of every matrix by a cheap method
 /// (SparseGPT's mask, then GPTQ), fitted to the calibration text; its loss is tr(dW H dW^T) with H of the held-out text.
 /// For each role one form is put into the layer, whose output then shows what a loss of this role means:
@@ -77,12 +89,10 @@ class FormScorer {
     chain_.enter(layer, loader_.load_layer(layer));
     std::vector<double> cheap_sums(forms_.size()), final_sums(forms_.size());
     std::vector<std::vector<Scored>> scored;
-    for (const LinearRole role : roles) {
+    for (const LinearRole role : layer_roles) {
       chain_.collect(role);
       chain_.advance(role);
-      std::vector<std::string> wanted = layer_names(model_, layer, role);
-      std::erase_if(wanted,
-                    [&](const auto& name) { return std::find(names.begin(), names.end(), name) == names.end(); });
+      std::vector<std::string> wanted = names_of_item(model_, layer, role, names);
       if (known || wanted.empty()) continue;
       scored.push_back(score_role(role, wanted, with_factors));
       result.items.push_back(std::move(wanted));
@@ -110,8 +120,6 @@ class FormScorer {
   }
 
  private:
-  static constexpr std::array roles{LinearRole::query_key_value, LinearRole::output, LinearRole::up, LinearRole::down};
-
   /// A form of stacked matrices.
   struct Scored {
     std::vector<double> losses;        // of each matrix, by the cheap method; empty: the form does not fit
@@ -231,7 +239,7 @@ class FormScorer {
     const WeightLoader<BlasLinear> loader(edited, model_, one_thread());
     std::copy(entered.begin(), entered.end(), probe_.residual().data);
     probe_.enter(layer, loader.load_layer(layer));
-    for (const LinearRole role : roles) {
+    for (const LinearRole role : layer_roles) {
       if (role != LinearRole::output && role != LinearRole::down) continue;
       probe_.collect(role);
       probe_.advance(role);

@@ -139,16 +139,16 @@ class FormPlanner {
   /// As a sum of costs. Errors: invalid_argument, with the nearest budget that can be met.
   double budget(const FormPlan& sums, double least) const {
     constexpr double almost = 1 - 1e-9;  // sums are rounded
-    if (counts_bytes()) {
-      const double wanted = *request_.budget.bytes_per_weight * sums.weights;
+    if (const std::optional<double>& bytes = request_.budget.bytes_per_weight) {
+      const double wanted = *bytes * sums.weights;
       if (wanted >= least * almost) return std::max(wanted, least);
-      fail(ErrorCode::invalid_argument, "no plan has at most ", number_text(*request_.budget.bytes_per_weight),
+      fail(ErrorCode::invalid_argument, "no plan has at most ", number_text(*bytes),
            " bytes a weight; the smallest forms of this model have ",
            number_text(std::ceil(least / sums.weights * 1000 * almost) / 1000), ": give that or more");
     }
-    const double wanted = sums.int8_seconds / *request_.budget.speedup;
+    const double speedup = request_.budget.speedup.value_or(1), wanted = sums.int8_seconds / speedup;
     if (wanted >= least * almost) return std::max(wanted, least);
-    fail(ErrorCode::invalid_argument, "no plan decodes ", number_text(*request_.budget.speedup),
+    fail(ErrorCode::invalid_argument, "no plan decodes ", number_text(speedup),
          " times as fast as int8; the fastest forms of this model reach ",
          number_text(std::floor(sums.int8_seconds / least * 100 / almost) / 100), ": give that or less");
   }
@@ -184,6 +184,22 @@ class FormPlanner {
 inline FormPlan plan_forms(const FormRequest& request, const ModuleList& modules, std::span<const LayerLosses> layers,
                            std::span<const FormCost> costs) {
   return detail::FormPlanner(request, modules, layers, costs).plan();
+}
+
+/// Whether the budget of `request` can be met at all, which needs no losses. Errors: those of `plan_forms`.
+inline void check_budget(const FormRequest& request, const Architecture& model, const ModuleList& modules,
+                         std::span<const FormCost> costs) {
+  LayerLosses all;
+  for (std::size_t layer = 0; layer < model.layers.size(); ++layer) {
+    for (const LinearRole role : layer_roles) {
+      std::vector<std::string> item = names_of_item(model, layer, role, request.layers);
+      if (!item.empty()) all.items.push_back(std::move(item));
+    }
+  }
+  for (const Module& module : modules.modules) {
+    for (const MatrixForm& form : request.forms) all.losses[module.name].push_back(form.fits(module.columns) ? 0 : -1);
+  }
+  (void)plan_forms(request, modules, {&all, 1}, costs);
 }
 
 /// Puts the chosen forms into a stage's plan, which then is whole.

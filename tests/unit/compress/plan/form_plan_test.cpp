@@ -76,6 +76,17 @@ std::string values_of(const CompressedModel& model) {
 
 }  // namespace
 
+TEST_CASE("a budget that cannot be met is known before anything is scored", "[compress][plan]") {
+  const Planned tiny;
+  const auto check = [&](std::optional<double> bytes, std::optional<double> speedup = {}) {
+    check_budget(tiny.stage(bytes, speedup).forms.value(), tiny.model, tiny.modules, tiny.costs);
+  };
+  CHECK_NOTHROW(check(0.5));
+  CHECK_NOTHROW(check({}, 1.5));
+  CHECK_THROWS_WITH(check(0.05), Catch::Matchers::ContainsSubstring("give that or more"));
+  CHECK_THROWS_WITH(check({}, 50), Catch::Matchers::ContainsSubstring("give that or less"));
+}
+
 TEST_CASE("a plan keeps to its budget and says which the nearest is", "[compress][plan]") {
   const Planned tiny;
   const StagePlan stage = tiny.stage(0.5);
