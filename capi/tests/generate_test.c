@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The main use of the C ABI: golden tokens, text, logits, sessions that are saved, truncated and forked.
- *   usage: generate_test FOLDER [once|few]   FOLDER is tests/golden; each golden text once; and only from files */
+ *   usage: generate_test FOLDER [once|few]      FOLDER is tests/golden
+ * For slow emulators. once: each golden text once; few: and no models from memory. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -6,14 +6,13 @@ import re
 import shutil
 import socket
 import ssl
-import subprocess
 import tempfile
 import threading
 import time
 import unittest
 from pathlib import Path
 
-from server import Q8_0, Server, ServeTest
+from server import Q8_0, Server, ServeTest, make_certificate
 
 CHAT = "/v1/chat/completions"
 TEXT = "/v1/completions"
@@ -234,10 +233,7 @@ class OperationTest(unittest.TestCase):
     @unittest.skipUnless(shutil.which("openssl"), "this machine has no openssl to make a certificate with")
     def test_https(self):
         with tempfile.TemporaryDirectory() as folder:
-            certificate, key = Path(folder, "certificate.pem"), Path(folder, "key.pem")
-            subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", key, "-out", certificate,
-                            "-days", "2", "-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1"],
-                           check=True, capture_output=True)
+            certificate, key = make_certificate(folder)
             with Server("--ssl-cert", certificate, "--ssl-key", key) as server:
                 connection = http.client.HTTPSConnection("127.0.0.1", server.port, timeout=300,
                                                          context=ssl.create_default_context(cafile=certificate))

@@ -15,6 +15,14 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "command"))
 from command import COMMAND, MODELS, Q8_0, environment  # noqa: E402, F401
 
 
+def make_certificate(folder):
+    """(certificate, key) of this machine, by openssl."""
+    certificate, key = Path(folder, "certificate.pem"), Path(folder, "key.pem")
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", key, "-out", certificate, "-days", "2",
+                    "-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1"], check=True, capture_output=True)
+    return certificate, key
+
+
 class Server:
     """A server on a port that is free. `lines` are what it wrote on stderr."""
 

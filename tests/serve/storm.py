@@ -11,7 +11,6 @@ import random
 import shutil
 import socket
 import ssl
-import subprocess
 import sys
 import tempfile
 import threading
@@ -20,7 +19,7 @@ import unittest
 from pathlib import Path
 
 from schemas import FIRST
-from server import MODELS, Q8_0, Server
+from server import MODELS, Q8_0, Server, make_certificate
 
 SECONDS = float(os.environ.get("TULLE_STORM_SECONDS", 30))
 KEY = {"Authorization": "Bearer secret", "Content-Type": "application/json"}
@@ -183,10 +182,7 @@ class StormTest(unittest.TestCase):
     @unittest.skipUnless(shutil.which("openssl"), "this machine has no openssl to make a certificate with")
     def test_https(self):
         with tempfile.TemporaryDirectory() as folder:
-            certificate, key = Path(folder, "certificate.pem"), Path(folder, "key.pem")
-            subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", key, "-out", certificate,
-                            "-days", "2", "-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1"],
-                           check=True, capture_output=True)
+            certificate, key = make_certificate(folder)
             with Server("--ssl-cert", certificate, "--ssl-key", key, "--draft-model", "self:i8", *self.flags) as server:
                 self.finish(server, Storm(server, [str(Q8_0)], ssl.create_default_context(cafile=certificate)))
 

@@ -30,6 +30,7 @@ def main():
             print("skipped: this machine has no way to a Python package index")
             return 77
         (folder / "done").touch()
+    # As a debug build: else nanobind adds -Os, and the compiler takes longer.
     subprocess.run([*pip, "--no-build-isolation", "--no-deps", f"--config-settings=build-dir={build / 'python'}",
                     f"--config-settings=cmake.define.TULLE_BUILD_TREE={build}",
                     "--config-settings=cmake.build-type=Debug", "--config-settings=cmake.define.CMAKE_CXX_FLAGS_DEBUG=-O0",
