@@ -16,9 +16,10 @@
 
 namespace {
 
-/// CodeGen-350M: every query head has its own keys and values.
-constexpr std::size_t layers = 20;
-constexpr tulle::LayerShape shape{16, 64};
+struct Shape {
+  std::size_t layers = 20, kv_heads = 16, group = 1,
+              head_dim = 64;  ///< `group`: query heads that share a key-value head
+};
 
 /// Attention of all layers, split among the threads as in the decoder.
 class Attention {
@@ -31,48 +32,53 @@ class Attention {
 template <class Element>
 class AttentionOver final : public Attention {
  public:
-  AttentionOver(tulle::ThreadPool& pool, std::size_t longest, std::size_t max_rows)
+  AttentionOver(tulle::ThreadPool& pool, const Shape& shape, std::size_t longest, std::size_t max_rows)
       : pool_(pool),
-        cache_({layers, shape}, 1, static_cast<tulle::Position>(longest)),
-        queries_(max_rows * shape.row_elements()),
+        shape_(shape),
+        cache_({shape.layers, {shape.kv_heads, shape.head_dim}}, 1, static_cast<tulle::Position>(longest)),
+        queries_(max_rows * width()),
         out_(queries_.size()) {
     std::mt19937 random(1);
     std::normal_distribution<float> normal;
     for (float& value : queries_) value = normal(random);
-    std::vector<float> values(64 * shape.row_elements());  // enough different rows
+    const std::size_t elements = shape.kv_heads * shape.head_dim;
+    std::vector<float> values(64 * elements);  // enough different rows
     for (float& value : values) value = normal(random);
     cache_.extend(0, cache_.capacity());
-    for (std::size_t layer = 0; layer < layers; ++layer) {
+    for (std::size_t layer = 0; layer < shape.layers; ++layer) {
       for (tulle::Position position = 0; position < cache_.capacity(); ++position) {
-        const float* row = values.data() + (position * 7 + layer) % 64 * shape.row_elements();
+        const float* row = values.data() + (position * 7 + layer) % 64 * elements;
         cache_.append(layer, 0, position, row, row);
       }
     }
   }
 
   void run(std::size_t length, std::size_t rows) noexcept override {
-    const std::size_t width = shape.row_elements(),
-                      blocks = (rows + tulle::attention_block - 1) / tulle::attention_block;
-    for (std::size_t layer = 0; layer < layers; ++layer) {
+    const std::size_t at_once = tulle::attention_block / shape_.group, blocks = (rows + at_once - 1) / at_once;
+    for (std::size_t layer = 0; layer < shape_.layers; ++layer) {
       pool_.run([&](std::size_t worker) noexcept {
-        for (std::size_t task = worker; task < blocks * shape.kv_heads; task += pool_.size()) {
-          const std::size_t first = task / shape.kv_heads * tulle::attention_block, head = task % shape.kv_heads;
-          const std::size_t at = first * width + head * shape.head_dim;
+        for (std::size_t task = worker; task < blocks * shape_.kv_heads; task += pool_.size()) {
+          const std::size_t first = task / shape_.kv_heads * at_once, head = task % shape_.kv_heads;
+          const std::size_t at = first * width() + head * shape_.group * shape_.head_dim;
           tulle::attend_rows(cache_, {.layer = layer,
                                       .first = static_cast<tulle::Position>(length - rows + first),
-                                      .rows = std::min(tulle::attention_block, rows - first),
+                                      .rows = std::min(at_once, rows - first),
                                       .kv_head = head,
+                                      .group = shape_.group,
                                       .query = queries_.data() + at,
-                                      .query_stride = width,
+                                      .query_stride = width(),
                                       .out = out_.data() + at,
-                                      .out_stride = width});
+                                      .out_stride = width()});
         }
       });
     }
   }
 
  private:
+  std::size_t width() const noexcept { return shape_.kv_heads * shape_.group * shape_.head_dim; }
+
   tulle::ThreadPool& pool_;
+  Shape shape_;
   tulle::ContiguousCache<Element> cache_;
   std::vector<float> queries_, out_;
 };
@@ -80,7 +86,8 @@ class AttentionOver final : public Attention {
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app("Attention of CodeGen-350M (20 layers, 16 heads of 64): one token, and a prompt");
+  CLI::App app("Attention of all layers: one token, and a prompt");
+  Shape shape;
   std::size_t threads = tulle::usable_core_count(), repeats = 15, prompt = 512, longest = 4096;
   app.add_option("--threads", threads, "Threads")->capture_default_str();
   app.add_option("--repeats", repeats, "Runs of each measurement")->capture_default_str();
@@ -88,16 +95,24 @@ int main(int argc, char** argv) {
       ->capture_default_str()
       ->check(CLI::Range(128, 1 << 16));
   app.add_option("--prompt", prompt, "Tokens of the prompt")->capture_default_str()->check(CLI::Range(1, 1 << 16));
-  app.footer("TULLE_ISA=avx2 forces an instruction set.\nExample: bench_attention --threads 1 --longest 1024");
+  app.add_option("--layers", shape.layers, "Layers; these four are CodeGen-350M's")->capture_default_str();
+  app.add_option("--kv-heads", shape.kv_heads, "Heads of keys and values")->capture_default_str();
+  app.add_option("--group", shape.group, "Query heads that share one of them")
+      ->capture_default_str()
+      ->check(CLI::Range(std::size_t{1}, tulle::attention_block));
+  app.add_option("--head-dim", shape.head_dim, "Elements of a head")->capture_default_str();
+  app.footer(
+      "TULLE_ISA=avx2 forces an instruction set.\nExamples: bench_attention --threads 1 --longest 1024\n"
+      "          bench_attention --layers 30 --kv-heads 3 --group 3   (SmolLM2-135M)");
   CLI11_PARSE(app, argc, argv);
 
   tulle::ThreadPool pool(threads);
   const std::size_t capacity = std::max(longest, prompt);
   const std::vector<std::string> names{"f32", "f16", "i8"};
   std::vector<std::unique_ptr<Attention>> caches;
-  caches.push_back(std::make_unique<AttentionOver<float>>(pool, capacity, prompt));
-  caches.push_back(std::make_unique<AttentionOver<tulle::Half>>(pool, capacity, prompt));
-  caches.push_back(std::make_unique<AttentionOver<std::int8_t>>(pool, capacity, prompt));
+  caches.push_back(std::make_unique<AttentionOver<float>>(pool, shape, capacity, prompt));
+  caches.push_back(std::make_unique<AttentionOver<tulle::Half>>(pool, shape, capacity, prompt));
+  caches.push_back(std::make_unique<AttentionOver<std::int8_t>>(pool, shape, capacity, prompt));
 
   std::vector<std::size_t> lengths;
   for (std::size_t length = 128; length <= longest; length *= 2) lengths.push_back(length);

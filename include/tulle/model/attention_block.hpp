@@ -101,38 +101,11 @@ TULLE_TARGET_AVX2 inline void score_block(isa::Avx2, const float* queries, const
   }
 }
 
-template <std::size_t Vectors>
-TULLE_TARGET_AVX2 void add_block_columns(const float* weights, const float* values, std::size_t count, std::size_t size,
-                                         float* const* out, std::size_t d) noexcept {
-  __m256 sums[queries_at_once][Vectors];
-#pragma GCC unroll 4
-  for (std::size_t q = 0; q < queries_at_once; ++q) {
-#pragma GCC unroll 2
-    for (std::size_t v = 0; v < Vectors; ++v) sums[q][v] = _mm256_loadu_ps(out[q] + d + 8 * v);
-  }
-  for (std::size_t i = 0; i < count; ++i) {
-    __m256 row[Vectors];
-#pragma GCC unroll 2
-    for (std::size_t v = 0; v < Vectors; ++v) row[v] = _mm256_loadu_ps(values + i * size + d + 8 * v);
-#pragma GCC unroll 4
-    for (std::size_t q = 0; q < queries_at_once; ++q) {
-      const __m256 weight = _mm256_broadcast_ss(weights + q * weights_stride + i);
-#pragma GCC unroll 2
-      for (std::size_t v = 0; v < Vectors; ++v) sums[q][v] = _mm256_fmadd_ps(weight, row[v], sums[q][v]);
-    }
-  }
-#pragma GCC unroll 4
-  for (std::size_t q = 0; q < queries_at_once; ++q) {
-#pragma GCC unroll 2
-    for (std::size_t v = 0; v < Vectors; ++v) _mm256_storeu_ps(out[q] + d + 8 * v, sums[q][v]);
-  }
-}
-
 inline void add_block(isa::Avx2, const float* weights, const float* values, std::size_t count, std::size_t size,
                       float* const* out) noexcept {
   std::size_t d = 0;
-  for (; d + 16 <= size; d += 16) add_block_columns<2>(weights, values, count, size, out, d);
-  for (; d < size; d += 8) add_block_columns<1>(weights, values, count, size, out, d);
+  for (; d + 16 <= size; d += 16) add_columns<queries_at_once, 2>(weights, values, count, size, out, d);
+  for (; d < size; d += 8) add_columns<queries_at_once, 1>(weights, values, count, size, out, d);
 }
 
 TULLE_TARGET_AVX2 inline void exponentials_block(isa::Avx2, float* scores, const float* maximums,
@@ -246,7 +219,7 @@ inline void add_block(isa::Avx512, const float* weights, const float* values, st
   for (; d + 64 <= size; d += 64) add_block_columns512<4>(weights, values, count, size, out, d);
   for (; d + 32 <= size; d += 32) add_block_columns512<2>(weights, values, count, size, out, d);
   for (; d + 16 <= size; d += 16) add_block_columns512<1>(weights, values, count, size, out, d);
-  if (d < size) add_block_columns<1>(weights, values, count, size, out, d);
+  if (d < size) add_columns<queries_at_once, 1>(weights, values, count, size, out, d);
 }
 
 TULLE_TARGET_AVX512 inline void exponentials_block(isa::Avx512, float* scores, const float* maximums,

@@ -20,14 +20,6 @@
 
 namespace tulle::detail {
 
-/// Queries that are multiplied by a loaded key or value.
-inline constexpr std::size_t queries_at_once = 4;
-
-/// What a query gives the rows of a piece: scores, then weights. Some more are written.
-struct alignas(64) PieceWeights : std::array<float, attention_tile + 16> {};
-/// Floats from the weights of a query to those of the next.
-inline constexpr std::size_t weights_stride = sizeof(PieceWeights) / sizeof(float);
-
 /// The sums of `score_keys` for one key; 0 where a set has no loops for blocks, which are 2,000 bytes of a web module.
 template <class Isa>
 inline constexpr std::size_t score_lanes = Isa::runs_avx2                                 ? 8

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <type_traits>
 
 #include <tulle/core/half.hpp>
 #include <tulle/model/attention_loop_128.hpp>
@@ -46,37 +47,42 @@ TULLE_TARGET_AVX2 void score_keys(isa::Avx2, const float* query, const Element* 
   }
 }
 
-/// `add_values` for 8 * Vectors columns of rows that are `size` apart: enough independent sums to hide the latency of
-/// the addition.
-template <std::size_t Vectors, class Element>
+/// `add_values` to 8 * Vectors columns of every out[q], by the weights at q * weights_stride: enough independent sums to
+/// hide the latency of the addition.
+template <std::size_t Queries, std::size_t Vectors, class Element>
 TULLE_TARGET_AVX2 void add_columns(const float* weights, const Element* values, std::size_t count, std::size_t size,
-                                   float* out) noexcept {
-  __m256 sums[Vectors];
+                                   float* const* out, std::size_t d) noexcept {
+  __m256 sums[Queries][Vectors];
+#pragma GCC unroll 4
+  for (std::size_t q = 0; q < Queries; ++q) {
 #pragma GCC unroll 8
-  for (std::size_t k = 0; k < Vectors; ++k) sums[k] = _mm256_loadu_ps(out + 8 * k);
-  for (std::size_t i = 0; i < count; ++i) {
-    const __m256 weight = _mm256_set1_ps(weights[i]);
-    const Element* row = values + i * size;
-#pragma GCC unroll 8
-    for (std::size_t k = 0; k < Vectors; ++k) sums[k] = _mm256_fmadd_ps(weight, load8(row + 8 * k), sums[k]);
+    for (std::size_t v = 0; v < Vectors; ++v) sums[q][v] = _mm256_loadu_ps(out[q] + d + 8 * v);
   }
+  for (std::size_t i = 0; i < count; ++i) {
+    __m256 weight[Queries];
+#pragma GCC unroll 4
+    for (std::size_t q = 0; q < Queries; ++q) weight[q] = _mm256_broadcast_ss(weights + q * weights_stride + i);
 #pragma GCC unroll 8
-  for (std::size_t k = 0; k < Vectors; ++k) _mm256_storeu_ps(out + 8 * k, sums[k]);
+    for (std::size_t v = 0; v < Vectors; ++v) {
+      const __m256 row = load8(values + i * size + d + 8 * v);
+#pragma GCC unroll 4
+      for (std::size_t q = 0; q < Queries; ++q) sums[q][v] = _mm256_fmadd_ps(weight[q], row, sums[q][v]);
+    }
+  }
+#pragma GCC unroll 4
+  for (std::size_t q = 0; q < Queries; ++q) {
+#pragma GCC unroll 8
+    for (std::size_t v = 0; v < Vectors; ++v) _mm256_storeu_ps(out[q] + d + 8 * v, sums[q][v]);
+  }
 }
 
 template <class Element>
 TULLE_TARGET_AVX2 void add_values(isa::Avx2, const float* weights, const Element* values, std::size_t count,
                                   std::size_t size, float* out) noexcept {
   std::size_t d = 0;
-  for (; d + 64 <= size; d += 64) add_columns<8>(weights, values + d, count, size, out + d);
-  for (; d + 32 <= size; d += 32) add_columns<4>(weights, values + d, count, size, out + d);
-  for (; d + 8 <= size; d += 8) {
-    __m256 sum = _mm256_loadu_ps(out + d);
-    for (std::size_t i = 0; i < count; ++i) {
-      sum = _mm256_fmadd_ps(_mm256_set1_ps(weights[i]), load8(values + i * size + d), sum);
-    }
-    _mm256_storeu_ps(out + d, sum);
-  }
+  for (; d + 64 <= size; d += 64) add_columns<1, 8>(weights, values, count, size, &out, d);
+  for (; d + 32 <= size; d += 32) add_columns<1, 4>(weights, values, count, size, &out, d);
+  for (; d + 8 <= size; d += 8) add_columns<1, 1>(weights, values, count, size, &out, d);
   for (; d < size; ++d) {
     for (std::size_t i = 0; i < count; ++i) out[d] = std::fma(weights[i], element_value(values[i * size + d]), out[d]);
   }
@@ -121,6 +127,81 @@ TULLE_TARGET_AVX2 inline float exponentials(isa::Avx2, float* scores, std::size_
     sums = _mm256_add_ps(sums, value);
   }
   return sum_of_lanes(sums);
+}
+
+/// Calls `run(std::integral_constant<std::size_t, count>)`, 1 <= count <= queries_at_once.
+template <class Run>
+void with_count(std::size_t count, Run&& run) noexcept {
+  switch (count) {
+    case 1: return run(std::integral_constant<std::size_t, 1>{});
+    case 2: return run(std::integral_constant<std::size_t, 2>{});
+    case 3: return run(std::integral_constant<std::size_t, 3>{});
+    default: return run(std::integral_constant<std::size_t, queries_at_once>{});
+  }
+}
+
+/// scores[q * weights_stride + i]: query q by key i. Size is a multiple of 8; up to 3 scores behind the last are
+/// written too.
+template <std::size_t Queries, class Element>
+TULLE_TARGET_AVX2 void score_few(const float* const* queries, const Element* keys, std::size_t count, std::size_t size,
+                                 float* scores) noexcept {
+  static_assert(Queries >= 1 && Queries <= queries_at_once);
+  constexpr std::size_t at_once = Queries == 4 ? 2 : 4;  // keys, so that the sums fit into the registers
+  for (std::size_t i = 0; i < count; i += at_once) {
+    const Element* rows[at_once];  // a last group repeats its final row
+    __m256 sums[Queries * at_once];
+#pragma GCC unroll 4
+    for (std::size_t k = 0; k < at_once; ++k) rows[k] = keys + std::min(i + k, count - 1) * size;
+#pragma GCC unroll 12
+    for (std::size_t j = 0; j < Queries * at_once; ++j) sums[j] = _mm256_setzero_ps();
+    for (std::size_t d = 0; d < size; d += 8) {
+      __m256 query[Queries];
+#pragma GCC unroll 4
+      for (std::size_t q = 0; q < Queries; ++q) query[q] = _mm256_loadu_ps(queries[q] + d);
+#pragma GCC unroll 4
+      for (std::size_t k = 0; k < at_once; ++k) {
+        const __m256 key = load8(rows[k] + d);
+#pragma GCC unroll 4
+        for (std::size_t q = 0; q < Queries; ++q) {
+          sums[q * at_once + k] = _mm256_fmadd_ps(query[q], key, sums[q * at_once + k]);
+        }
+      }
+    }
+#pragma GCC unroll 3
+    for (std::size_t j = 0; j < Queries * at_once; j += 4) {
+      const __m256 pairs =
+          _mm256_hadd_ps(_mm256_hadd_ps(sums[j], sums[j + 1]), _mm256_hadd_ps(sums[j + 2], sums[j + 3]));
+      const __m128 four = _mm_add_ps(_mm256_castps256_ps128(pairs), _mm256_extractf128_ps(pairs, 1));
+      float* to = scores + j / at_once * weights_stride + i;
+      if constexpr (at_once == 4) {
+        _mm_storeu_ps(to, four);
+      } else {
+        _mm_storel_pi(reinterpret_cast<__m64*>(to), four);
+        _mm_storeh_pi(reinterpret_cast<__m64*>(to + weights_stride), four);
+      }
+    }
+  }
+}
+
+/// Of `number` queries, at most queries_at_once.
+template <class Element>
+void score_few(const float* const* queries, std::size_t number, const Element* keys, std::size_t count,
+               std::size_t size, float* scores) noexcept {
+  with_count(number, [&](auto q) { score_few<q>(queries, keys, count, size, scores); });
+}
+
+/// All columns of `number` queries, at most queries_at_once; size is a multiple of 8.
+template <class Element>
+void add_few(const float* weights, std::size_t number, const Element* values, std::size_t count, std::size_t size,
+             float* const* out) noexcept {
+  with_count(number, [&](auto q) {
+    constexpr std::size_t vectors = q == 1 ? 8 : q == 4 ? 2 : 4;  // as many sums as fit into the registers
+    std::size_t d = 0;
+    for (; d + 8 * vectors <= size; d += 8 * vectors) {
+      add_columns<q, vectors>(weights, values, count, size, out, d);
+    }
+    for (; d < size; d += 8) add_columns<q, 1>(weights, values, count, size, out, d);
+  });
 }
 
 // One query at a time, the rows of a head are too short for wider vectors to pay.

@@ -3,16 +3,26 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
 
+#include <tulle/cache/cache_layout.hpp>
 #include <tulle/core/half.hpp>
 #include <tulle/tensor/isa.hpp>
 #include <tulle/tensor/simd128.hpp>
 
 namespace tulle::detail {
+
+/// Queries that are multiplied by a loaded key or value.
+inline constexpr std::size_t queries_at_once = 4;
+
+/// What a query gives the rows of a piece: scores, then weights. Some more are written.
+struct alignas(64) PieceWeights : std::array<float, attention_tile + 16> {};
+/// Floats from the weights of a query to those of the next.
+inline constexpr std::size_t weights_stride = sizeof(PieceWeights) / sizeof(float);
 
 inline float element_value(float value) noexcept {
   return value;

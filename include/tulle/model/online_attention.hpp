@@ -55,14 +55,15 @@ struct ScoreTerms {
 /// Milakov, Gimelshein, "Online normalizer calculation for softmax", 2018, with the values carried along.
 class OnlineAttention {
  public:
-  OnlineAttention() = default;
+  OnlineAttention() = default;  ///< nothing is set: an array of them costs nothing
 
   /// out [head_dim] receives the result; query [head_dim] stays as it is.
   OnlineAttention(const float* query, std::size_t head_dim, ScoreTerms terms, float* out) noexcept
       : query_(query),
         head_dim_(head_dim),
         scale_(1.0f / std::sqrt(static_cast<float>(head_dim))),
-        terms_(terms),
+        cap_(terms.cap),
+        slope_(terms.slope),
         out_(out),
         maximum_(terms.sink),
         sum_(terms.sink == -std::numeric_limits<float>::infinity() ? 0.0f : 1.0f) {
@@ -100,7 +101,7 @@ class OnlineAttention {
   float raise_maximum(const float* key_scales, std::size_t count, Position distance, float* scores) noexcept {
     float largest = with_instruction_set<isa::Active>(
         [&](auto tag) { return detail::scale_scores(tag, scores, count, scale_, key_scales); });
-    if (terms_.cap != 0 || terms_.slope != 0) largest = apply_terms(scores, count, distance);
+    if (cap_ != 0 || slope_ != 0) largest = apply_terms(scores, count, distance);
     if (largest > maximum_) {
       const float shrink = std::exp(maximum_ - largest);  // 0 for the first piece
       sum_ *= shrink;
@@ -140,22 +141,20 @@ class OnlineAttention {
  private:
   /// Returns the largest of the new scores.
   float apply_terms(float* scores, std::size_t count, Position distance) const noexcept {
-    if (terms_.cap != 0) soft_cap(terms_.cap, count, scores);
+    if (cap_ != 0) soft_cap(cap_, count, scores);
     float largest = -std::numeric_limits<float>::infinity();
     for (std::size_t i = 0; i < count; ++i) {
-      scores[i] -= terms_.slope * (static_cast<float>(distance) - static_cast<float>(i));
+      scores[i] -= slope_ * (static_cast<float>(distance) - static_cast<float>(i));
       largest = std::max(largest, scores[i]);
     }
     return largest;
   }
 
-  const float* query_ = nullptr;
-  std::size_t head_dim_ = 0;
-  float scale_ = 1;
-  ScoreTerms terms_;
-  float* out_ = nullptr;
-  float maximum_ = -std::numeric_limits<float>::infinity();
-  float sum_ = 0;
+  const float* query_;
+  std::size_t head_dim_;
+  float scale_, cap_, slope_;
+  float* out_;
+  float maximum_, sum_;
 };
 
 }  // namespace tulle

@@ -44,8 +44,14 @@ class QueryBlock {
     with_instruction_set<isa::Active>([&](auto tag) {
       constexpr std::size_t lanes = score_lanes<decltype(tag)>;
       if constexpr (lanes != 0) {
-        is_product_ = queries_ >= min_product && head_dim % lanes == 0 && fits(queries_, head_dim);
-        if (is_product_) order_queries(lanes);
+        is_grouped_ = head_dim % lanes == 0;
+        is_product_ = is_grouped_ && queries_ >= min_product && fits(queries_, head_dim);
+        if (is_product_) {
+          order_queries(lanes);
+        } else {
+          const std::size_t groups = (queries_ + queries_at_once - 1) / queries_at_once;
+          group_ = (queries_ + groups - 1) / groups;  // 3 and 3, not 4 and 2
+        }
       }
     });
   }
@@ -68,7 +74,20 @@ class QueryBlock {
                         weights_[i].data());
           }
           fold(piece);
-          add_products(tag, as_floats(tag, piece.values, piece.count, piece.next), piece.count);
+          add_together(tag, as_floats(tag, piece.values, piece.count, piece.next), {0, piece.count});
+          return;
+        }
+      }
+      if constexpr (decltype(tag)::runs_avx2) {
+        if (is_grouped_) {
+          with_prefetch(piece.count, head_dim_, NextRows<Element>{piece.values, piece.count},
+                        [&](std::size_t first, std::size_t rows) {
+                          score_together(piece.keys + first * head_dim_, {first, first + rows});
+                        });
+          fold(piece);
+          with_prefetch(piece.count, head_dim_, piece.next, [&](std::size_t first, std::size_t rows) {
+            add_together(tag, piece.values, {first, first + rows});
+          });
           return;
         }
       }
@@ -118,6 +137,17 @@ class QueryBlock {
     return floats_.data();
   }
 
+  /// Scores of all queries by the rows `part` of a piece, also by those that a query does not attend to.
+  template <class Element>
+  void score_together(const Element* keys, RowRange part) noexcept {
+    const float* queries[queries_at_once];
+    for (std::size_t i = 0; i < queries_; i += group_) {
+      const std::size_t count = std::min(group_, queries_ - i);
+      for (std::size_t q = 0; q < count; ++q) queries[q] = attentions_[i + q].query();
+      score_few(queries, count, keys, part.count(), head_dim_, weights_[i].data() + part.begin);
+    }
+  }
+
   /// Makes weights of the scores of a piece: in groups where all of a group attend to a whole tile.
   template <class Element>
   void fold(const AttentionPiece<Element>& piece) noexcept {
@@ -148,38 +178,58 @@ class QueryBlock {
   }
 
   /// Adds the values that a query attends to.
-  void add(std::size_t i, const float* values, RowRange range) noexcept {
+  template <class Element>
+  void add(std::size_t i, const Element* values, RowRange range) noexcept {
     if (range.begin >= range.end) return;
     attentions_[i].add(weights_[i].data() + range.begin, values + range.begin * head_dim_, range.end - range.begin);
   }
 
-  /// The same for all queries: in groups where all of a group attend, one by one before and after, in order.
-  template <class Isa>
-  void add_products(Isa tag, const float* values, std::size_t count) noexcept {
-    std::size_t i = 0;
-    for (; i + queries_at_once <= queries_; i += queries_at_once) {
-      RowRange common{0, count};
-      float* out[queries_at_once];
-      for (std::size_t q = 0; q < queries_at_once; ++q) {
-        common.begin = std::max(common.begin, seen_[i + q].begin);
-        common.end = std::min(common.end, seen_[i + q].end);
-        out[q] = attentions_[i + q].out();
+  /// The same for all queries: a group at once where all of it attend, one by one before and after, in order.
+  template <class Isa, class Element>
+  void add_together(Isa tag, const Element* values, RowRange part) noexcept {
+    for (std::size_t i = 0; i < queries_; i += group_) {
+      const std::size_t count = std::min(group_, queries_ - i);
+      RowRange common = part;
+      for (std::size_t q = i; q < i + count; ++q) {
+        common.begin = std::max(common.begin, seen_[q].begin);
+        common.end = std::min(common.end, seen_[q].end);
       }
-      if (common.begin >= common.end) common = {count, count};
-      for (std::size_t q = 0; q < queries_at_once; ++q) {
-        add(i + q, values, {seen_[i + q].begin, std::min(common.begin, seen_[i + q].end)});
+      if (common.begin >= common.end) common = {part.end, part.end};
+      for (std::size_t q = i; q < i + count; ++q) {
+        add(q, values, {std::max(part.begin, seen_[q].begin), std::min(common.begin, seen_[q].end)});
       }
-      if (common.begin == count) continue;
-      add_block(tag, weights_[i].data() + common.begin, values + common.begin * head_dim_, common.end - common.begin,
-                head_dim_, out);
-      for (std::size_t q = 0; q < queries_at_once; ++q) add(i + q, values, {common.end, seen_[i + q].end});
+      if (common.begin == part.end) continue;
+      add_group(tag, i, count, values + common.begin * head_dim_, common);
+      for (std::size_t q = i; q < i + count; ++q) add(q, values, {common.end, std::min(part.end, seen_[q].end)});
     }
-    for (; i < queries_; ++i) add(i, values, seen_[i]);
+  }
+
+  /// `values`: the first of the rows `range`, to which `count` queries from `first` on attend.
+  template <class Isa, class Element>
+  void add_group(Isa tag, std::size_t first, std::size_t count, const Element* values, RowRange range) noexcept {
+    float* out[queries_at_once];
+    for (std::size_t q = 0; q < count; ++q) out[q] = attentions_[first + q].out();
+    const float* weights = weights_[first].data() + range.begin;
+    if constexpr (Isa::runs_avx2) {
+      if (count < queries_at_once || !std::is_same_v<Element, float>) {
+        add_few(weights, count, values, range.count(), head_dim_, out);
+        return;
+      }
+    }
+    if constexpr (std::is_same_v<Element, float>) {
+      if (count == queries_at_once) {
+        add_block(tag, weights, values, range.count(), head_dim_, out);
+        return;
+      }
+    }
+    for (std::size_t q = 0; q < count; ++q)
+      attentions_[first + q].add(weights + q * weights_stride, values, range.count());
   }
 
   Window window_;
   std::size_t head_dim_, queries_;
-  bool is_product_ = false;  ///< whether queries are multiplied in groups
+  std::size_t group_ = queries_at_once;           ///< queries that share what is loaded
+  bool is_grouped_ = false, is_product_ = false;  ///< whether they do; whether by keys in columns
   std::array<OnlineAttention, attention_block> attentions_;
   std::array<Position, attention_block> positions_;
   std::array<RowRange, attention_block> seen_;  ///< rows of a piece that each query attends to

@@ -6,15 +6,13 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <tuple>
-#include <type_traits>
-#include <utility>
 #include <vector>
 
 #include <tulle/model/attention_loop.hpp>
 
 #include "unit/kernel/encoded_matrix.hpp"
 #include "unit/kernel/instruction_sets.hpp"
+#include "unit/model/attention_elements.hpp"
 
 using namespace tulle;
 using testing::random_floats;
@@ -24,29 +22,7 @@ namespace {
 constexpr std::size_t queries = detail::queries_at_once;
 using Weights = std::array<detail::PieceWeights, queries>;
 
-template <class Element>
-std::vector<Element> elements(std::size_t count) {
-  const auto values = random_floats(count, 41);
-  std::vector<Element> encoded(count);
-  for (std::size_t i = 0; i < count; ++i) {
-    if constexpr (std::is_same_v<Element, float>) {
-      encoded[i] = values[i];
-    } else if constexpr (std::is_same_v<Element, Half>) {
-      encoded[i] = to_half(values[i]);
-    } else {
-      encoded[i] = static_cast<std::int8_t>(std::lround(values[i] * 63.5f));
-    }
-  }
-  return encoded;
-}
-
-template <class Sets>
-struct EveryElement;
-template <class... Isa>
-struct EveryElement<isa::List<Isa...>> {
-  using type = std::tuple<std::pair<Isa, float>..., std::pair<Isa, Half>..., std::pair<Isa, std::int8_t>...>;
-};
-using Cases = EveryElement<testing::InstructionSets>::type;
+using Cases = testing::EveryElement<testing::InstructionSets>::type;
 
 }  // namespace
 
@@ -66,7 +42,7 @@ TEMPLATE_LIST_TEST_CASE("several queries by a block of keys and values have the 
       }
       for (const std::size_t count : {1, 3, 8, 15, 17, 33, 63, 64}) {
         CAPTURE(size, count);
-        const auto rows = elements<Element>(count * size);  // keys, and values
+        const auto rows = testing::elements<Element>(count * size, 41);  // keys, and values
         std::vector<float> columns(size * attention_tile);
         detail::keys_to_columns(Isa{}, rows.data(), count, size, columns.data());
         Weights together{}, apart{};

@@ -5,15 +5,13 @@
 #include <catch2/catch_all.hpp>
 #include <cmath>
 #include <limits>
-#include <tuple>
-#include <type_traits>
-#include <utility>
 #include <vector>
 
 #include <tulle/cache/cache_layout.hpp>
 
 #include "unit/kernel/encoded_matrix.hpp"
 #include "unit/kernel/instruction_sets.hpp"
+#include "unit/model/attention_elements.hpp"
 
 using namespace tulle;
 using testing::random_floats;
@@ -23,30 +21,7 @@ namespace {
 constexpr std::array<std::size_t, 9> head_sizes{1, 8, 12, 16, 64, 80, 100, 128, 256};
 constexpr std::array<std::size_t, 9> counts{1, 2, 3, 4, 5, 7, 8, 63, 64};
 
-/// Exactly `count` elements, so that a sanitizer sees a read behind the last.
-template <class Element>
-std::vector<Element> elements(std::size_t count, std::uint32_t seed) {
-  const auto values = random_floats(count, seed);
-  std::vector<Element> encoded(count);
-  for (std::size_t i = 0; i < count; ++i) {
-    if constexpr (std::is_same_v<Element, float>) {
-      encoded[i] = values[i];
-    } else if constexpr (std::is_same_v<Element, Half>) {
-      encoded[i] = to_half(values[i]);
-    } else {
-      encoded[i] = static_cast<std::int8_t>(std::lround(values[i] * 63.5f));
-    }
-  }
-  return encoded;
-}
-
-template <class Sets>
-struct EveryElement;
-template <class... Isa>
-struct EveryElement<isa::List<Isa...>> {
-  using type = std::tuple<std::pair<Isa, float>..., std::pair<Isa, Half>..., std::pair<Isa, std::int8_t>...>;
-};
-using Cases = EveryElement<testing::InstructionSets>::type;
+using Cases = testing::EveryElement<testing::InstructionSets>::type;
 
 }  // namespace
 
@@ -57,7 +32,7 @@ TEMPLATE_LIST_TEST_CASE("scores are dot products of the query with every key", "
   for (const std::size_t size : head_sizes) {
     const auto query = random_floats(size, 21);
     for (const std::size_t count : counts) {
-      const auto keys = elements<Element>(count * size, 22);
+      const auto keys = testing::elements<Element>(count * size, 22);
       std::vector<float> scores(count + 1, 1e9f);
       detail::score_keys(Isa{}, query.data(), keys.data(), count, size, scores.data());
       for (std::size_t i = 0; i < count; ++i) {
@@ -82,7 +57,7 @@ TEMPLATE_LIST_TEST_CASE("a score does not depend on how many keys are scored tog
   testing::require_machine<Isa>();
   constexpr std::size_t size = 20, count = 11;
   const auto query = random_floats(size, 23);
-  const auto keys = elements<Element>(count * size, 24);
+  const auto keys = testing::elements<Element>(count * size, 24);
   std::vector<float> together(count), alone(count);
   detail::score_keys(Isa{}, query.data(), keys.data(), count, size, together.data());
   for (std::size_t i = 0; i < count; ++i)
@@ -97,7 +72,7 @@ TEMPLATE_LIST_TEST_CASE("values are added with their weights to what is there", 
   for (const std::size_t size : head_sizes) {
     for (const std::size_t count : counts) {
       const auto weights = random_floats(count, 25, 0, 1);
-      const auto values = elements<Element>(count * size, 26);
+      const auto values = testing::elements<Element>(count * size, 26);
       const auto before = random_floats(size, 27);
       auto out = before;
       detail::add_values(Isa{}, weights.data(), values.data(), count, size, out.data());
@@ -185,10 +160,48 @@ TEMPLATE_LIST_TEST_CASE("elements as floats are what they stand for", "[model][a
   using Element = typename TestType::second_type;
   testing::require_machine<Isa>();
   for (const std::size_t count : {1u, 7u, 8u, 9u, 100u}) {
-    const auto from = elements<Element>(count, 28);
+    const auto from = testing::elements<Element>(count, 28);
     std::vector<float> to(count + 1, 1e9f);
     detail::to_floats(Isa{}, from.data(), count, to.data());
     for (std::size_t i = 0; i < count; ++i) CHECK(to[i] == detail::element_value(from[i]));
     CHECK(to[count] == 1e9f);
   }
 }
+
+#if defined(TULLE_X86)
+
+TEMPLATE_TEST_CASE("a few queries by rows of a cache have the bits of one after the other", "[model][attention_loop]",
+                   float, Half, std::int8_t) {
+  testing::require_machine<isa::Avx2>();
+  constexpr std::size_t most = detail::queries_at_once;
+  for (const std::size_t size : {8, 40, 64, 80, 256}) {
+    const auto query = random_floats(most * size, 42);
+    for (const std::size_t count : {1, 2, 3, 5, 8, 63, 64}) {
+      const auto rows = testing::elements<TestType>(count * size, 41);  // keys, and values
+      for (std::size_t number = 1; number <= most; ++number) {
+        CAPTURE(size, count, number);
+        std::array<detail::PieceWeights, most> together{}, apart{};
+        std::array<const float*, most> queries{};
+        auto out = random_floats(most * size, 43);
+        auto wanted = out;
+        std::array<float*, most> outs{};
+        for (std::size_t q = 0; q < most; ++q) {
+          queries[q] = query.data() + q * size;
+          outs[q] = out.data() + q * size;
+        }
+        detail::score_few(queries.data(), number, rows.data(), count, size, together[0].data());
+        bool same = true;
+        for (std::size_t q = 0; q < number; ++q) {
+          detail::score_keys(isa::Avx2{}, queries[q], rows.data(), count, size, apart[q].data());
+          for (std::size_t i = 0; i < count; ++i) same = same && together[q][i] == apart[q][i];
+          detail::add_values(isa::Avx2{}, apart[q].data(), rows.data(), count, size, wanted.data() + q * size);
+        }
+        CHECK(same);
+        detail::add_few(together[0].data(), number, rows.data(), count, size, outs.data());
+        CHECK(out == wanted);
+      }
+    }
+  }
+}
+
+#endif
