@@ -31,6 +31,8 @@ type Options struct {
 	LogProbabilities  bool // of every token, under the raw logits
 	KeepLogits        bool // for Session.Logits
 
+	PromptProgress func(fraction float64) // called after each pass over a long prompt
+
 	// Structured output, one of them: the text is what it says and ends where it is complete.
 	JSONSchema string // JSON that this schema accepts: compact, with the properties in the schema's order
 	JSONObject bool   // a JSON object

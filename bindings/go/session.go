@@ -97,6 +97,16 @@ func (s *Session) run(ctx context.Context, options Options,
 			return
 		}
 		defer context.AfterFunc(ctx, s.handle.Cancel)()
+		for more := options.PromptProgress != nil; more; {
+			var fraction float64
+			if fraction, more, failure = s.handle.ReadPrompt(); failure != nil {
+				yield(Token{}, wrap(failure))
+				return
+			}
+			if more {
+				options.PromptProgress(fraction)
+			}
+		}
 		for {
 			token, more, failure := s.handle.Next()
 			switch {

@@ -112,6 +112,29 @@ func TestTextIsMadeOfTokens(t *testing.T) {
 	}
 }
 
+func TestALongPromptIsReadPassByPass(t *testing.T) {
+	model := readGolden(t, tiny).load(t)
+	session, err := model.NewSession(tulle.SessionOptions{Threads: 1, SequenceLength: 128, PromptSequenceLength: 8})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer session.Close()
+	prompt, fractions := strings.Repeat("the answer ", 8), []float64{}
+	options := tulle.Options{MaxNewTokens: 5, IgnoreEos: true}
+	whole, err := newSession(t, model).Complete(context.Background(), prompt, options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	options.PromptProgress = func(fraction float64) { fractions = append(fractions, fraction) }
+	text, err := session.Complete(context.Background(), prompt, options)
+	if err != nil || text != whole {
+		t.Error(text, whole, err)
+	}
+	if len(fractions) < 3 || !slices.IsSorted(fractions) || fractions[len(fractions)-1] != 1 {
+		t.Error(fractions)
+	}
+}
+
 func TestCopiesOfASessionGoOnAlike(t *testing.T) {
 	model := readGolden(t, tiny).load(t)
 	session, restored := newSession(t, model), newSession(t, model)

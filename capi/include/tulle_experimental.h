@@ -21,6 +21,11 @@ typedef struct tulle_timings {
 /* Timings of the last generation so far. */
 TULLE_API int32_t tulle_session_timings(tulle_session* session, tulle_timings* timings, tulle_error* error);
 
+/* Reads on in the prompt of the generation that has begun: one pass of at most prompt_sequence_length tokens. *fraction
+ * is how much of it has been read, in [0, 1]. Without this function the first tulle_session_next reads all of it.
+ * Errors: TULLE_END where nothing is left to read. */
+TULLE_API int32_t tulle_session_read_prompt(tulle_session* session, double* fraction, tulle_error* error);
+
 /* A file that the caller reads. `read` is called with `context` for any part of its `size` bytes, on the loading
  * thread. */
 typedef struct tulle_file {

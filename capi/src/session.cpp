@@ -66,6 +66,11 @@ void OpenSession::generate(std::vector<Token> tokens, GenerationOptions options,
   stream_.emplace(session_.start(std::move(tokens), options));
 }
 
+std::optional<double> OpenSession::read_prompt() {
+  if (!stream_ || stream_->prompt_fraction() == 1 || !stream_->step()) return std::nullopt;
+  return stream_->prompt_fraction();
+}
+
 bool OpenSession::next(tulle_token& token) {
   if (!stream_) return false;
   auto piece = stream_->next();

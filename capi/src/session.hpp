@@ -38,6 +38,8 @@ class OpenSession {
   const Session& session() const noexcept { return session_; }
 
   void generate(std::vector<Token> tokens, GenerationOptions options, bool keep_logits);
+  /// One pass over the prompt; how much of it has been read. Nothing where all of it has.
+  std::optional<double> read_prompt();
   /// False when nothing more comes.
   bool next(tulle_token& token);
   /// What guesses tokens from now on. Errors: those of `make_speculation`, which change nothing.

@@ -227,6 +227,17 @@ int32_t tulle_session_restore(tulle_session* session, const void* bytes, size_t 
   });
 }
 
+int32_t tulle_session_read_prompt(tulle_session* session, double* fraction, tulle_error* error) {
+  return guarded(error, [&] {
+    check_output(fraction, "fraction");
+    const Use used(session);
+    const auto read = used->read_prompt();
+    if (!read) return TULLE_END;
+    *fraction = *read;
+    return TULLE_OK;
+  });
+}
+
 int32_t tulle_session_timings(tulle_session* session, tulle_timings* timings, tulle_error* error) {
   return guarded(error, [&] {
     const Use used(session);

@@ -83,12 +83,15 @@ static void streamed_text(const tulle_model* model, const tulle_model_info* info
   int32_t history[128];
   char text[1024] = "", decoded[1024];
   size_t size = 0, length = 0, at = 0, tokens = 0, prompt = 0;
+  double fraction = 0;
   CHECK(logits != NULL && tulle_generate_options_init(&options, sizeof options) == TULLE_OK);
   options.max_new_tokens = 24;
   options.flags = TULLE_IGNORE_EOS | TULLE_LOG_PROBABILITIES | TULLE_KEEP_LOGITS | TULLE_SHOW_SPECIAL_TOKENS;
   CHECK(tulle_session_logits(session, logits, info->vocabulary, &size, &error) == TULLE_STATE);
   CHECK_OK(tulle_session_generate(session, "the answer", 10, &options, &error));
   CHECK_OK(tulle_session_history(session, NULL, 0, &prompt, &error));
+  CHECK_OK(tulle_session_read_prompt(session, &fraction, &error));
+  CHECK(fraction == 1 && tulle_session_read_prompt(session, &fraction, &error) == TULLE_END);
   while (tulle_session_next(session, &token, &error) == TULLE_OK) {
     double sum = 0;
     size_t best = 0, i;

@@ -76,6 +76,10 @@ static int32_t timings(void* h) {
   tulle_timings measured = {sizeof measured, 0, 0, 0, 0, 0};
   return tulle_session_timings(SESSION(h), &measured, &error);
 }
+static int32_t read_prompt(void* h) {
+  double fraction = 0;
+  return tulle_session_read_prompt(SESSION(h), &fraction, &error);
+}
 static int32_t draft(void* h) {
   return tulle_session_draft(SESSION(h), "ngram", 5, 0, &error);
 }
@@ -112,6 +116,7 @@ static const struct function {
     {"save", save, 0, 1},
     {"restore", restore, 0, 1},
     {"timings", timings, 0, 1},
+    {"read_prompt", read_prompt, 0, 1},
     {"draft", draft, 0, 1},
     {"constrain", constrain, 0, 1},
     {"cancel", cancel, 0, 0},
@@ -358,6 +363,7 @@ static void generating(void) {
   EXPECT(TULLE_MALFORMED, tulle_session_restore(session, "\xff\xff\xff\xff\xff\xff\xff\xff", 8, &error));
   EXPECT(TULLE_INVALID_ARGUMENT, tulle_session_fork(session, NULL, &error));
   EXPECT(TULLE_INVALID_ARGUMENT, tulle_session_timings(session, NULL, &error));
+  EXPECT(TULLE_INVALID_ARGUMENT, tulle_session_read_prompt(session, NULL, &error));
   EXPECT(TULLE_INVALID_ARGUMENT, tulle_session_draft(session, NULL, 3, 0, &error));
   EXPECT(TULLE_INVALID_ARGUMENT, tulle_session_draft(session, "self:i5", 7, 0, &error));
   EXPECT(TULLE_INVALID_ARGUMENT, tulle_session_draft(session, "ngram", 5, UINT32_MAX, &error));

@@ -140,6 +140,7 @@ static void null_outputs(void) {
   REFUSED(tulle_session_save(session, NULL, 1 << 20, &size, &error));
   REFUSED(tulle_session_save(session, NULL, 0, NULL, &error));
   REFUSED(tulle_session_timings(session, NULL, &error));
+  REFUSED(tulle_session_read_prompt(session, NULL, &error));
   kept.flags |= TULLE_KEEP_LOGITS;
   CHECK_OK(tulle_session_generate_tokens(session, &five, 1, &kept, &error));
   CHECK_OK(tulle_session_next(session, &token, &error));

@@ -13,6 +13,7 @@
 #include "interrupt.hpp"
 #include "model_flags.hpp"
 #include "pipeline.hpp"
+#include "progress_bar.hpp"
 #include "streams.hpp"
 
 namespace {
@@ -74,6 +75,7 @@ class Chat {
     options_.cancel = &interrupt_.flag();
     options_.verification = flags.draft.verification();
     options_.callback = [this](const tulle::TextPiece& piece) {
+      bar_.reset();
       output_.write(piece.text);
       output_.flush();
       return true;
@@ -133,6 +135,7 @@ class Chat {
   std::string continue_conversation() {
     const std::string text = pipeline_.apply_chat_template(messages_);
     const auto tokens = pipeline_.tokenizer().encode(text);
+    options_.progress = bar_.emplace().progress();
     const tulle::GeneratedText answer = session_.continue_from(tokens, options_);
     output_.write("\n");
     output_.flush();
@@ -145,6 +148,7 @@ class Chat {
   tulle::TextGeneration& pipeline_;
   tulle::Session session_;
   tulle::GenerationOptions options_;
+  std::optional<ProgressBar> bar_;  // while the prompt is read
   Interrupt interrupt_;
   bool interactive_;
   std::vector<tulle::ChatMessage> system_, messages_;

@@ -25,6 +25,7 @@
 #include "model_flags.hpp"
 #include "model_path.hpp"
 #include "pipeline.hpp"
+#include "progress_bar.hpp"
 #include "streams.hpp"
 
 namespace {
@@ -195,9 +196,18 @@ void print_speculation(const tulle::SpeculationFigures& figures, const std::opti
                comparison->speed_up, comparison->same_text ? "the same" : "another");
 }
 
+void run_prompts(tulle::TextStream& stream) {
+  ProgressBar bar;
+  const tulle::Progress progress = bar.progress();
+  while (!stream.has_piece() && stream.step()) {
+    if (progress) progress("reading the prompt", stream.prompt_fraction());
+  }
+}
+
 /// Shows the pieces where `shows` is true; drafted tokens are blue on a terminal.
 Continued read_stream(tulle::TextStream stream, bool drafts, bool shows, Output& output) {
   const bool colours = drafts && is_terminal(standard_output) && std::getenv("NO_COLOR") == nullptr;
+  run_prompts(stream);
   for (const tulle::TextPiece& piece : stream) {
     if (!shows || piece.text.empty()) continue;
     output.write(colours && piece.drafted ? "\x1b[34m" + piece.text + "\x1b[0m" : piece.text);

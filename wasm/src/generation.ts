@@ -2,7 +2,7 @@
 // A text while it is generated.
 import type { Channel } from './channel.js';
 import type { GenerateRequest } from './protocol.js';
-import type { GenerationResult, Piece } from './types.js';
+import type { GenerateOptions, GenerationResult, Piece } from './types.js';
 
 /**
  * A running generation. It starts at once; pieces are kept until they are read, so it can be iterated and awaited
@@ -16,7 +16,7 @@ export class Generation implements AsyncIterable<Piece> {
   #ended = false;
   #wake: (() => void)[] = [];
 
-  constructor(channel: Channel, request: GenerateRequest, signal: AbortSignal | undefined) {
+  constructor(channel: Channel, request: GenerateRequest, { signal, onPromptProgress }: GenerateOptions) {
     if (signal?.aborted) {
       this.#stop = () => {};
       this.#ended = true;
@@ -25,6 +25,7 @@ export class Generation implements AsyncIterable<Piece> {
       const answer = channel.call('generate', request, {
         onEvent: (event) => {
           if ('pieces' in event) this.#add(event.pieces);
+          else if ('promptFraction' in event && !this.#ended) onPromptProgress?.(event.promptFraction);
         },
       });
       this.#stop = () => answer.cancel();

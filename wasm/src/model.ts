@@ -39,7 +39,7 @@ export class Model implements AsyncDisposable {
     return new Generation(
       this.#channel,
       { session: 0, prompt: promptOf(prompt), append: false, options: requestOptions(options) },
-      options.signal,
+      options,
     );
   }
 

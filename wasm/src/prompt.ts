@@ -25,8 +25,8 @@ export function promptOf(prompt: Prompt): WorkerPrompt {
   );
 }
 
-/** What can be sent: all but the signal. */
+/** What can be sent: all but the signal and the function. */
 export function requestOptions(options: GenerateOptions): GenerateRequest['options'] {
-  const { signal: _, ...rest } = options;
+  const { signal: _, onPromptProgress: __, ...rest } = options;
   return rest;
 }

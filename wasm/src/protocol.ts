@@ -52,7 +52,7 @@ export interface GenerateRequest {
   readonly prompt: WorkerPrompt;
   /** Whether the prompt follows the history, or is a whole text; the part shared with the history is kept. */
   readonly append: boolean;
-  readonly options: Omit<GenerateOptions, 'signal'>;
+  readonly options: Omit<GenerateOptions, 'signal' | 'onPromptProgress'>;
 }
 
 /** The calls to a worker: argument and answer. */
@@ -76,7 +76,8 @@ export interface Calls {
 export type CallName = keyof Calls;
 
 /** What comes before the answer of load and generate. */
-export type WorkerEvent = { readonly progress: LoadProgress } | { readonly pieces: readonly Piece[] };
+export type WorkerEvent =
+  { readonly progress: LoadProgress } | { readonly promptFraction: number } | { readonly pieces: readonly Piece[] };
 
 export type ToWorker =
   { readonly id: number; readonly call: CallName; readonly argument: unknown } | { readonly cancel: number };

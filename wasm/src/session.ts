@@ -28,7 +28,7 @@ export class Session implements AsyncDisposable {
     return new Generation(
       this.#channel,
       { session: this.#use(), prompt: request, append: !('messages' in request), options: requestOptions(options) },
-      options.signal,
+      options,
     );
   }
 

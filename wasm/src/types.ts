@@ -52,6 +52,8 @@ export type Prompt = string | readonly Message[] | Int32Array | readonly number[
 /** A value that is not set keeps the default of the C ABI: greedy, 100 tokens. */
 export interface GenerateOptions {
   readonly signal?: AbortSignal | undefined;
+  /** Called while a long prompt is read: how much of it has been read, in [0, 1]. */
+  readonly onPromptProgress?: ((fraction: number) => void) | undefined;
   readonly maxNewTokens?: number | undefined;
   readonly minNewTokens?: number | undefined;
   /** 0 is greedy. A temperature or another setting of chance makes tokens be drawn. */

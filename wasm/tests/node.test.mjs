@@ -211,6 +211,15 @@ test('a session goes on, forgets, forks and comes back', async () => {
   await assert.rejects(session.history(), { code: 'disposed' });
 });
 
+test('a long prompt is read with reports', async () => {
+  const model = keep(await loadModel(tiny.path, one));
+  const fractions = [];
+  const long = Int32Array.from({ length: 200 }, (_, i) => 5 + (i % 200));
+  await model.generate(long, { maxNewTokens: 2, onPromptProgress: (fraction) => fractions.push(fraction) }).text();
+  assert.ok(fractions.length > 1 && fractions.at(-1) === 1, fractions.join());
+  assert.deepEqual(fractions, [...fractions].sort((a, b) => a - b));
+});
+
 test('leaving the loop, stop() and an abort end a generation; the model goes on', async () => {
   const model = keep(await loadModel(tiny.path, one));
   const long = { maxNewTokens: 240, ignoreEos: true };

@@ -46,9 +46,9 @@ class Pipeline {
            const std::string& drafter, std::size_t draft_tokens);
 
   /// `tokens`: the prompts as ids, where `arguments` has none. `callback` (or None) is called with every token's id;
-  /// false ends its text. `kind` ("": none) and `rules` say what every text must be.
+  /// false ends its text; `progress` (or None) with how much of the prompts has been read. `kind` ("": none) and `rules` say what every text must be.
   std::unique_ptr<Run> start(const std::string& arguments, std::vector<std::vector<Token>> tokens, nb::object callback,
-                             const std::string& kind, const std::string& rules);
+                             nb::object progress, const std::string& kind, const std::string& rules);
 
   std::shared_ptr<const Tokenizer> tokenizer() const { return tokenizer_; }
   const std::string& chat_template() const noexcept { return chat_template_; }
@@ -112,7 +112,8 @@ std::shared_ptr<const Constraint> Pipeline::constraint(const std::string& kind, 
 }
 
 std::unique_ptr<Run> Pipeline::start(const std::string& arguments, std::vector<std::vector<Token>> tokens,
-                                     nb::object callback, const std::string& kind, const std::string& rules) {
+                                     nb::object callback, nb::object progress, const std::string& kind,
+                                     const std::string& rules) {
   DeepSparseCall call;
   call.options = defaults_;
   apply_call_arguments(parse(arguments), call);
@@ -121,6 +122,12 @@ std::unique_ptr<Run> Pipeline::start(const std::string& arguments, std::vector<s
     call.options.callback = [callback = std::move(callback)](const TextPiece& piece) {
       const nb::gil_scoped_acquire acquire;
       return piece.token < 0 || nb::cast<bool>(nb::bool_(callback(piece.token)));
+    };
+  }
+  if (!progress.is_none()) {
+    call.options.progress = [progress = std::move(progress)](std::string_view, double fraction) {
+      const nb::gil_scoped_acquire acquire;
+      progress(fraction);
     };
   }
   std::deque<Run::Start> parts;
@@ -148,7 +155,7 @@ void bind_pipeline(nb::module_& module) {
                     std::size_t>(),
            nb::arg("arguments"), nb::arg("adapters"), nb::arg("drafter"), nb::arg("draft_tokens"))
       .def("start", &Pipeline::start, nb::arg("arguments"), nb::arg("tokens"), nb::arg("callback").none(),
-           nb::arg("kind"), nb::arg("rules"), nb::keep_alive<0, 1>())
+           nb::arg("progress").none(), nb::arg("kind"), nb::arg("rules"), nb::keep_alive<0, 1>())
       .def_prop_ro("tokenizer", &Pipeline::tokenizer)
       .def_prop_ro("chat_template", &Pipeline::chat_template)
       .def_prop_ro("vocabulary_size", [](const Pipeline& pipeline) { return pipeline.architecture().vocabulary; })

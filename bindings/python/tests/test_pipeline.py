@@ -107,6 +107,15 @@ def test_a_callback_ends_a_text(generate):
     assert len(generate("the", max_new_tokens=3, force_max_tokens=True).generations[0].tokens) == 3
 
 
+def test_a_long_prompt_is_read_with_reports(generate):
+    fractions = []
+    generate("the answer " * 20, progress=fractions.append, max_new_tokens=2, force_max_tokens=True)
+    assert fractions and fractions[-1] == 1 and fractions == sorted(fractions)
+    with pytest.raises(ZeroDivisionError):
+        generate("the", progress=lambda fraction: fraction / 0)
+    assert len(generate("the", max_new_tokens=3, force_max_tokens=True).generations[0].tokens) == 3
+
+
 def test_stop_texts_and_input_tokens(generate):
     whole = generate("the", max_new_tokens=20, force_max_tokens=True).sequences[0]
     stop = whole[3:6]

@@ -86,12 +86,13 @@ class TextGeneration:
         self.sequence_length: int = self._core.sequence_length
 
     def __call__(self, sequences: Any = None, *, prompt: Any = None, streamer: Any = None, callback: Any = None,
-                 streaming: bool = False, return_input_tokens: bool = False, generation_config: Any = None,
-                 json_schema: Any = None, json_object: bool = False, grammar: str | None = None,
-                 regex: str | None = None, **arguments: Any) -> Any:
+                 progress: Any = None, streaming: bool = False, return_input_tokens: bool = False,
+                 generation_config: Any = None, json_schema: Any = None, json_object: bool = False,
+                 grammar: str | None = None, regex: str | None = None, **arguments: Any) -> Any:
         """Generates. `sequences` (or `prompt`): a text or a list of texts; a list of ids, or a list of such lists,
         bypasses the tokenizer. `streamer`: an object with put(ids) and end(), such as transformers' TextStreamer.
-        `callback(id)`: False ends a text. `streaming`: a generator of outputs that hold one piece each.
+        `callback(id)`: False ends a text. `progress(fraction)`: how much of the prompts has been read, after each pass
+        over them. `streaming`: a generator of outputs that hold one piece each.
         `json_schema` (a dict, or JSON as text), `json_object`, `grammar` (EBNF) or `regex`: what every text must be; it
         ends where it is complete. All other names: COMPATIBILITY.md."""
         if (sequences is None) == (prompt is None):
@@ -102,7 +103,7 @@ class TextGeneration:
             arguments["sequences"] = prompts
         if generation_config is not None:
             arguments["generation_config"] = read_config(generation_config)
-        run = self._core.start(json.dumps(arguments, default=plain), ids, callback,
+        run = self._core.start(json.dumps(arguments, default=plain), ids, callback, progress,
                                *rules_of(json_schema, json_object, grammar, regex))
         if streaming:
             return self._stream(run, prompts)

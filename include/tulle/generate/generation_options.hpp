@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include <tulle/core/progress.hpp>
 #include <tulle/core/types.hpp>
 #include <tulle/generate/sequence.hpp>
 #include <tulle/sampling/sampling_options.hpp>
@@ -46,6 +47,7 @@ struct GenerationOptions {
   /// for tokens that a stop string turns out to end the text before.
   std::function<void(std::size_t, Position, std::span<const float>)> observe_logits = {};
   bool observe_prompt_logits = false;                 ///< `observe_logits` is called for all tokens of a prompt
+  Progress progress = {};                             ///< called after each pass over the prompts
   const std::atomic<bool>* cancel = nullptr;          ///< set from any thread, ends this call and no other
   Verification verification = Verification::coupled;  ///< of drafts, where the engine speculates
 };

@@ -9,6 +9,7 @@
 #include <span>
 #include <vector>
 
+#include <tulle/core/progress.hpp>
 #include <tulle/generate/completion.hpp>
 #include <tulle/generate/generation_options.hpp>
 #include <tulle/generate/sequence.hpp>
@@ -72,6 +73,9 @@ class TextStream {
   /// Whether the first prompt has left the queue.
   bool begun() const noexcept { return completions_.empty() || completions_.front().begun(); }
 
+  /// How much of the prompts has been read, in [0, 1].
+  double prompt_fraction() const;
+
   /// Ends everything that still runs.
   void stop() noexcept;
 
@@ -81,7 +85,8 @@ class TextStream {
   Timings timings() const;
 
  private:
-  TextStream(Engine& engine, std::size_t copies, std::function<bool(const TextPiece&)> callback);
+  /// Takes the functions of the options.
+  TextStream(Engine& engine, std::size_t copies, GenerationOptions& options);
 
   /// Checks the options on the way.
   static SequenceOptions sequence_options(const Engine& engine, GenerationOptions& options);
@@ -94,6 +99,7 @@ class TextStream {
   Engine* engine_;
   std::size_t copies_;
   std::function<bool(const TextPiece&)> callback_;
+  Progress progress_;                    // empty once the prompts have been read
   std::vector<Completion> completions_;  // [prompts * copies_]; they move with the stream and stay in place
   std::size_t first_ = 0;                // those before it are finished and read
   std::optional<Completion::Clock::time_point> started_;

@@ -16,7 +16,7 @@ namespace tulle {
 
 TULLE_INLINE TextStream::TextStream(Engine& engine, const Tokenizer& tokenizer, std::vector<std::vector<Token>> prompts,
                                     GenerationOptions options)
-    : TextStream(engine, options.num_return_sequences, std::move(options.callback)) {
+    : TextStream(engine, options.num_return_sequences, options) {
   const std::size_t copies = options.num_return_sequences;
   if (copies == 0) fail(ErrorCode::invalid_argument, "num_return_sequences must be at least 1");
   if (copies > engine.sequences().size()) {
@@ -41,7 +41,7 @@ TULLE_INLINE TextStream::TextStream(Engine& engine, const Tokenizer& tokenizer, 
 
 TULLE_INLINE TextStream::TextStream(Engine& engine, const Tokenizer& tokenizer, SequenceId session,
                                     std::span<const Token> tokens, GenerationOptions options)
-    : TextStream(engine, 1, std::move(options.callback)) {
+    : TextStream(engine, 1, options) {
   if (options.num_return_sequences != 1) fail(ErrorCode::invalid_argument, "a session has one continuation");
   SequenceOptions sequence = sequence_options(engine, options);
   completions_.emplace_back(tokenizer, 0, tokens.size(), options);
@@ -67,7 +67,25 @@ TULLE_INLINE bool TextStream::step() {
   if (first_unfinished() == completions_.size() || !engine_->requests().running()) return false;
   if (!started_) started_ = Completion::Clock::now();
   engine_->step();
+  if (progress_) {
+    const double fraction = prompt_fraction();
+    progress_("reading the prompt", fraction);
+    if (fraction == 1) progress_ = {};
+  }
   return true;
+}
+
+TULLE_INLINE double TextStream::prompt_fraction() const {
+  std::size_t all = 0, unread = 0;
+  for (std::size_t i = 0; i < completions_.size(); i += copies_) {
+    const Completion& completion = completions_[i];
+    all += completion.prompt_tokens();
+    if (completion.tokens() > 0 || completion.finished()) continue;
+    const auto id = completion.sequence();
+    const std::size_t pending = id ? engine_->sequences().pending(*id).size() : completion.prompt_tokens();
+    unread += std::min(pending, completion.prompt_tokens());
+  }
+  return all == 0 ? 1 : 1 - static_cast<double>(unread) / static_cast<double>(all);
 }
 
 TULLE_INLINE void TextStream::stop() noexcept {
@@ -101,8 +119,11 @@ TULLE_INLINE Timings TextStream::timings() const {
   return timings;
 }
 
-TULLE_INLINE TextStream::TextStream(Engine& engine, std::size_t copies, std::function<bool(const TextPiece&)> callback)
-    : engine_(&engine), copies_(copies), callback_(std::move(callback)) {}
+TULLE_INLINE TextStream::TextStream(Engine& engine, std::size_t copies, GenerationOptions& options)
+    : engine_(&engine),
+      copies_(copies),
+      callback_(std::move(options.callback)),
+      progress_(std::move(options.progress)) {}
 
 TULLE_INLINE SequenceOptions TextStream::sequence_options(const Engine& engine, GenerationOptions& options) {
   if (options.sampling.eos.empty()) options.sampling.eos = engine.architecture().eos;

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tulle/generate/text_stream.hpp>
 
+#include <algorithm>
 #include <atomic>
 #include <catch2/catch_all.hpp>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <tulle/generate/session.hpp>
@@ -75,6 +77,30 @@ void check_all_free(Engine& engine) {
 }
 
 }  // namespace
+
+TEST_CASE("passes over long prompts say how much of them has been read", "[generate][text_stream]") {
+  auto engine = tiny_engine(name, small_engine());
+  std::vector<double> fractions;
+  GenerationOptions options = at_most(4);
+  options.num_return_sequences = 2;
+  options.progress = [&](std::string_view what, double fraction) {
+    CHECK(what == "reading the prompt");
+    fractions.push_back(fraction);
+  };
+  const std::vector<std::vector<Token>> prompts{prompt(40), prompt(10)};
+  const Outcome outcome = run(*engine, prompts, options);
+  REQUIRE(fractions.size() >= 3);  // 50 tokens, at most 16 in a pass
+  CHECK(std::is_sorted(fractions.begin(), fractions.end()));
+  CHECK(std::count(fractions.begin(), fractions.end(), 1.0) == 1);
+  CHECK(fractions.back() == 1);
+  CHECK(fractions.front() == Catch::Approx(16.0 / 50));
+
+  TextStream stream(*engine, *tiny_tokenizer(), prompts, at_most(4));
+  CHECK(stream.prompt_fraction() == 0);
+  while (stream.next()) {
+  }
+  CHECK(stream.prompt_fraction() == 1);
+}
 
 TEST_CASE("the pieces of a generation concatenate to its text, which is that of its tokens",
           "[generate][text_stream]") {

@@ -202,7 +202,7 @@ TEMPLATE_TEST_CASE("rows attended to at once have the bits of one after the othe
     if (!machine_has(set)) continue;
     const testing::ActiveSet active(set);
     CAPTURE(instruction_set_name(set));
-    // Every size of a head is tried with floats, halves and bytes with one that is a multiple of a vector and one that is not.
+    // Halves and bytes: a size that is a multiple of a vector and one that is not.
     for (const std::size_t size : std::is_same_v<TestType, float> ? std::vector<std::size_t>{12, 64, 136, 264}
                                                                   : std::vector<std::size_t>{12, 136}) {
       ContiguousCache<TestType> cache({1, {kv_heads, size}}, 1, 200);

@@ -31,6 +31,7 @@ export async function generate(
   { prompt, append, options }: Pick<GenerateRequest, 'prompt' | 'append' | 'options'>,
   breathing: Breathing,
   send: (pieces: Piece[]) => void,
+  report: (promptFraction: number) => void,
 ): Promise<GenerationResult> {
   const history = append ? undefined : engine.history(session);
   const isFirst = history ? true : engine.history(session).length === 0;
@@ -46,7 +47,7 @@ export async function generate(
   const cachedTokens = history ? keepCommon(engine, session, history, whole) : 0;
 
   const begin = performance.now();
-  const last = await readPrompt(engine, session, whole.subarray(cachedTokens), breathing);
+  const last = await readPrompt(engine, session, whole.subarray(cachedTokens), breathing, report);
   let firstToken = begin;
   let finishReason: FinishReason = 'cancelled';
   let text = '';
@@ -64,7 +65,10 @@ export async function generate(
       if (next === undefined) break;
       const { finishReason: ended, ...piece } = next;
       const now = performance.now();
-      if (tokens.length === 0) firstToken = now;
+      if (tokens.length === 0) {
+        firstToken = now;
+        if (last.length < whole.length - cachedTokens) report(1);
+      }
       if (piece.token >= 0) tokens.push(piece.token);
       text += piece.text;
       unsent.push(piece);
@@ -115,6 +119,7 @@ async function readPrompt(
   session: number,
   tokens: Int32Array,
   breathing: Breathing,
+  report: (fraction: number) => void,
 ): Promise<Int32Array | undefined> {
   const before = engine.history(session).length;
   const { pace } = breathing;
@@ -126,6 +131,7 @@ async function readPrompt(
     engine.generate(session, tokens.subarray(at, at + slice), { maxNewTokens: 0 });
     while (engine.next(session) !== undefined);
     at += slice;
+    report(at / tokens.length);
     const ms = Math.max(performance.now() - begin, 0.01);
     const fitting = (slice * sliceMs) / ms;
     pace.slice = Math.max(1, Math.min(longestSlice, slice * 4, fitting < 16 ? Math.floor(fitting) : fitting & ~15));

@@ -105,8 +105,13 @@ class Service {
         return signal.aborted;
       },
     };
-    return generate(this.#engine, this.#handle(request.session), request, breathing, (pieces) =>
-      this.#platform.post({ id, event: { pieces } }, []),
+    return generate(
+      this.#engine,
+      this.#handle(request.session),
+      request,
+      breathing,
+      (pieces) => this.#platform.post({ id, event: { pieces } }, []),
+      (promptFraction) => this.#platform.post({ id, event: { promptFraction } }, []),
     );
   }
 

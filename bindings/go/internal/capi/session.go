@@ -122,6 +122,17 @@ func (s Session) Next() (Token, bool, *Failure) {
 		C.GoStringN(raw.text.data, C.int(raw.text.size)), float32(raw.log_probability), int32(raw.finish_reason)}, true, nil
 }
 
+// ReadPrompt makes one pass over the prompt and returns how much of it has been read; false where all of it has.
+func (s Session) ReadPrompt() (float64, bool, *Failure) {
+	var fraction C.double
+	failure := newError()
+	status := C.tulle_session_read_prompt(s.handle, &fraction, &failure)
+	if status == C.TULLE_END {
+		return 1, false, nil
+	}
+	return float64(fraction), true, check(status, &failure)
+}
+
 func (s Session) Logits() ([]float32, *Failure) {
 	return sized[float32](func(buffer unsafe.Pointer, room C.size_t, size *C.size_t, failure *C.tulle_error) C.int32_t {
 		return C.tulle_session_logits(s.handle, (*C.float)(buffer), room, size, failure)

@@ -227,6 +227,7 @@ pub struct tulle_adapter {
 
 extern "C" {
     pub fn tulle_session_timings(session: *mut tulle_session, timings: *mut tulle_timings, error: *mut tulle_error) -> i32;
+    pub fn tulle_session_read_prompt(session: *mut tulle_session, fraction: *mut f64, error: *mut tulle_error) -> i32;
     pub fn tulle_model_load_files(files: *const tulle_file, count: usize, options: *const tulle_load_options, model: *mut *mut tulle_model, error: *mut tulle_error) -> i32;
     pub fn tulle_model_load_adapted(path: *const c_char, path_size: usize, adapters: *const tulle_adapter, count: usize, options: *const tulle_load_options, model: *mut *mut tulle_model, error: *mut tulle_error) -> i32;
     pub fn tulle_session_draft(session: *mut tulle_session, drafter: *const c_char, size: usize, max_tokens: u32, error: *mut tulle_error) -> i32;

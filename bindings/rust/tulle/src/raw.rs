@@ -451,6 +451,17 @@ pub fn restore(session: &mut SessionHandle, bytes: &[u8]) -> Result<()> {
     check(|error| unsafe { sys::tulle_session_restore(session.0, bytes.as_ptr().cast(), bytes.len(), error) })
 }
 
+pub fn read_prompt(session: &mut SessionHandle) -> Result<Option<f64>> {
+    let mut fraction = 0.0;
+    let mut error = new_error();
+    // SAFETY: the library writes one number.
+    match unsafe { sys::tulle_session_read_prompt(session.0, &mut fraction, &mut error) } {
+        sys::TULLE_OK => Ok(Some(fraction)),
+        sys::TULLE_END => Ok(None),
+        status => Err(Error::new(status, message_of(&error))),
+    }
+}
+
 pub fn timings(session: &mut SessionHandle) -> Result<Timings> {
     let mut raw = sys::tulle_timings {
         struct_size: size_of::<sys::tulle_timings>() as u32,

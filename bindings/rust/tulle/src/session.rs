@@ -114,6 +114,22 @@ impl Generation<'_> {
         self.session.canceller()
     }
 
+    /// Reads on in the prompt, one pass of the model: how much of it has been read, in \[0, 1\]; `None` where nothing is
+    /// left to read. Without it the first token waits for all of a long prompt.
+    ///
+    /// ```no_run
+    /// # fn read(session: &mut tulle::Session, prompt: &str) -> tulle::Result<String> {
+    /// let mut generation = session.generate(prompt, &Default::default())?;
+    /// while let Some(fraction) = generation.read_prompt()? {
+    ///     eprint!("\r{:3.0} %", 100.0 * fraction);
+    /// }
+    /// generation.into_text()
+    /// # }
+    /// ```
+    pub fn read_prompt(&mut self) -> Result<Option<f64>> {
+        raw::read_prompt(&mut self.session.handle)
+    }
+
     /// Reads to the end; the text.
     pub fn into_text(self) -> Result<String> {
         let mut text = String::new();

@@ -116,6 +116,24 @@ fn text_is_made_of_tokens() {
 }
 
 #[test]
+fn a_long_prompt_is_read_pass_by_pass() {
+    let model = model();
+    let prompt = "the answer ".repeat(8);
+    let options = fixed(5);
+    let whole = model.session_with(&small()).unwrap().generate(&prompt, &options).unwrap().into_text().unwrap();
+    let mut session = model.session_with(&small().prompt_sequence_length(8)).unwrap();
+    let mut generation = session.generate(&prompt, &options).unwrap();
+    let mut fractions = Vec::new();
+    while let Some(fraction) = generation.read_prompt().unwrap() {
+        fractions.push(fraction);
+    }
+    assert!(fractions.len() > 2 && fractions.windows(2).all(|pair| pair[0] < pair[1]), "{fractions:?}");
+    assert_eq!(fractions.last(), Some(&1.0));
+    assert_eq!(generation.read_prompt().unwrap(), None);
+    assert_eq!(generation.into_text().unwrap(), whole);
+}
+
+#[test]
 fn copies_of_a_session_go_on_alike() {
     let model = model();
     let mut session = model.session_with(&small()).unwrap();
