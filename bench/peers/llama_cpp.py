@@ -1,20 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tulle and llama.cpp on the same files, interleaved: tokens per second of a prompt of 512 and of 128 generated tokens."""
+"""Tulle and llama.cpp on the same files, interleaved: tokens per second of prompts and of generated tokens, and the
+time from the start of a process to its first token."""
 
 import argparse
 import json
 import sys
 
 import random_gguf
-from peers import PEERS, ROOT, output_of, processor, ratio, spread, table, table_row, tulle_results, usable_cores
+from peers import (PEERS, START, WORKS, add_options, compare, default_model, output_of, processor, run_python,
+                   start_of, tulle_engines)  # fmt: skip
 
 BUILDS = {"native": [], "avx2": ["--isa", "avx2"]}  # flags of Tulle; build/peers/{llama,ik}-BUILD
 DEFAULT_MODEL = "smollm2-135m"
-PROMPT, GENERATED = 512, 128
+CACHES = {"f16": [], "i8": ["-ctk", "q8_0", "-ctv", "q8_0", "-fa", 1]}  # --cache-dtype of Tulle: flags of llama-bench
 
 
 def model_file(model, kind, zeros="0"):
-    """Made once: the default model requantized by llama.cpp, or random weights (pruned or not) in the shape of another model."""
+    """Made once: the default model (Q4_1 as it is, else requantized by llama.cpp), or random weights (pruned or not) in
+    the shape of another model."""
+    if model == DEFAULT_MODEL and kind == "Q4_1":
+        return default_model()
     name = f"{model}.{kind}" if zeros == "0" else f"{model}.{kind}.{zeros.replace(':', 'of')}"
     path = PEERS / "models" / f"{name}.gguf"
     if path.exists():
@@ -23,81 +28,50 @@ def model_file(model, kind, zeros="0"):
     path.parent.mkdir(exist_ok=True)
     part = path.with_suffix(".part")
     if model != DEFAULT_MODEL and kind == "Q8_0":
-        random_gguf.write(model, part, zeros)
+        run_python("random_gguf.py", model, part, zeros)
     else:
-        source = (
-            output_of(ROOT / "tools" / "fetch-model").decode().strip()
-            if model == DEFAULT_MODEL
-            else model_file(model, "Q8_0")
-        )
+        source = default_model() if model == DEFAULT_MODEL else model_file(model, "Q8_0")
         output_of(PEERS / "llama-native" / "bin" / "llama-quantize", "--allow-requantize", source, part, kind)
     return part.rename(path)
 
 
-def run_llama(folder, model, threads, *flags):
+def run_llama(folder, work, model, options, *flags):
     bench = PEERS / folder / "bin" / "llama-bench"
-    tests = json.loads(
-        output_of(
-            bench,
-            "-m",
-            model,
-            "-t",
-            threads,
-            "-p",
-            PROMPT,
-            "-n",
-            GENERATED,
-            "-r",
-            1,
-            "-o",
-            "json",
-            *flags,
-        )
-    )
-    speed = {("prefill" if test["n_prompt"] else "decode"): test["avg_ts"] for test in tests}
-    return speed["prefill"], speed["decode"], 0
+    command = [bench, "-m", model, "-t", options.threads, "-r", 1, "-o", "json", *flags]
+    is_ik = folder.startswith("ik")
+    if work == START:
+        return start_of(*command, "-p", 5, "-n", 0, *(["-w", 0] if is_ik else ["--no-warmup"]))
+    prompt, generated, depth = WORKS[work]
+    prefill, decode = ["-p", prompt, "-n", 0], ["-p", 0, "-n", generated]
+    if depth and is_ik:
+        decode = ["-p", 0, "-n", 0, "-gp", f"{depth},{generated}"]
+    elif depth:
+        decode += ["-d", depth]
+    speeds = [json.loads(output_of(*command, *lengths))[0]["avg_ts"] for lengths in (prefill, decode)]
+    return WORKS[work].speeds(*speeds)
 
 
-def run_tulle(model, threads, flags, seconds):
-    # llama-bench generates into an empty cache: on average it holds half of the generated tokens.
-    common = [
-        "--threads",
-        threads,
-        "--prompt-tokens",
-        PROMPT,
-        "--num-kv-cache-tokens",
-        GENERATED // 2,
-        "--time",
-        seconds,
-    ]
-    result = tulle_results(model, *common, "--warmup-time", 0.2, "--no-baselines", *flags)["model"]
-    return result["prefill_tokens_per_second"], result["decode_tokens_per_second"], result["bytes_per_token"]
-
-
-def engines_of(kind, build, options):
+def engines_of(work, kind, build, options):
     """name -> a function that measures it on the file of a type."""
-    model, isa, threads = model_file(options.model, kind), BUILDS[build], options.threads
-    engines = {
-        "llama.cpp": lambda: run_llama(f"llama-{build}", model, threads),
-        "tulle": lambda: run_tulle(model, threads, isa, options.seconds),
-    }
+    model, isa, cache = model_file(options.model, kind), BUILDS[build], CACHES[options.cache]
+    engines = {"llama.cpp": lambda: run_llama(f"llama-{build}", work, model, options, *cache)}
+    engines |= tulle_engines(work, model, options, "--cache-dtype", options.cache, *isa)
     if options.ik:
-        engines["ik_llama.cpp"] = lambda: run_llama(f"ik-{build}", model, threads)
-        engines["ik_llama.cpp -rtr 1"] = lambda: run_llama(f"ik-{build}", model, threads, "-rtr", 1)
-    if kind == "Q8_0" and options.structure:
+        engines["ik_llama.cpp"] = lambda: run_llama(f"ik-{build}", work, model, options, *cache)
+        engines["ik_llama.cpp -rtr 1"] = lambda: run_llama(f"ik-{build}", work, model, options, "-rtr", 1, *cache)
+    if kind == "Q8_0" and options.structure and work != START:
         if options.model == DEFAULT_MODEL:
             pruned, flags = model, [*isa, "--structure", options.structure]
         else:  # unstructured sparsity: pruning takes minutes
             pruned, flags = model_file(options.model, kind, options.structure), isa
-        engines[f"tulle, pruned {options.structure}"] = lambda: run_tulle(pruned, threads, flags, options.seconds)
+        pruned_engines = tulle_engines(work, pruned, options, "--cache-dtype", options.cache, *flags)
+        engines[f"tulle, pruned {options.structure}"] = pruned_engines["tulle"]
     return engines
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--threads", type=int, default=usable_cores())
-    parser.add_argument("--rounds", type=int, default=5, help="turns of every engine (default 5)")
-    parser.add_argument("--seconds", type=float, default=1.5, help="of each turn of Tulle (default 1.5)")
+    add_options(parser, works=["512"], rounds=5)
     parser.add_argument("--builds", nargs="+", choices=BUILDS, default=list(BUILDS), help="default: both")
     parser.add_argument(
         "--model",
@@ -108,33 +82,26 @@ def main():
     parser.add_argument(
         "--types",
         nargs="+",
-        choices=["Q8_0", "Q4_0", "Q5_0", "Q4_K_S", "Q4_K_M", "Q5_K_M", "Q6_K"],
+        choices=["Q8_0", "Q4_0", "Q4_1", "Q5_0", "Q4_K_S", "Q4_K_M", "Q5_K_M", "Q6_K"],
         default=["Q8_0", "Q4_0"],
         help="what llama-quantize makes (default Q8_0 Q4_0)",
     )
+    parser.add_argument("--cache", choices=CACHES, default="f16", help="type of keys and values (default %(default)s)")
     parser.add_argument("--ik", action="store_true", help="also ik_llama.cpp, as it is and with weights repacked")
     parser.add_argument("--structure", help="also the Q8_0 model pruned, for speed only: 2:4, 8:16-gap4, 4:16")
     options = parser.parse_args()
 
     print(f"{options.model}, {processor()}, {options.threads} thread(s), {options.rounds} rounds, interleaved,")
-    print("median (min-max); decode x bytes: bytes a second that Tulle reads, times those of the first type\n")
-    heading = ["prefill tokens/s", "decode tokens/s", "prefill x llama.cpp", "decode x llama.cpp", "decode x bytes"]
-    print(table([["file", "build", "engine", *heading]]), flush=True)
-    for build in options.builds:
-        engines = {kind: engines_of(kind, build, options) for kind in options.types}
-        speeds = {(kind, name): [] for kind in engines for name in engines[kind]}
-        for _ in range(options.rounds):
-            for kind, name in speeds:
-                speeds[kind, name].append(engines[kind][name]())
-        for (kind, name), measured in speeds.items():
-            prefill, decode, read = zip(*measured)
-            their_prefill, their_decode, _ = zip(*speeds[kind, "llama.cpp"])
-            _, first_decode, first_read = zip(*speeds[options.types[0], "tulle"])
-            ratios = [ratio(prefill, their_prefill), ratio(decode, their_decode)]
-            by_bytes = [speed * size for speed, size in zip(decode, read)]
-            first_by_bytes = [speed * size for speed, size in zip(first_decode, first_read)]
-            ratios.append(ratio(by_bytes, first_by_bytes) if read[0] else "")
-            print(table_row([kind, build, name, spread(prefill), spread(decode), *ratios]), flush=True)
+    print("median (min-max)\n")
+    cache = "" if options.cache == "f16" else f", {options.cache} cache"
+    for work in options.work:
+        for build in options.builds:
+            engines = {
+                (f"{options.model} {kind}, {build}{cache}", name): measure
+                for kind in options.types
+                for name, measure in engines_of(work, kind, build, options).items()
+            }
+            compare("llama.cpp", work, engines, "llama.cpp", options)
 
 
 if __name__ == "__main__":
