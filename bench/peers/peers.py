@@ -189,13 +189,13 @@ def compare(name, work, engines, reference, options):
         for key, measure in engines.items():
             memory = read_bandwidth(options.threads)
             turns[key].append({**measure(), MEMORY: memory})
-    quantities = list(dict.fromkeys(quantity for each in turns.values() for quantity in each[0]))
-    compared = [quantity for quantity in quantities if quantity in COMPARED]
+    measured = {quantity for each in turns.values() for quantity in each[0]}
+    compared = [quantity for quantity in COMPARED if quantity in measured]
+    quantities = compared + [quantity for quantity in (WEIGHTS, MEMORY) if quantity in measured]
     rows = [["model", "engine", *quantities, *(f"{quantity.split(',')[0]} x {reference}" for quantity in compared)]]
-    for (model, engine), measured in turns.items():
-        theirs = turns[model, reference]
-        values = [column(quantity, measured) for quantity in quantities]
-        rows.append([model, engine, *values, *(gain(quantity, measured, theirs) for quantity in compared)])
+    for (model, engine), each in turns.items():
+        gains = [gain(quantity, each, turns[model, reference]) for quantity in compared]
+        rows.append([model, engine, *(column(quantity, each) for quantity in quantities), *gains])
     print(table(rows) + "\n", flush=True)
 
     RESULTS.mkdir(exist_ok=True)
