@@ -35,6 +35,12 @@ def model_file(model, kind, zeros="0"):
     return part.rename(path)
 
 
+def label(model, kind, cache, build="native"):
+    """Of a row; what is usual is not said."""
+    unusual = [build] * (build != "native") + [f"{cache} cache"] * (cache != "f16")
+    return ", ".join([f"{model} {kind}", *unusual])
+
+
 def run_llama(folder, work, model, options, *flags):
     bench = PEERS / folder / "bin" / "llama-bench"
     command = [bench, "-m", model, "-t", options.threads, "-r", 1, "-o", "json", *flags]
@@ -93,11 +99,10 @@ def main():
 
     print(f"{options.model}, {processor()}, {options.threads} thread(s), {options.rounds} rounds, interleaved,")
     print("median (min-max)\n")
-    cache = "" if options.cache == "f16" else f", {options.cache} cache"
     for work in options.work:
         for build in options.builds:
             engines = {
-                (f"{options.model} {kind}, {build}{cache}", name): measure
+                (label(options.model, kind, options.cache, build), name): measure
                 for kind in options.types
                 for name, measure in engines_of(work, kind, build, options).items()
             }

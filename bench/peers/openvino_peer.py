@@ -5,7 +5,7 @@ and values of 8 bits; it is driven by Python and converts the file at every star
 import argparse
 from importlib.metadata import version
 
-from llama_cpp import DEFAULT_MODEL, model_file
+from llama_cpp import DEFAULT_MODEL, label, model_file
 from peers import START, add_options, compare, processor, run_script, tulle_engines
 
 
@@ -22,10 +22,11 @@ def main():
     for work in options.work:
         engines = {}
         for kind in options.types:
-            model, label = model_file(DEFAULT_MODEL, kind), f"{DEFAULT_MODEL} {kind}, {options.cache} cache"
+            model = model_file(DEFAULT_MODEL, kind)
             measures = tulle_engines(work, model, options, "--cache-dtype", options.cache)
             measures["openvino"] = lambda model=model: run_script(work, "openvino_turn.py", model, options)
-            engines |= {(label, name): measure for name, measure in measures.items()}
+            row = label(DEFAULT_MODEL, kind, options.cache)
+            engines |= {(row, name): measure for name, measure in measures.items()}
         compare("openvino", work, engines, "openvino", options)
 
 
