@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """CodeGen-350M with random weights as a Hugging Face folder (float16), and the same weights in int8 for CTranslate2:
-for speed only. Each takes the rows of attn.qkv_proj in an order of its own, so their texts differ; the work is the same.
+for speed only. Each takes the rows of attn.qkv_proj in its own order, so their texts differ; the work is the same.
 
 usage: random_codegen.py FOLDER CTRANSLATE2_FOLDER
 """
