@@ -17,6 +17,7 @@
 #include <tulle/kernel/kept_weights.hpp>
 #include <tulle/kernel/linear_kernel.hpp>
 #include <tulle/kernel/schedule/parallel_pack.hpp>
+#include <tulle/model/half_rows.hpp>
 #include <tulle/model/matrix_loader.hpp>
 #include <tulle/model/weights.hpp>
 #include <tulle/tensor/encoded_tensor.hpp>
@@ -69,7 +70,7 @@ class WeightLoader {
   /// What stands before the decoder layers. Errors: as `load`.
   ModelWeights<Kernel> load_entry() const {
     ModelWeights<Kernel> weights;
-    weights.embedding.emplace(*embedding());
+    weights.embedding = looked_up(*embedding());
     load_entry(weights);
     return weights;
   }
@@ -191,11 +192,18 @@ class WeightLoader {
     return matrices_.matrix(model_.names.embedding, model_.vocabulary, model_.embedding_columns());
   }
 
+  /// F32 follows the matrices: where their kernel quantizes, it is rounded to F16.
+  Embedding looked_up(const WeightSource& rows) const {
+    const bool quantizes = !Kernel::keeps_values({.floats = DType::f16}, options_.pack);
+    if (auto halves = quantizes ? HalfRows::of(rows, options_.pack.pool) : nullptr) return Embedding(std::move(halves));
+    return Embedding(rows);
+  }
+
   /// But the embedding.
   void load_entry(ModelWeights<Kernel>& weights) const {
     const WeightNames& names = model_.names;
     if (!names.position.empty()) {
-      weights.positions.emplace(*matrices_.matrix(names.position, model_.learned_positions, model_.hidden));
+      weights.positions = looked_up(*matrices_.matrix(names.position, model_.learned_positions, model_.hidden));
     }
     weights.embedding_norm = hidden_norm(names.embedding_norm);
     if (!names.project_embedding.empty()) {
@@ -208,7 +216,7 @@ class WeightLoader {
     const WeightNames& names = model_.names;
     const bool tied = model_.tied_head;
     Source rows = embedding();
-    if (!tied || !Kernel::keeps_values(rows->code_format(), options_.pack)) weights.embedding.emplace(*rows);
+    if (!tied || !Kernel::keeps_values(rows->code_format(), options_.pack)) weights.embedding = looked_up(*rows);
     if (!tied) {
       rows.reset();  // before more is read
       rows = matrices_.matrix(names.head, model_.vocabulary, model_.embedding_columns());

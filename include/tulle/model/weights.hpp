@@ -42,11 +42,14 @@ struct NormWeights {
   std::vector<float> bias;    ///< [size]; empty for RMS norms
 };
 
-/// One row per token, copied in the encoding of the file.
+/// One row per token, in the encoding of the file or as `HalfRows`.
 class Embedding {
  public:
   /// A copy of `rows`. Errors: memory.
   explicit Embedding(const WeightSource& rows) : rows_(rows.copied()) {}
+
+  /// Rows that keep their own memory.
+  explicit Embedding(std::shared_ptr<const WeightSource> rows) : rows_(std::move(rows)) {}
 
   std::size_t size_bytes() const noexcept { return rows_->size_bytes(); }
 

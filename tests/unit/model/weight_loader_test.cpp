@@ -133,10 +133,34 @@ TEST_CASE("a tied head is the embedding; both exist once where the kernel keeps 
   shared.embed(99, row.data());
   CHECK(row == source.row("model.embed_tokens.weight", 99));
   const auto quantized = load(source, model, "dense_i8");
-  CHECK(quantized.embedding->size_bytes() == 100 * 64 * sizeof(float));
-  quantized.embed(99, row.data());
-  CHECK(row == source.row("model.embed_tokens.weight", 99));
+  CHECK(quantized.embedding.has_value());
   CHECK(quantized.head.parts.front().weights.kernel_name() == "dense_i8");
+}
+
+TEST_CASE("embedding and positions in F32 follow a kernel that quantizes", "[model][weight_loader]") {
+  Architecture model = llama();
+  model.names.position = "model.positions";
+  model.learned_positions = 20;
+  MemorySource source = testing::random_tensors(model);
+  source.put_random("model.positions.weight", DType::f32, 20, 64, 1);
+  const auto check = [&](const Embedding& table, const std::string& name, std::size_t rows, bool rounds) {
+    CHECK(table.size_bytes() == rows * 64 * (rounds ? sizeof(Half) : sizeof(float)));
+    std::vector<float> wanted = source.row(name, 7), row(64);
+    for (float& value : wanted) value = rounds ? to_float(to_half(value)) : value;
+    table.row(7, row.data());
+    CHECK(row == wanted);
+  };
+  for (const std::string_view kernel : {"auto", "dense_f32", "dense_f16", "i8", "i4", "dense_i4", "bitmask_i8"}) {
+    CAPTURE(kernel);
+    const bool rounds = kernel.ends_with("i8") || kernel.ends_with("i4");
+    const auto weights = load(source, model, kernel);
+    check(*weights.embedding, "model.embed_tokens.weight", 100, rounds);
+    check(*weights.positions, "model.positions.weight", 20, rounds);
+  }
+  // Layers of codes on their own kernel: every value is kept.
+  const MemorySource codes = testing::random_tensors(
+      llama(), [](std::string_view name) { return name.ends_with("_proj") ? DType::i8 : DType::f32; });
+  CHECK(load(codes, llama()).embedding->size_bytes() == 100 * 64 * sizeof(float));
 }
 
 TEST_CASE("an untied head is a tensor of its own", "[model][weight_loader]") {
