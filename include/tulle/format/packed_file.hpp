@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// \file Packed matrices in a file, which is mapped and used as it lies there (L3).
+/// \file Packed weights in a file, which is mapped and used as it lies there (L3).
 #pragma once
 
 #include <array>
@@ -29,7 +29,7 @@ namespace tulle {
 /// it, then the index: {"key": text, "matrices": {name: {"kernel", "numbers", "arrays": [[begin, bytes, hash], ...]}}}.
 struct PackedFileHeader {
   static constexpr std::array<char, 8> expected_magic = {'t', 'u', 'l', 'l', 'e', '.', 'p', 'k'};
-  static constexpr std::uint64_t current_version = 1;
+  static constexpr std::uint64_t current_version = 2;
 
   std::array<char, 8> magic = expected_magic;
   std::uint64_t version = current_version;

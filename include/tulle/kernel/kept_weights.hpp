@@ -23,18 +23,27 @@ namespace tulle {
 /// Raised whenever a kernel lays its weights out in another way: what was kept before is packed again.
 inline constexpr unsigned kept_weights_version = 1;
 
-/// A packed matrix. `arrays` begin at multiples of 64 bytes and 64 readable bytes follow each.
+/// A packed matrix, or a table of rows. `arrays` begin at multiples of 64 bytes and 64 readable bytes follow each.
 struct KeptMatrix {
-  std::string kernel;  ///< the name of the kernel that packed it
+  std::string kernel;  ///< the name of the kernel that packed it; of a table ""
   std::vector<std::uint64_t> numbers;
   std::vector<std::span<const std::byte>> arrays;
 };
 
-/// The matrices of a model by the names of the tensors they were packed from, and what holds their arrays.
+/// The matrices of a model by the names of the tensors they were packed from, its tables of rows by `kept_embedding` and
+/// `kept_positions`, and what holds their arrays.
 struct KeptMatrices {
   std::map<std::string, KeptMatrix, std::less<>> matrices;
   std::shared_ptr<const void> memory;
+
+  /// Null where there is none of that name. Lifetime: that of the object.
+  const KeptMatrix* find(std::string_view name) const noexcept {
+    const auto found = matrices.find(name);
+    return found == matrices.end() ? nullptr : &found->second;
+  }
 };
+
+inline constexpr std::string_view kept_embedding = "embedding", kept_positions = "positions";
 
 namespace detail {
 

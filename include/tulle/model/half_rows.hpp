@@ -23,25 +23,31 @@
 
 namespace tulle {
 
-/// Half the bytes of F32, in memory of their own.
+/// Half the bytes of F32.
 class HalfRows final : public WeightSource {
  public:
   /// F32 rows, rounded by the threads of `pool` (null: the caller's alone). Null for rows of any other encoding, and
   /// where a value is beyond the range of F16. Errors: memory.
   static std::shared_ptr<const HalfRows> of(const WeightSource& source, ThreadPool* pool = nullptr) {
-    const std::size_t size = checked_multiply(source.rows(), source.columns(), "an embedding");
-    const CodeFormat format = source.code_format();
-    const bool is_smaller =
-        format.bits == 0 && format.floats == DType::f32 && source.size_bytes() / sizeof(Half) > size;
-    if (!is_smaller) return nullptr;
-    AlignedBuffer<Half> halves(size, Uninitialized{});
+    if (!are_smaller(source)) return nullptr;
+    AlignedBuffer<Half> halves(source.rows() * source.columns(), Uninitialized{});
     return round(source, pool, halves.data()) ? std::make_shared<const HalfRows>(std::move(halves), source.columns())
                                               : nullptr;
   }
 
-  /// [rows, columns]
+  /// What `of` gave for the same source, over its `bytes()`, at an even address. Null where their number is another.
+  /// Lifetime: that of the bytes.
+  static std::shared_ptr<const HalfRows> over(const WeightSource& source, std::span<const std::byte> bytes) {
+    const std::size_t size = source.rows() * source.columns();
+    if (!are_smaller(source) || bytes.size() / sizeof(Half) != size || bytes.size() % sizeof(Half) != 0) return nullptr;
+    return std::make_shared<const HalfRows>(std::span(reinterpret_cast<const Half*>(bytes.data()), size),
+                                            source.columns());
+  }
+
+  /// halves: [rows, columns].
   HalfRows(AlignedBuffer<Half> halves, std::size_t columns) noexcept
       : own_(std::move(halves)), halves_(own_.span()), columns_(columns) {}
+  HalfRows(std::span<const Half> halves, std::size_t columns) noexcept : halves_(halves), columns_(columns) {}
 
   std::size_t rows() const noexcept override { return halves_.size() / columns_; }
   std::size_t columns() const noexcept override { return columns_; }
@@ -52,6 +58,7 @@ class HalfRows final : public WeightSource {
     std::copy(halves_.begin(), halves_.end(), copy.begin());
     return std::make_shared<const HalfRows>(std::move(copy), columns_);
   }
+  std::span<const std::byte> bytes() const noexcept override { return std::as_bytes(halves_); }
 
   void decode(std::span<const std::uint32_t> rows, MatrixView<float> out) const noexcept override {
     for (std::size_t i = 0; i < rows.size(); ++i) {
@@ -61,6 +68,12 @@ class HalfRows final : public WeightSource {
   void codes(std::span<const std::uint32_t>, MatrixView<std::int8_t>, float*, float*) const noexcept override {}
 
  private:
+  static bool are_smaller(const WeightSource& source) {
+    const std::size_t size = checked_multiply(source.rows(), source.columns(), "an embedding");
+    const CodeFormat format = source.code_format();
+    return format.bits == 0 && format.floats == DType::f32 && source.size_bytes() / sizeof(Half) > size;
+  }
+
   /// Whether all values are in range.
   static bool round(const WeightSource& source, ThreadPool* pool, Half* out) {
     const std::size_t columns = source.columns();
@@ -78,7 +91,7 @@ class HalfRows final : public WeightSource {
     return fits;
   }
 
-  AlignedBuffer<Half> own_;
+  AlignedBuffer<Half> own_;       // empty where the halves are the caller's
   std::span<const Half> halves_;  // [rows, columns]
   std::size_t columns_;
 };

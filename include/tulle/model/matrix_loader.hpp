@@ -98,9 +98,8 @@ class MatrixLoader {
 
  private:
   std::optional<typename Kernel::Weights> kept(const std::string& name) const {
-    if (kept_ == nullptr) return std::nullopt;
-    const auto found = kept_->matrices.find(name);
-    return found == kept_->matrices.end() ? std::nullopt : weights_over<Kernel>(found->second);
+    const KeptMatrix* found = kept_ == nullptr ? nullptr : kept_->find(name);
+    return found == nullptr ? std::nullopt : weights_over<Kernel>(*found);
   }
 
   [[noreturn]] void fail_missing(const std::string& name) const {

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -70,7 +71,7 @@ class WeightLoader {
   /// What stands before the decoder layers. Errors: as `load`.
   ModelWeights<Kernel> load_entry() const {
     ModelWeights<Kernel> weights;
-    weights.embedding = looked_up(*embedding());
+    weights.embedding = table(kept_embedding, *embedding());
     load_entry(weights);
     return weights;
   }
@@ -192,9 +193,17 @@ class WeightLoader {
     return matrices_.matrix(model_.names.embedding, model_.vocabulary, model_.embedding_columns());
   }
 
-  /// F32 follows the matrices: where their kernel quantizes, it is rounded to F16.
-  Embedding looked_up(const WeightSource& rows) const {
+  /// Rows that are looked up. F32 follows the matrices: where their kernel quantizes, it is rounded to F16.
+  Embedding table(std::string_view name, const WeightSource& rows) const {
     const bool quantizes = !Kernel::keeps_values({.floats = DType::f16}, options_.pack);
+    if constexpr (!is_web) {
+      const KeptMatrix* kept = options_.kept == nullptr ? nullptr : options_.kept->find(name);
+      if (kept != nullptr && kept->arrays.size() == 1) {
+        const std::span<const std::byte> bytes = kept->arrays.front();
+        if (auto same = rows.over(bytes)) return Embedding(std::move(same));
+        if (auto halves = quantizes ? HalfRows::over(rows, bytes) : nullptr) return Embedding(std::move(halves));
+      }
+    }
     if (auto halves = quantizes ? HalfRows::of(rows, options_.pack.pool) : nullptr) return Embedding(std::move(halves));
     return Embedding(rows);
   }
@@ -203,7 +212,8 @@ class WeightLoader {
   void load_entry(ModelWeights<Kernel>& weights) const {
     const WeightNames& names = model_.names;
     if (!names.position.empty()) {
-      weights.positions = looked_up(*matrices_.matrix(names.position, model_.learned_positions, model_.hidden));
+      weights.positions =
+          table(kept_positions, *matrices_.matrix(names.position, model_.learned_positions, model_.hidden));
     }
     weights.embedding_norm = hidden_norm(names.embedding_norm);
     if (!names.project_embedding.empty()) {
@@ -216,7 +226,8 @@ class WeightLoader {
     const WeightNames& names = model_.names;
     const bool tied = model_.tied_head;
     Source rows = embedding();
-    if (!tied || !Kernel::keeps_values(rows->code_format(), options_.pack)) weights.embedding = looked_up(*rows);
+    if (!tied || !Kernel::keeps_values(rows->code_format(), options_.pack))
+      weights.embedding = table(kept_embedding, *rows);
     if (!tied) {
       rows.reset();  // before more is read
       rows = matrices_.matrix(names.head, model_.vocabulary, model_.embedding_columns());
@@ -231,7 +242,7 @@ class WeightLoader {
   MatrixLoader<Kernel> matrices_;
 };
 
-/// Views of every matrix that can be kept and whose name is its own. Lifetime: that of the weights.
+/// Views of every matrix that can be kept and whose name is its own, and of the tables of rows. Lifetime: that of the weights.
 template <LinearKernel Kernel>
 KeptMatrices kept_weights(const ModelWeights<Kernel>& weights) {
   KeptMatrices kept;
@@ -243,6 +254,11 @@ KeptMatrices kept_weights(const ModelWeights<Kernel>& weights) {
     }
   });
   for (const std::string& name : ambiguous) kept.matrices.erase(name);
+  const auto add = [&](std::string_view name, const std::optional<Embedding>& table) {
+    if (table && !table->bytes().empty()) kept.matrices[std::string(name)] = {{}, {}, {table->bytes()}};
+  };
+  add(kept_embedding, weights.embedding);
+  add(kept_positions, weights.positions);
   return kept;
 }
 

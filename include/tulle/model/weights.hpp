@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -52,6 +53,7 @@ class Embedding {
   explicit Embedding(std::shared_ptr<const WeightSource> rows) : rows_(std::move(rows)) {}
 
   std::size_t size_bytes() const noexcept { return rows_->size_bytes(); }
+  std::span<const std::byte> bytes() const noexcept { return rows_->bytes(); }  ///< as of `WeightSource`
 
   /// out [hidden]. `token` is inside the vocabulary.
   void row(Token token, float* out) const noexcept { rows_->decode_row(static_cast<std::size_t>(token), out); }

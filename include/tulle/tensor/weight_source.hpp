@@ -71,6 +71,12 @@ class WeightSource {
   /// The same rows in memory of their own. Errors: memory.
   virtual std::shared_ptr<const WeightSource> copied() const = 0;
 
+  /// All bytes that the rows are read from; none where these do not follow each other.
+  virtual std::span<const std::byte> bytes() const noexcept { return {}; }
+
+  /// The same rows out of other bytes, which the caller keeps; null unless they are as many as `bytes()`, and some.
+  virtual std::shared_ptr<const WeightSource> over(std::span<const std::byte>) const { return nullptr; }
+
   /// Row `row` as floats. out [columns].
   void decode_row(std::size_t row, float* out) const noexcept {
     const auto index = static_cast<std::uint32_t>(row);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <cstddef>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -11,6 +12,7 @@
 #include <iterator>
 #include <memory>
 #include <random>
+#include <span>
 #include <string>
 #include <thread>
 #include <utility>
@@ -112,7 +114,7 @@ TEST_CASE("a model over a packed file has the bits of one that was packed", "[ge
     CAPTURE(kernel);
     const auto packed = place.load("off", kernel);
     const auto kept = kept_weights(packed->weights());
-    CHECK(kept.matrices.size() == 1 + 4 * packed->architecture().layers.size());
+    CHECK(kept.matrices.size() == 2 + 4 * packed->architecture().layers.size());
     write_packed_file(file, packed_key(place.model, packed_for(kernel)), kept);
     const auto over = place.load(file, kernel, true);
     CHECK(same_bits(logits_of(over), logits_of(packed)));
@@ -124,6 +126,55 @@ TEST_CASE("a model over a packed file has the bits of one that was packed", "[ge
   // Another kind of file is not replaced.
   CHECK(test::error_of([&] { write_packed_file(place.model, "", {}); }) == ErrorCode::invalid_argument);
   CHECK(place.kept().empty());
+}
+
+TEST_CASE("embedding and positions are kept as they are held, and read from the model where they do not fit",
+          "[generate][packed_cache]") {
+  const test::TemporaryFolder folder;
+  const std::string model = TULLE_GOLDEN "/models/gpt-neo-tiny", file = folder.path("model.packed");
+  const auto logits_of = [](ModelPtr loaded) {
+    EngineOptions options = small_engine();
+    options.sequence_length = 32;
+    const std::vector<Token> tokens{1, 17, 5, 42};
+    return testing::prompt_logits(*make_engine(std::move(loaded), options), tokens);
+  };
+  for (const std::string_view kernel : {"dense_i8", "dense_f16"}) {
+    CAPTURE(kernel);
+    const PackOptions pack = packed_for(kernel);
+    const auto checkpoint = Checkpoint::open(model);
+    const auto over = [&](const KeptMatrices& kept) {
+      write_packed_file(file, packed_key(model, pack), kept);
+      return load_packed<AnyKernel>(*checkpoint, pack, {file, true}, {}, 1);
+    };
+    const auto packed = Model<AnyKernel>::load(*checkpoint, pack, {}, 1);
+    const auto right = logits_of(packed);
+    const KeptMatrices kept = kept_weights(packed->weights());
+    const auto same = over(kept);
+    CHECK(same_bits(logits_of(same), right));
+    CHECK(same->weights().size_bytes() == packed->weights().size_bytes());
+    for (const std::string_view name : {kept_embedding, kept_positions}) {
+      CAPTURE(name);
+      const auto array = kept.find(name)->arrays[0];
+      const Architecture& architecture = packed->architecture();
+      CHECK(array.size() == (name == kept_embedding ? architecture.vocabulary : architecture.learned_positions) *
+                                architecture.hidden * (kernel == "dense_i8" ? sizeof(Half) : sizeof(float)));
+      const auto logits_with = [&](std::vector<std::span<const std::byte>> arrays) {
+        KeptMatrices changed = kept;
+        changed.matrices[std::string(name)].arrays = std::move(arrays);
+        return logits_of(over(changed));
+      };
+      const std::vector<std::byte> zeros(array.size());
+      CHECK_FALSE(same_bits(logits_with({zeros}), right));  // so it is used
+      const auto other = std::span<const std::byte>(zeros);
+      CHECK(same_bits(logits_with({other.first(zeros.size() - 1)}), right));
+      CHECK(same_bits(logits_with({other.first(zeros.size() / 4)}), right));
+      CHECK(same_bits(logits_with({other, other}), right));
+      CHECK(same_bits(logits_with({}), right));
+      KeptMatrices without = kept;
+      without.matrices.erase(std::string(name));
+      CHECK(same_bits(logits_of(over(without)), right));
+    }
+  }
 }
 
 TEST_CASE("the weights of a file are used as they lie there", "[generate][packed_cache]") {
@@ -157,6 +208,10 @@ TEST_CASE("what was kept of anything else is packed again", "[generate][packed_c
     write(file, changed);
     CHECK_THROWS_AS(read_packed_file(file, packed_key(place.model, packed_for("auto"))), Error);
   }
+  CHECK(still_right());
+  std::string older = bytes;
+  older[offsetof(PackedFileHeader, version)] -= 1;
+  write(file, older);
   CHECK(still_right());
   std::filesystem::permissions(file, std::filesystem::perms::others_write, std::filesystem::perm_options::add);
   CHECK(still_right());

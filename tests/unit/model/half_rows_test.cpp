@@ -54,6 +54,19 @@ TEST_CASE("floats are rounded to F16, on one thread or several", "[model][half_r
   }
 }
 
+TEST_CASE("rounded rows are read again from their bytes", "[model][half_rows]") {
+  const auto floats = testing::random_matrix(DType::f32, rows, columns, 6);
+  const auto halves = HalfRows::of(floats.rows);
+  const auto bytes = halves->bytes();
+  const auto over = HalfRows::over(floats.rows, bytes);
+  REQUIRE(over != nullptr);
+  CHECK(over->bytes().data() == bytes.data());
+  for (std::size_t row = 0; row < rows; ++row) CHECK(row_of(*over, row) == row_of(*halves, row));
+  CHECK(HalfRows::over(floats.rows, bytes.first(bytes.size() - 1)) == nullptr);
+  CHECK(HalfRows::over(floats.rows, bytes.first(bytes.size() / 2)) == nullptr);
+  CHECK(HalfRows::over(testing::random_matrix(DType::bf16, rows, columns, 6).rows, bytes) == nullptr);
+}
+
 TEST_CASE("rows of other encodings, and values beyond the range of F16, are not rounded", "[model][half_rows]") {
   for (const DType dtype : {DType::f16, DType::bf16, DType::q8_0, DType::q4_1}) {
     CAPTURE(dtype_name(dtype));

@@ -85,6 +85,8 @@ TEST_CASE("several sources stacked, of values and of codes", "[tensor][weight_so
   const std::vector<float> numbers = numbers_of(both);
   CHECK((numbers[4] == 4 && numbers[5] == 100 && numbers[34] == 129 && numbers[35] == 50));
   CHECK(numbers_of(*both.copied()) == numbers);
+  CHECK(both.bytes().empty());  // they are not in one place
+  CHECK(both.over(std::as_bytes(std::span(numbers))) == nullptr);
 
   const std::vector<std::uint32_t> rows{34, 4, 5};
   std::int8_t codes[9];

@@ -85,6 +85,11 @@ class FileRows final : public WeightSource {
   std::shared_ptr<const WeightSource> copied() const override {
     return std::make_shared<const FileRows>(encoding_, bytes_->copied(), rows_, columns_);
   }
+  std::span<const std::byte> bytes() const noexcept override { return {data_, size_bytes()}; }
+  std::shared_ptr<const WeightSource> over(std::span<const std::byte> bytes) const override {
+    if (bytes.empty() || bytes.size() != size_bytes()) return nullptr;
+    return std::make_shared<const FileRows>(encoding_, std::make_unique<const MatrixBytes>(bytes), rows_, columns_);
+  }
 
   void decode(std::span<const std::uint32_t> rows, MatrixView<float> out) const noexcept override {
     for (std::size_t i = 0; i < rows.size(); ++i) encoding_.decode(data_ + rows[i] * row_bytes_, columns_, out[i]);

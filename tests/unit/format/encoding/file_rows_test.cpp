@@ -46,6 +46,24 @@ TEST_CASE("a copy has the same rows and needs no file", "[format][encoding]") {
   }
 }
 
+TEST_CASE("the same rows are read from other bytes of their number", "[format][encoding]") {
+  const auto matrix = testing::random_matrix(DType::q8_0, 3, 64, 5),
+             other = testing::random_matrix(DType::q8_0, 3, 64, 6);
+  const auto bytes_of = [](const auto& encoded) { return std::span<const std::byte>(encoded.bytes).subspan(1); };
+  const FileRows rows(q8_0_rows, std::make_unique<const MatrixBytes>(bytes_of(matrix)), 3, 64);
+  CHECK(rows.bytes().data() == bytes_of(matrix).data());
+  CHECK(rows.bytes().size() == rows.size_bytes());
+  const auto over = rows.over(bytes_of(other));
+  std::vector<float> expected(64), found(64);
+  for (std::size_t row = 0; row < 3; ++row) {
+    other.rows.decode_row(row, expected.data());
+    over->decode_row(row, found.data());
+    CHECK(found == expected);
+  }
+  CHECK(rows.over(bytes_of(other).first(rows.size_bytes() - 1)) == nullptr);
+  CHECK(rows.over({}) == nullptr);
+}
+
 TEST_CASE("a row that is no whole number of blocks is malformed", "[format][encoding]") {
   try {
     (void)FileRows(q4_1_rows, std::make_unique<const MatrixBytes>(std::span<const std::byte>()), 0, 33);
