@@ -19,6 +19,16 @@ type LoadOptions struct {
 	Assembly string                              // KERNEL[/CACHE[/SAMPLER]] such as "auto/paged_i8"
 	Progress func(what string, fraction float64) // called with the work and the fraction that is done
 	Adapters []Adapter                           // merged into the weights; for Load
+
+	// Where packed weights are kept, so that the next start is quick; for Load. "" or "off": nowhere. "on": in a file of
+	// the user's cache folder. "auto": the same for models of 200 MB and more. Else a file that tulle pack made.
+	PackedCache  string
+	VerifyPacked bool // hash all that was kept before it is used
+}
+
+func (o LoadOptions) raw() capi.LoadOptions {
+	return capi.LoadOptions{Assembly: o.Assembly, PackedCache: o.PackedCache,
+		Flags: flag(o.VerifyPacked, capi.VerifyPacked)}
 }
 
 // Adapter is a LoRA adapter: a directory that PEFT saved, and what its own scale is multiplied by (1: as trained).
@@ -53,7 +63,7 @@ func Load(ctx context.Context, path string, options LoadOptions) (*Model, error)
 		for _, each := range options.Adapters {
 			paths, scales = append(paths, each.Path), append(scales, each.Scale)
 		}
-		return capi.LoadPath(path, paths, scales, options.Assembly, progress)
+		return capi.LoadPath(path, paths, scales, options.raw(), progress)
 	})
 }
 
@@ -63,7 +73,7 @@ func LoadReader(ctx context.Context, reader io.ReaderAt, size int64, options Loa
 		return nil, &Error{ErrInvalidArgument, "adapters are merged by Load, not by LoadReader"}
 	}
 	return load(ctx, options, func(progress capi.Progress) (capi.Model, *capi.Failure) {
-		return capi.LoadReader(reader, size, options.Assembly, progress)
+		return capi.LoadReader(reader, size, options.raw(), progress)
 	})
 }
 

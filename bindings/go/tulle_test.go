@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -290,5 +291,60 @@ func TestAdaptersChangeAModel(t *testing.T) {
 	_, err := tulle.Load(context.Background(), golden+"/models/gpt2-tiny", tulle.LoadOptions{Adapters: adapters})
 	if !errors.Is(err, tulle.ErrNotFound) {
 		t.Errorf("adapters of another model: %v", err)
+	}
+}
+
+func TestPackedWeightsAreKeptAndVerified(t *testing.T) {
+	cache := t.TempDir()
+	t.Setenv("XDG_CACHE_HOME", cache)
+	facts := readGolden(t, tiny)
+	load := func(options tulle.LoadOptions) (right bool, files []string) {
+		model, err := tulle.Load(context.Background(), facts.path, options)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer model.Close()
+		ids, _ := collect(t, newSession(t, model), facts.prompt(), tulle.Options{MaxNewTokens: 8, IgnoreEos: true})
+		files, err = filepath.Glob(cache + "/tulle/packed/*.packed")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return slices.Equal(ids, facts.Greedy[:8]), files
+	}
+	for _, place := range []string{"", "off", "auto"} {
+		if right, files := load(tulle.LoadOptions{PackedCache: place}); !right || len(files) != 0 {
+			t.Error(place, right, files)
+		}
+	}
+	right, files := load(tulle.LoadOptions{PackedCache: "on"})
+	if !right || len(files) != 1 {
+		t.Fatal(right, files)
+	}
+	packed, err := os.ReadFile(files[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	clear(packed[64 : len(packed)/2])
+	if err = os.WriteFile(files[0], packed, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if right, _ = load(tulle.LoadOptions{PackedCache: "on"}); right {
+		t.Error("what was kept is not used")
+	}
+	if right, _ = load(tulle.LoadOptions{PackedCache: "on", VerifyPacked: true}); !right {
+		t.Error("what was kept is not verified")
+	}
+	_, err = tulle.Load(context.Background(), facts.path, tulle.LoadOptions{PackedCache: "/nowhere/model.packed"})
+	if !errors.Is(err, tulle.ErrNotFound) {
+		t.Error(err)
+	}
+	file, err := os.ReadFile(facts.path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	reader := bytes.NewReader(file)
+	_, err = tulle.LoadReader(context.Background(), reader, int64(len(file)), tulle.LoadOptions{PackedCache: "on"})
+	if !errors.Is(err, tulle.ErrInvalidArgument) {
+		t.Error(err)
 	}
 }

@@ -118,12 +118,18 @@ typedef struct tulle_model tulle_model;
  * TULLE_CANCELLED. */
 typedef int32_t (*tulle_progress)(void* context, const char* what, size_t what_size, double fraction);
 
+#define TULLE_VERIFY_PACKED 1u /* all packed weights that were kept are hashed before they are used */
+
 typedef struct tulle_load_options {
   uint32_t struct_size;
-  uint32_t reserved;       /* 0 */
+  uint32_t flags;          /* TULLE_VERIFY_PACKED */
   tulle_string assembly;   /* KERNEL[/CACHE[/SAMPLER]] such as "auto/paged_i8"; empty is "auto/contiguous/greedy" */
   tulle_progress progress; /* may be NULL */
   void* progress_context;
+  /* Where packed weights are kept, so that the next start is quick. Empty or "off": nowhere. "on": in a file of the
+   * user's cache folder. "auto": the same for models of 200 MB and more. Else a file that "tulle pack" made. Only for
+   * tulle_model_load and tulle_model_load_adapted; models with adapters are not kept. */
+  tulle_string packed_cache;
 } tulle_load_options;
 
 /* Fills in defaults and struct_size; struct_size is that of the caller's header: sizeof(tulle_load_options). */

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <functional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -13,6 +13,7 @@
 #include <tulle/format/gguf_tokenizer.hpp>
 #include <tulle/format/model_files.hpp>
 #include <tulle/format/tokenizer_files.hpp>
+#include <tulle/generate/packed_cache.hpp>
 #include <tulle/text/no_tokenizer.hpp>
 
 #include "arguments.hpp"
@@ -43,15 +44,17 @@ std::shared_ptr<const LoadedModel> model_of(const tulle_model* handle) {
 
 namespace {
 
-constexpr tulle_load_options load_defaults{sizeof(tulle_load_options), 0, {nullptr, 0}, nullptr, nullptr};
+constexpr tulle_load_options load_defaults{sizeof(tulle_load_options), 0, {nullptr, 0}, nullptr, nullptr, {nullptr, 0}};
 
 /// The options of one call of a load function.
 class Loading {
  public:
   explicit Loading(const tulle_load_options* given)
       : options_(read_struct(given, load_defaults, "tulle_load_options")) {
-    if (options_.reserved != 0) fail(ErrorCode::invalid_argument, "tulle_load_options.reserved must be 0");
+    check_flags(options_.flags, TULLE_VERIFY_PACKED);
     assembly_ = parse_assembly(read_text(options_.assembly, "the assembly"));
+    packed_ = {std::string(read_text(options_.packed_cache, "the packed cache")),
+               (options_.flags & TULLE_VERIFY_PACKED) != 0};
   }
 
   /// Errors: cancelled when the caller's function does not return 0.
@@ -62,18 +65,24 @@ class Loading {
     }
   }
 
-  tulle_model* load(const Checkpoint& checkpoint, std::shared_ptr<const Tokenizer> tokenizer, std::string chat_template,
-                    std::function<std::shared_ptr<const Checkpoint>()> open = {}) {
-    PackOptions pack;
-    pack.kernel = kernel_choice(assembly_.kernel);
-    const Progress report = [this](std::string_view what, double fraction) { progress(what, fraction); };
+  /// A file or folder, whose packed weights may be kept.
+  tulle_model* load_path(const std::string& path, std::vector<AdapterPath> adapters) {
+    auto tokenizer = load_tokenizer_if_any<SentencePiece>(path);
+    std::string chat_template = load_chat_template(path);
     auto loaded = std::make_shared<LoadedModel>();
-    loaded->model = Model<AnyKernel>::load(checkpoint, pack, report);
-    loaded->tokenizer = std::move(tokenizer);
-    loaded->chat_template = std::move(chat_template);
-    loaded->assembly = std::move(assembly_);
-    loaded->open = std::move(open);
-    return reinterpret_cast<tulle_model*>(models().add(std::move(loaded)));
+    loaded->open = [path, adapters = std::move(adapters)] { return Checkpoint::open(path, adapters); };
+    loaded->model = load_packed<AnyKernel>(*loaded->open(), pack_options(), packed_, report());
+    return add(std::move(loaded), std::move(tokenizer), std::move(chat_template));
+  }
+
+  tulle_model* load(const Checkpoint& checkpoint, std::shared_ptr<const Tokenizer> tokenizer,
+                    std::string chat_template) {
+    if (!packed_.where.empty() && packed_.where != "off") {
+      fail(ErrorCode::invalid_argument, "packed weights are kept of models that are loaded from a path");
+    }
+    auto loaded = std::make_shared<LoadedModel>();
+    loaded->model = Model<AnyKernel>::load(checkpoint, pack_options(), report());
+    return add(std::move(loaded), std::move(tokenizer), std::move(chat_template));
   }
 
   tulle_model* load_gguf(const Checkpoint& checkpoint) {
@@ -84,8 +93,25 @@ class Loading {
   }
 
  private:
+  PackOptions pack_options() const {
+    PackOptions pack;
+    pack.kernel = kernel_choice(assembly_.kernel);
+    return pack;
+  }
+  Progress report() const {
+    return [this](std::string_view what, double fraction) { progress(what, fraction); };
+  }
+  tulle_model* add(std::shared_ptr<LoadedModel> loaded, std::shared_ptr<const Tokenizer> tokenizer,
+                   std::string chat_template) {
+    loaded->tokenizer = std::move(tokenizer);
+    loaded->chat_template = std::move(chat_template);
+    loaded->assembly = std::move(assembly_);
+    return reinterpret_cast<tulle_model*>(models().add(std::move(loaded)));
+  }
+
   tulle_load_options options_;
   Assembly assembly_;
+  PackedCache packed_;
 };
 
 /// Errors: io when the caller's function fails.
@@ -206,8 +232,7 @@ int32_t tulle_model_load_adapted(const char* path, size_t path_size, const tulle
         local_model(given_path(read_text(path, path_size, "the path"), "the path of the model"), progress);
     std::vector<AdapterPath> paths = given_adapters(adapters, count);
     for (AdapterPath& adapter : paths) adapter.path = local_model(adapter.path, progress);
-    const auto open = [text, paths] { return Checkpoint::open(text, paths); };
-    return loading.load(*open(), load_tokenizer_if_any<SentencePiece>(text), load_chat_template(text), open);
+    return loading.load_path(text, std::move(paths));
   });
 }
 

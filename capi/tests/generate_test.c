@@ -378,6 +378,10 @@ static void ways_to_load(const golden* facts) {
   options.progress_context = &calls;
   CHECK(tulle_model_load(facts->path, strlen(facts->path), &options, &none, &error) == TULLE_CANCELLED);
   CHECK(calls > 0);
+  CHECK(tulle_load_options_init(&options, sizeof options) == TULLE_OK);
+  options.packed_cache.data = "on"; /* of a file alone */
+  options.packed_cache.size = 2;
+  CHECK(tulle_model_load_memory(bytes, size, &options, &none, &error) == TULLE_INVALID_ARGUMENT && none == NULL);
   memset(bytes, 0, size); /* not needed after the call */
   free(bytes);
   {
@@ -390,6 +394,36 @@ static void ways_to_load(const golden* facts) {
     CHECK(tulle_session_free(a) == TULLE_OK && tulle_session_free(b) == TULLE_OK);
   }
   CHECK(tulle_model_free(from_memory) == TULLE_OK && tulle_model_free(from_reader) == TULLE_OK);
+}
+
+static void pack_again(const golden* facts, const char* where, uint32_t flags, int32_t wanted) {
+  tulle_load_options options;
+  tulle_model* model = NULL;
+  CHECK(tulle_load_options_init(&options, sizeof options) == TULLE_OK);
+  options.flags = flags;
+  options.packed_cache.data = where;
+  options.packed_cache.size = strlen(where);
+  CHECK(tulle_model_load(facts->path, strlen(facts->path), &options, &model, &error) == wanted);
+  if (wanted == TULLE_OK) {
+    tulle_session* session = open_session(model);
+    check_greedy(session, facts);
+    CHECK(tulle_session_free(session) == TULLE_OK && tulle_model_free(model) == TULLE_OK);
+  }
+}
+
+/* In the user's cache folder, which is a folder of the test's own. */
+static void packed_weights(const golden* facts) {
+  char folder[] = "/tmp/tulle-packed-XXXXXX", command[200];
+  CHECK(mkdtemp(folder) != NULL && setenv("XDG_CACHE_HOME", folder, 1) == 0);
+  CHECK(snprintf(command, sizeof command, "ls %s/tulle/packed/*.packed >/dev/null 2>&1", folder) > 0);
+  pack_again(facts, "off", 0, TULLE_OK);
+  pack_again(facts, "auto", 0, TULLE_OK); /* a small one */
+  CHECK(system(command) != 0);
+  pack_again(facts, "on", 0, TULLE_OK);
+  CHECK(system(command) == 0);
+  pack_again(facts, "on", TULLE_VERIFY_PACKED, TULLE_OK);
+  pack_again(facts, facts->path, 0, TULLE_MALFORMED); /* no file of packed weights */
+  CHECK(snprintf(command, sizeof command, "rm -r %s", folder) > 0 && system(command) == 0);
 }
 
 static void choices(void) {
@@ -442,6 +476,7 @@ int main(int count, char** arguments) {
   check_greedy(session, &facts); /* drafts change no text */
   CHECK(tulle_session_free(session) == TULLE_OK && tulle_model_free(model) == TULLE_OK);
   ways_to_load(&facts);
+  packed_weights(&facts);
   if (count == 2 || strcmp(arguments[2], "few") != 0) lent_models(arguments[1]);
   choices();
   CHECK(tulle_live_handles() == 0);

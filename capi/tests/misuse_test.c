@@ -203,8 +203,13 @@ static void loading(const char* path) {
   options.assembly.data = NULL;
   EXPECT(TULLE_INVALID_ARGUMENT, tulle_model_load(path, length, &options, &made, &error));
   options.assembly.size = 0;
-  options.reserved = 1;
+  options.flags = 2;
   EXPECT(TULLE_INVALID_ARGUMENT, tulle_model_load(path, length, &options, &made, &error));
+  options.flags = 0;
+  options.packed_cache.data = "/nowhere/model.packed";
+  options.packed_cache.size = 21;
+  EXPECT(TULLE_NOT_FOUND, tulle_model_load(path, length, &options, &made, &error));
+  options.packed_cache.size = 0;
   CHECK(made == NULL);
   /* A later header's struct: fine while what it adds is zero. */
   CHECK(tulle_load_options_init(&newer.options, sizeof newer) == TULLE_OK);

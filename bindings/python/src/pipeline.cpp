@@ -21,6 +21,7 @@
 #include <tulle/format/tokenizer_files.hpp>
 #include <tulle/generate/draft/make_speculation.hpp>
 #include <tulle/generate/engine.hpp>
+#include <tulle/generate/packed_cache.hpp>
 #include <tulle/generate/text_generation.hpp>
 
 #include "bindings.hpp"
@@ -90,14 +91,15 @@ Pipeline::Pipeline(const std::string& arguments, const std::vector<std::pair<std
   const std::string path = local_model(construction.model_path, progress);
   for (AdapterPath& adapter : paths) adapter.path = local_model(adapter.path, progress);
   const auto open = [&] { return Checkpoint::open(path, paths); };
-  auto model = Model<AnyKernel>::load(*open(), pack, progress, construction.options.engine.threads);
+  const EngineOptions& options = construction.options.engine;
+  auto model =
+      load_packed<AnyKernel>(*open(), pack, {options.packed_cache, options.verify_packed}, progress, options.threads);
   tokenizer_ = load_tokenizer_if_any<SentencePiece>(path);
   chat_template_ = load_chat_template(path);
   defaults_ = construction.defaults;
-  generate_ =
-      std::make_unique<TextGeneration>(std::move(model), tokenizer_, chat_template_, construction.options.engine);
+  generate_ = std::make_unique<TextGeneration>(std::move(model), tokenizer_, chat_template_, options);
   Engine& engine = generate_->engine();
-  engine.speculate(make_speculation({engine, *tokenizer_, construction.options.engine, open},
+  engine.speculate(make_speculation({engine, *tokenizer_, options, open},
                                     {local_drafter(drafter, progress), {}, {draft_tokens, true}}, progress));
 }
 

@@ -53,6 +53,27 @@ def test_adapters_change_a_model(golden):
         TextGeneration(golden / "models" / "gpt2-tiny", adapters=first)
 
 
+def test_packed_weights_are_kept_and_verified(tiny, tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+
+    def tokens(**options):
+        generate = TextGeneration(tiny, num_cores=1, **options)
+        return generate([5, 6, 7], max_new_tokens=8, force_max_tokens=True).generations[0].tokens
+
+    right = tokens()
+    assert tokens(packed_cache="off") == tokens(packed_cache="auto") == right
+    assert not list(tmp_path.iterdir())
+    assert tokens(packed_cache="on") == right
+    file, = (tmp_path / "tulle" / "packed").iterdir()
+    packed = bytearray(file.read_bytes())
+    packed[64:len(packed) // 2] = bytes(len(packed) // 2 - 64)
+    file.write_bytes(packed)
+    assert tokens(packed_cache=file) != right
+    assert tokens(packed_cache="on", verify_packed=True) == right
+    with pytest.raises(FileNotFoundError):
+        tokens(packed_cache=tmp_path / "none")
+
+
 def test_drafts_change_no_text(golden):
     model = golden / "models" / "gguf" / "q8_0.gguf"
     texts = [TextGeneration(model, num_cores=1, draft_model=draft, spec_length=4)(

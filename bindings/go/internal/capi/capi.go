@@ -13,24 +13,29 @@ int32_t tulleGoProgress(void* context, char* what, size_t what_size, double frac
 int32_t tulleGoRead(void* context, uint64_t offset, void* buffer, size_t size);
 
 // Go cannot pass a struct with pointers in it: these functions build the options.
-static tulle_load_options load_options(const char* assembly, size_t assembly_size, uintptr_t context) {
+static tulle_load_options load_options(const char* assembly, size_t assembly_size, const char* packed,
+                                       size_t packed_size, uint32_t flags, uintptr_t context) {
   tulle_load_options options;
   tulle_load_options_init(&options, sizeof options);
+  options.flags = flags;
   options.assembly.data = assembly;
   options.assembly.size = assembly_size;
+  options.packed_cache.data = packed;
+  options.packed_cache.size = packed_size;
   options.progress = (tulle_progress)tulleGoProgress;
   options.progress_context = (void*)context;
   return options;
 }
 static int32_t load_path(const char* path, size_t path_size, const tulle_adapter* adapters, size_t count,
-                         const char* assembly, size_t assembly_size, uintptr_t context, tulle_model** model,
-                         tulle_error* error) {
-  const tulle_load_options options = load_options(assembly, assembly_size, context);
+                         const char* assembly, size_t assembly_size, const char* packed, size_t packed_size,
+                         uint32_t flags, uintptr_t context, tulle_model** model, tulle_error* error) {
+  const tulle_load_options options = load_options(assembly, assembly_size, packed, packed_size, flags, context);
   return tulle_model_load_adapted(path, path_size, adapters, count, &options, model, error);
 }
-static int32_t load_reader(uint64_t size, const char* assembly, size_t assembly_size, uintptr_t context,
-                           tulle_model** model, tulle_error* error) {
-  const tulle_load_options options = load_options(assembly, assembly_size, context);
+static int32_t load_reader(uint64_t size, const char* assembly, size_t assembly_size, const char* packed,
+                           size_t packed_size, uint32_t flags, uintptr_t context, tulle_model** model,
+                           tulle_error* error) {
+  const tulle_load_options options = load_options(assembly, assembly_size, packed, packed_size, flags, context);
   return tulle_model_load_reader(tulleGoRead, (void*)context, size, &options, model, error);
 }
 */
@@ -122,8 +127,14 @@ func UseInstructionSet(name string) *Failure {
 // Progress is called with the name of the work and the fraction that is done; false ends loading.
 type Progress = func(what string, fraction float64) bool
 
+// LoadOptions are those of tulle_load_options.
+type LoadOptions struct {
+	Assembly, PackedCache string
+	Flags                 uint32
+}
+
 // LoadPath loads a file or folder, with adapters of these paths and scales.
-func LoadPath(path string, adapters []string, scales []float32, assembly string, progress Progress) (Model, *Failure) {
+func LoadPath(path string, adapters []string, scales []float32, options LoadOptions, progress Progress) (Model, *Failure) {
 	var memory arena
 	defer memory.free()
 	merged := make([]C.tulle_adapter, len(adapters))
@@ -136,20 +147,23 @@ func LoadPath(path string, adapters []string, scales []float32, assembly string,
 	failure := newError()
 	var model *C.tulle_model
 	pathData, pathSize := text(path)
-	assemblyData, assemblySize := text(assembly)
-	status := C.load_path(pathData, pathSize, mergedData, mergedCount, assemblyData, assemblySize, C.uintptr_t(handle),
-		&model, &failure)
+	assemblyData, assemblySize := text(options.Assembly)
+	packedData, packedSize := text(options.PackedCache)
+	status := C.load_path(pathData, pathSize, mergedData, mergedCount, assemblyData, assemblySize, packedData, packedSize,
+		C.uint32_t(options.Flags), C.uintptr_t(handle), &model, &failure)
 	return Model{model}, check(status, &failure)
 }
 
 // LoadReader loads a GGUF file of size bytes.
-func LoadReader(reader io.ReaderAt, size int64, assembly string, progress Progress) (Model, *Failure) {
+func LoadReader(reader io.ReaderAt, size int64, options LoadOptions, progress Progress) (Model, *Failure) {
 	handle := cgo.NewHandle(&callbacks{progress: progress, reader: reader})
 	defer handle.Delete()
 	failure := newError()
 	var model *C.tulle_model
-	data, length := text(assembly)
-	status := C.load_reader(C.uint64_t(size), data, length, C.uintptr_t(handle), &model, &failure)
+	assemblyData, assemblySize := text(options.Assembly)
+	packedData, packedSize := text(options.PackedCache)
+	status := C.load_reader(C.uint64_t(size), assemblyData, assemblySize, packedData, packedSize,
+		C.uint32_t(options.Flags), C.uintptr_t(handle), &model, &failure)
 	return Model{model}, check(status, &failure)
 }
 

@@ -29,6 +29,8 @@ const (
 	Samplers        = C.TULLE_SAMPLERS
 	InstructionSets = C.TULLE_INSTRUCTION_SETS
 
+	VerifyPacked = C.TULLE_VERIFY_PACKED
+
 	HasTokenizer    = C.TULLE_HAS_TOKENIZER
 	HasChatTemplate = C.TULLE_HAS_CHAT_TEMPLATE
 

@@ -23,6 +23,7 @@ pub const TULLE_KERNELS: i32 = 1;
 pub const TULLE_CACHES: i32 = 2;
 pub const TULLE_SAMPLERS: i32 = 3;
 pub const TULLE_INSTRUCTION_SETS: i32 = 4;
+pub const TULLE_VERIFY_PACKED: u32 = 1;
 pub const TULLE_HAS_TOKENIZER: u32 = 1;
 pub const TULLE_HAS_CHAT_TEMPLATE: u32 = 2;
 pub const TULLE_ADD_SPECIAL_TOKENS: u32 = 1;
@@ -83,10 +84,11 @@ pub struct tulle_choice {
 #[derive(Clone, Copy)]
 pub struct tulle_load_options {
     pub struct_size: u32,
-    pub reserved: u32,
+    pub flags: u32,
     pub assembly: tulle_string,
     pub progress: tulle_progress,
     pub progress_context: *mut c_void,
+    pub packed_cache: tulle_string,
 }
 
 #[repr(C)]

@@ -33,7 +33,7 @@ fn structs_are_laid_out_as_in_c() {
         tulle_error { struct_size, status, message }
         tulle_string { data, size }
         tulle_choice { struct_size, runs, name }
-        tulle_load_options { struct_size, reserved, assembly, progress, progress_context }
+        tulle_load_options { struct_size, flags, assembly, progress, progress_context, packed_cache }
         tulle_model_info {
             struct_size, flags, weight_bytes, vocabulary, tokens, context_length, layers, hidden, bos, eos, reserved
         }

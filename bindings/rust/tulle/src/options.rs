@@ -9,6 +9,8 @@ pub struct LoadOptions<'a> {
     pub(crate) assembly: String,
     pub(crate) progress: Option<Progress<'a>>,
     pub(crate) adapters: Vec<(String, f32)>,
+    pub(crate) packed_cache: String,
+    pub(crate) verify_packed: bool,
 }
 
 impl<'a> LoadOptions<'a> {
@@ -27,6 +29,20 @@ impl<'a> LoadOptions<'a> {
     /// For [`Model::load_with`](crate::Model::load_with).
     pub fn adapter(mut self, path: &str, scale: f32) -> Self {
         self.adapters.push((path.to_owned(), scale));
+        self
+    }
+
+    /// Where packed weights are kept, so that the next start is quick: `off` (the default); `on`, a file of the user's
+    /// cache folder; `auto`, the same for models of 200 MB and more; else a file that `tulle pack` made.
+    /// For [`Model::load_with`](crate::Model::load_with).
+    pub fn packed_cache(mut self, place: &str) -> Self {
+        self.packed_cache = place.to_owned();
+        self
+    }
+
+    /// Hashes all packed weights that were kept before they are used.
+    pub fn verify_packed(mut self, on: bool) -> Self {
+        self.verify_packed = on;
         self
     }
 

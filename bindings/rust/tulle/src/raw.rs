@@ -194,10 +194,11 @@ fn load<'a>(
     let context: *mut c_void = (&mut callbacks as *mut Callbacks<'_>).cast();
     let raw = sys::tulle_load_options {
         struct_size: size_of::<sys::tulle_load_options>() as u32,
-        reserved: 0,
+        flags: if options.verify_packed { sys::TULLE_VERIFY_PACKED } else { 0 },
         assembly: string(&options.assembly),
         progress: Some(report),
         progress_context: context,
+        packed_cache: string(&options.packed_cache),
     };
     let mut model = ptr::null_mut();
     let result = check(|error| call(context, &raw, &mut model, error));

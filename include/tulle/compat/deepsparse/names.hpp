@@ -130,6 +130,12 @@ inline constexpr ArgumentRow<DeepSparseConstruction> construction_rows[] = {
      [](auto& value, auto& target) { target.options.engine.cache_dtype = value.text(); }},
     {"share_prefixes", "Tulle", "`engine.share_prefixes`; needs the `cache` `paged`",
      [](auto& value, auto& target) { target.options.engine.share_prefixes = value.boolean(); }},
+    {"packed_cache", "Tulle",
+     "`engine.packed_cache`: where packed weights are kept, so that the next start is quick: `off`, `on`, `auto` or a "
+     "file",
+     [](auto& value, auto& target) { target.options.engine.packed_cache = value.text(); }},
+    {"verify_packed", "Tulle", "`engine.verify_packed`: what was kept is hashed before it is used",
+     [](auto& value, auto& target) { target.options.engine.verify_packed = value.boolean(); }},
     {"use_deepsparse_cache", "1.6 nightly", "changes nothing: past keys and values are always kept",
      detail::change_nothing},
     {"internal_kv_cache", "1.8", "changes nothing: past keys and values are always kept", detail::change_nothing},

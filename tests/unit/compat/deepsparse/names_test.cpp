@@ -82,7 +82,8 @@ TEST_CASE("a construction in the words of 1.8, and ours among them", "[generate]
   const DeepSparseConstruction construction = constructed(R"({"model": "m.gguf", "sequence_length": 1024,
       "prompt_sequence_length": 16, "internal_kv_cache": false, "continuous_batch_sizes": [4, 64], "benchmark": false,
       "generation_config": {"do_sample": true, "top_k": 50}, "trust_remote_code": true, "num_streams": 2, "alias": "x",
-      "kernel": "dense_i8", "cache": "paged", "cache_dtype": "i8", "share_prefixes": true})");
+      "kernel": "dense_i8", "cache": "paged", "cache_dtype": "i8", "share_prefixes": true,
+      "packed_cache": "on", "verify_packed": true})");
   CHECK(construction.model_path == "m.gguf");
   CHECK(construction.options.engine.sequence_length == 1024);
   CHECK(construction.options.engine.prefill_chunk == 16);
@@ -90,6 +91,8 @@ TEST_CASE("a construction in the words of 1.8, and ours among them", "[generate]
   CHECK(construction.options.engine.cache == "paged");
   CHECK(construction.options.engine.cache_dtype == "i8");
   CHECK(construction.options.engine.share_prefixes);
+  CHECK(construction.options.engine.packed_cache == "on");
+  CHECK(construction.options.engine.verify_packed);
   CHECK(construction.options.kernel == "dense_i8");
   CHECK(construction.defaults.sampling.do_sample);
   CHECK(construction.defaults.sampling.top_k == 50);
