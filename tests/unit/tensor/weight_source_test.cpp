@@ -18,7 +18,10 @@ constexpr CodeFormat codes_with_minimums{.bits = 4, .has_minimums = true};
 /// Row r holds r + begin in all of its columns.
 std::shared_ptr<const WeightSource> numbered(std::size_t rows, float begin, CodeFormat format = {}) {
   std::vector<float> values(rows * 3);
-  for (std::size_t i = 0; i < values.size(); ++i) values[i] = begin + static_cast<float>(i / 3);
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const std::size_t row = i / 3;
+    values[i] = begin + static_cast<float>(row);
+  }
   return std::make_shared<const MemoryRows>(3, values, format);
 }
 

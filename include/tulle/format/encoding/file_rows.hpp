@@ -99,7 +99,7 @@ class FileRows final : public WeightSource {
     const std::size_t per_row = encoding_.format.scales_per_row(columns_);
     for (std::size_t i = 0; i < rows.size(); ++i, scales += per_row) {
       encoding_.codes(data_ + rows[i] * row_bytes_, columns_, out[i], scales, minimums);
-      if (minimums != nullptr) minimums += per_row;
+      if (encoding_.format.has_minimums) minimums += per_row;
     }
   }
 
