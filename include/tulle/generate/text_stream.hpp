@@ -99,7 +99,8 @@ class TextStream {
   Engine* engine_;
   std::size_t copies_;
   std::function<bool(const TextPiece&)> callback_;
-  Progress progress_;                    // empty once the prompts have been read
+  Progress progress_;  // lives as long as the stream: Python's functions may end only where its lock is held
+  bool prompts_read_ = false;
   std::vector<Completion> completions_;  // [prompts * copies_]; they move with the stream and stay in place
   std::size_t first_ = 0;                // those before it are finished and read
   std::optional<Completion::Clock::time_point> started_;

@@ -67,10 +67,10 @@ TULLE_INLINE bool TextStream::step() {
   if (first_unfinished() == completions_.size() || !engine_->requests().running()) return false;
   if (!started_) started_ = Completion::Clock::now();
   engine_->step();
-  if (progress_) {
+  if (progress_ && !prompts_read_) {
     const double fraction = prompt_fraction();
+    prompts_read_ = fraction == 1;
     progress_("reading the prompt", fraction);
-    if (fraction == 1) progress_ = {};
   }
   return true;
 }
