@@ -53,8 +53,10 @@ class Loading {
       : options_(read_struct(given, load_defaults, "tulle_load_options")) {
     check_flags(options_.flags, TULLE_VERIFY_PACKED);
     assembly_ = parse_assembly(read_text(options_.assembly, "the assembly"));
-    packed_ = {std::string(read_text(options_.packed_cache, "the packed cache")),
-               (options_.flags & TULLE_VERIFY_PACKED) != 0};
+    if constexpr (!is_web) {
+      packed_ = {std::string(read_text(options_.packed_cache, "the packed cache")),
+                 (options_.flags & TULLE_VERIFY_PACKED) != 0};
+    }
   }
 
   /// Errors: cancelled when the caller's function does not return 0.
@@ -77,7 +79,7 @@ class Loading {
 
   tulle_model* load(const Checkpoint& checkpoint, std::shared_ptr<const Tokenizer> tokenizer,
                     std::string chat_template) {
-    if (!packed_.where.empty() && packed_.where != "off") {
+    if (!is_web && !packed_.where.empty() && packed_.where != "off") {
       fail(ErrorCode::invalid_argument, "packed weights are kept of models that are loaded from a path");
     }
     auto loaded = std::make_shared<LoadedModel>();

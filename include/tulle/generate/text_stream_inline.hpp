@@ -67,7 +67,7 @@ TULLE_INLINE bool TextStream::step() {
   if (first_unfinished() == completions_.size() || !engine_->requests().running()) return false;
   if (!started_) started_ = Completion::Clock::now();
   engine_->step();
-  if (progress_ && !prompts_read_) {
+  if (!is_web && progress_ && !prompts_read_) {  // JavaScript cuts prompts by itself
     const double fraction = prompt_fraction();
     prompts_read_ = fraction == 1;
     progress_("reading the prompt", fraction);

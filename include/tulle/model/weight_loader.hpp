@@ -193,18 +193,20 @@ class WeightLoader {
     return matrices_.matrix(model_.names.embedding, model_.vocabulary, model_.embedding_columns());
   }
 
-  /// Rows that are looked up. F32 follows the matrices: where their kernel quantizes, it is rounded to F16.
-  Embedding table(std::string_view name, const WeightSource& rows) const {
-    const bool quantizes = !Kernel::keeps_values({.floats = DType::f16}, options_.pack);
+  /// Rows that are looked up. F32 follows the matrices: where their kernel quantizes, it is rounded to F16 (but in
+  /// WebAssembly, whose modules have no room for it).
+  Embedding table([[maybe_unused]] std::string_view name, const WeightSource& rows) const {
     if constexpr (!is_web) {
+      const bool quantizes = !Kernel::keeps_values({.floats = DType::f16}, options_.pack);
       const KeptMatrix* kept = options_.kept == nullptr ? nullptr : options_.kept->find(name);
       if (kept != nullptr && kept->arrays.size() == 1) {
         const std::span<const std::byte> bytes = kept->arrays.front();
         if (auto same = rows.over(bytes)) return Embedding(std::move(same));
         if (auto halves = quantizes ? HalfRows::over(rows, bytes) : nullptr) return Embedding(std::move(halves));
       }
+      if (auto halves = quantizes ? HalfRows::of(rows, options_.pack.pool) : nullptr)
+        return Embedding(std::move(halves));
     }
-    if (auto halves = quantizes ? HalfRows::of(rows, options_.pack.pool) : nullptr) return Embedding(std::move(halves));
     return Embedding(rows);
   }
 
