@@ -249,7 +249,9 @@ void add_flags(CLI::App& app, BenchmarkFlags& flags) {
       ->check(range(std::size_t{0}, std::size_t{63}));
   add("--draft-text", flags.speculation.tokens, "N", "Tokens of the text that is generated with and without drafts")
       ->check(range(std::size_t{2}, std::size_t{1} << 16));
-  add("-t,--time", plan.seconds, "S", "Seconds of measured steps of each model")->check(range(1e-3, 1e6));
+  add("-t,--time", plan.seconds, "S",
+      "Seconds of measured steps of each model; below 0.1 the bandwidth is that of 32 MiB, which caches may hold")
+      ->check(range(1e-3, 1e6));
   add("-w,--warmup-time", plan.warmup_seconds, "S", "Seconds of steps of each before that")->check(range(0.0, 1e6));
   add_name("-s,--scenario", flags.scenario, {"sync", "async", "elastic", "singlestream", "multistream"},
            "What DeepSparse knows; all run as sync", "sync|async|elastic");

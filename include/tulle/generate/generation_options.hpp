@@ -47,7 +47,7 @@ struct GenerationOptions {
   /// for tokens that a stop string turns out to end the text before.
   std::function<void(std::size_t, Position, std::span<const float>)> observe_logits = {};
   bool observe_prompt_logits = false;                 ///< `observe_logits` is called for all tokens of a prompt
-  Progress progress = {};                             ///< called after each pass over the prompts
+  Progress progress = {};                             ///< of reading the prompts, a pass at a time; not in WebAssembly
   const std::atomic<bool>* cancel = nullptr;          ///< set from any thread, ends this call and no other
   Verification verification = Verification::coupled;  ///< of drafts, where the engine speculates
 };

@@ -244,7 +244,8 @@ class WeightLoader {
   MatrixLoader<Kernel> matrices_;
 };
 
-/// Views of every matrix that can be kept and whose name is its own, and of the tables of rows. Lifetime: that of the weights.
+/// Views of every matrix that can be kept and whose name is its own, and of the tables of rows. Lifetime: that of the
+/// weights.
 template <LinearKernel Kernel>
 KeptMatrices kept_weights(const ModelWeights<Kernel>& weights) {
   KeptMatrices kept;
