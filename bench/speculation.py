@@ -13,7 +13,7 @@ from pathlib import Path
 PROMPTS = Path(__file__).resolve().parent / "prompts"
 CASES = [("story", "dense_f32", "self:i8"), ("story", "dense_f32", "self:i4"), ("story", "dense_f16", "self:i8"),
          ("story", "dense_f16", "self:i4"), ("story", "i8", "ngram"), ("proofread", "i8", "ngram"),
-         ("edit", "i8", "ngram")]
+         ("edit", "i8", "ngram"), ("summarize", "i8", "ngram")]
 
 
 def generate(command, model, prompt, kernel, *flags):

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// \file Speculative decoding of a session. Not in WebAssembly.
+/// \file Speculative decoding of a session.
 #include <memory>
 #include <string>
 

@@ -14,6 +14,8 @@ MODEL is a GGUF file, a Hugging Face directory, or the URL of one (which is kept
   --max-new-tokens N     default 100
   --temperature X        default 0, which is greedy
   --top-p X  --top-k N  --min-p X  --repetition-penalty X  --seed N  --stop TEXT
+  --draft-model ngram    guesses tokens that follow what was there before: faster where a text repeats its prompt,
+                         with the same text; --spec-length N: tokens of a guess, default 7
   --threads N            default half of the cores, at most 4
   --assembly NAME        KERNEL[/CACHE], such as dense_i8/paged_i8; default auto
   --timings              says at the end how long it took
@@ -28,6 +30,7 @@ const numbers = {
   'min-p': 'minP',
   'repetition-penalty': 'repetitionPenalty',
   seed: 'seed',
+  'spec-length': 'specLength',
 } as const;
 
 function read() {
@@ -41,6 +44,7 @@ function read() {
         typeof text
       >),
       stop: text,
+      'draft-model': text,
       threads: text,
       assembly: text,
       chat: flag,
@@ -72,7 +76,7 @@ async function main(): Promise<void> {
   }
   const stopped = new AbortController();
   process.once('SIGINT', () => stopped.abort());
-  const options: Record<string, unknown> = { signal: stopped.signal, stop: values.stop };
+  const options: Record<string, unknown> = { signal: stopped.signal, stop: values.stop, draftModel: values['draft-model'] };
   for (const [name, option] of Object.entries(numbers) as [keyof typeof numbers, keyof GenerateOptions][]) {
     if (values[name] !== undefined) options[option] = numberOf(name, values[name]);
   }

@@ -79,6 +79,13 @@ export interface GenerateOptions {
   readonly addSpecialTokens?: boolean | undefined;
   readonly skipSpecialTokens?: boolean | undefined;
   readonly logProbabilities?: boolean | undefined;
+  /**
+   * What guesses tokens, which one pass of the model checks: faster where the guesses are right, with the same text.
+   * "ngram" copies what followed the same words before; it pays where a text repeats its prompt. Default: nothing.
+   */
+  readonly draftModel?: 'ngram' | undefined;
+  /** Tokens of a draft, at most 64. Default: 7. */
+  readonly specLength?: number | undefined;
   /** Keeps the last logits for Session.logits(). */
   readonly keepLogits?: boolean | undefined;
 }

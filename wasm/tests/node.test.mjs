@@ -25,6 +25,25 @@ for (const { name, assembly, path, prompt, greedy: expected } of contract()) {
   });
 }
 
+test('drafts change no text', async () => {
+  const model = keep(await loadModel(tiny.path, one));
+  const prompt = [...tiny.prompt, ...tiny.greedy, ...tiny.prompt]; // copies begin at once
+  for (const chance of [{}, { temperature: 0.9, seed: 5 }, { temperature: 0.3, seed: 6, repetitionPenalty: 1.2 }]) {
+    const options = { maxNewTokens: 60, ignoreEos: true, ...chance };
+    const plain = await tokensOf(model, prompt, options);
+    for (const specLength of [undefined, 1, 16]) {
+      const session = keep(await model.session());
+      assert.deepEqual(await tokensOf(session, prompt, { ...options, draftModel: 'ngram', specLength }), plain);
+    }
+    assert.deepEqual(await tokensOf(model, prompt, { ...options, draftModel: 'ngram' }), plain);
+    assert.deepEqual(await tokensOf(model, prompt, options), plain);
+  }
+  await assert.rejects(tokensOf(model, prompt, { draftModel: 'self:i4' }), { code: 'unsupported', message: /"ngram" alone/ });
+  for (const specLength of [65, 1.5, -1]) {
+    await assert.rejects(tokensOf(model, prompt, { draftModel: 'ngram', specLength }), { code: 'invalid_argument' });
+  }
+});
+
 test('sparse int8 gives the bits of dense int8', async () => {
   const { path, prompt } = facts('llama-tiny-int8');
   const logitsOf = async (assembly) => {

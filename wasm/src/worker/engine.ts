@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The C ABI, one function a call.
+import { TulleError } from '../error.js';
 import type {
   DecodeOptions,
   EncodeOptions,
@@ -28,6 +29,7 @@ const finishReasons: readonly (FinishReason | undefined)[] = [undefined, 'stop',
 
 export class Engine extends NativeCalls {
   #model = 0;
+  readonly #drafters = new Map<number, string>(); // of sessions that draft: model and length
 
   version(): string {
     return this.constant(this.module._tulle_version());
@@ -139,6 +141,7 @@ export class Engine extends NativeCalls {
   }
 
   sessionFree(session: number): void {
+    this.#drafters.delete(session);
     this.module._tulle_session_free(session);
   }
 
@@ -179,6 +182,20 @@ export class Engine extends NativeCalls {
       const { address, size } = scope.copy(bytes);
       this.check(scope, (error) => this.module._tulle_session_restore(session, address, size, error));
     });
+  }
+
+  /** What drafts for the session from now on. A drafter that stays keeps what it measured. */
+  draft(session: number, { draftModel, specLength = 0 }: Pick<GenerateOptions, 'draftModel' | 'specLength'>): void {
+    const wanted = draftModel ? `${draftModel} ${specLength}` : '';
+    if (wanted === (this.#drafters.get(session) ?? '')) return;
+    if (!Number.isInteger(specLength) || specLength < 0) {
+      throw new TulleError('invalid_argument', `specLength is ${specLength}; give a whole number`);
+    }
+    this.memory.scoped((scope) => {
+      const { address, size } = scope.text(draftModel ?? '');
+      this.check(scope, (error) => this.module._tulle_session_draft(session, address, size, specLength, error));
+    });
+    this.#drafters.set(session, wanted);
   }
 
   /** Appends tokens; `next` then generates. */

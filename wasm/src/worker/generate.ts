@@ -46,6 +46,8 @@ export async function generate(
     throw new TulleError('invalid_argument', 'the prompt is empty; give at least one token');
   const cachedTokens = history ? keepCommon(engine, session, history, whole) : 0;
 
+  engine.draft(session, options);
+
   const begin = performance.now();
   const last = await readPrompt(engine, session, whole.subarray(cachedTokens), breathing, report);
   let firstToken = begin;

@@ -12,6 +12,7 @@
 
 #include <tulle/core/compiled.hpp>
 #include <tulle/core/error.hpp>
+#include <tulle/core/types.hpp>
 #include <tulle/format/requantized_tensors.hpp>
 #include <tulle/format/tokenizer_files.hpp>
 #include <tulle/generate/draft/draft_name.hpp>
@@ -85,17 +86,21 @@ TULLE_INLINE std::unique_ptr<Speculation<Engine::Policies>> make_speculation(con
   if (second.empty()) return nullptr;
   if (options.speculation.max_tokens > 64) fail(ErrorCode::invalid_argument, "a draft has at most 64 tokens");
   if (second == "ngram") return with(NgramDrafter());
-  if (second == "prediction") return with(PredictionDrafter(target.tokenizer.encode(options.prediction)));
-  const bool copies = second.starts_with(detail::copy_prefix);
-  auto model = copies ? detail::load_copy(target, second.substr(detail::copy_prefix.size()), progress)
-                      : detail::load_other(target, second, progress);
-  const EngineOptions own = detail::draft_engine_options(target, model->architecture());
-  auto engine = make_engine(std::move(model), own, target.engine.vocabulary(), target.engine.threads());
-  if (!first.empty()) {
-    const DraftTarget inner{*engine, target.tokenizer, own, target.open};
-    engine->speculate(make_speculation(inner, {first, options.prediction, options.speculation}, progress));
+  if constexpr (is_web) {
+    fail(ErrorCode::unsupported, "\"ngram\" alone drafts in WebAssembly");
+  } else {
+    if (second == "prediction") return with(PredictionDrafter(target.tokenizer.encode(options.prediction)));
+    const bool copies = second.starts_with(detail::copy_prefix);
+    auto model = copies ? detail::load_copy(target, second.substr(detail::copy_prefix.size()), progress)
+                        : detail::load_other(target, second, progress);
+    const EngineOptions own = detail::draft_engine_options(target, model->architecture());
+    auto engine = make_engine(std::move(model), own, target.engine.vocabulary(), target.engine.threads());
+    if (!first.empty()) {
+      const DraftTarget inner{*engine, target.tokenizer, own, target.open};
+      engine->speculate(make_speculation(inner, {first, options.prediction, options.speculation}, progress));
+    }
+    return with(ModelDrafter<Engine, SamplerChain>(std::move(engine)));
   }
-  return with(ModelDrafter<Engine, SamplerChain>(std::move(engine)));
 }
 
 }  // namespace tulle
