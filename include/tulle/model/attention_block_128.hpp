@@ -13,7 +13,6 @@
 #include <type_traits>
 
 #include <tulle/cache/cache_layout.hpp>
-#include <tulle/core/types.hpp>
 #include <tulle/model/attention_loop_128.hpp>
 #include <tulle/tensor/isa.hpp>
 #include <tulle/tensor/simd128.hpp>
