@@ -21,7 +21,9 @@ namespace tulle::detail {
 
 /// The sums of `score_keys` for one key; 0 where a set has no loops for blocks.
 template <class Isa>
-inline constexpr std::size_t score_lanes = Isa::runs_avx2 ? 8 : std::is_same_v<Isa, isa::Simd128> ? 4 : 0;
+inline constexpr std::size_t score_lanes = Isa::runs_avx2                      ? 8
+                                           : std::is_same_v<Isa, isa::Simd128> ? 4
+                                                                               : 0;
 
 /// `exponentials` of whole tiles of queries_at_once queries, which a set may interleave.
 inline void exponentials_block(isa::Scalar tag, float* scores, const float* maximums, float* sums) noexcept {
