@@ -155,6 +155,7 @@ class ColumnCompensation {
     } else {
       detail::keep_with_gaps(group, structure.keep, structure.of, structure.max_gap, mask);
     }
+    for (std::size_t i = 0; existing != nullptr && i < structure.of; ++i) mask[i] &= existing[i];
   }
 
   /// Columns [begin, end) of some rows, and what they leave to the columns that follow. Returns the loss.

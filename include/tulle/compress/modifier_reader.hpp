@@ -71,24 +71,27 @@ inline void read_sparsity(const RecipeArguments& arguments, std::string_view key
   set_sparsity(plan, structure, sparsity, count, arguments.place());
   // Wanda compares the weights of a row (arXiv:2306.11695, section 3).
   if (plan.method == PruningMethod::wanda && !is_balanced) plan.structure.kind = SparsityStructure::Kind::row;
-  const YamlNode* profile = arguments.find("sparsity_profile");
-  if (profile != nullptr) {
-    if (profile->text != "owl" && profile->text != "rising") {
-      arguments.reject("sparsity_profile", *profile, "must be owl or rising");
+  const bool has_owl = arguments.find("owl_m") != nullptr || arguments.find("owl_lmbda") != nullptr;
+  const YamlNode* named = arguments.find("sparsity_profile");
+  const std::string profile = arguments.text("sparsity_profile", has_owl ? "owl" : "");
+  if (named != nullptr || has_owl) {
+    const YamlNode& at = named != nullptr ? *named : arguments.node();
+    if (profile != "owl" && profile != "rising") {
+      arguments.reject("sparsity_profile", at, "must be owl or rising");
     }
     if (is_balanced || !modifier.layer_sparsities.empty()) {
-      arguments.reject("sparsity_profile", *profile, "needs one sparsity and a mask_structure without N:M");
+      arguments.reject("sparsity_profile", at, "needs one sparsity and a mask_structure without N:M");
     }
   }
-  if (profile != nullptr && profile->text == "rising") {
+  if (profile == "rising") {
     modifier.rising_spread = arguments.number("spread", default_rise, 0, 0.5);
   } else if (const YamlNode* spread = arguments.find("spread")) {
     arguments.reject("spread", *spread, "needs sparsity_profile: rising");
   }
-  if (profile != nullptr && profile->text == "owl") {
+  if (profile == "owl") {
     plan.owl = OwlProfile{arguments.number("owl_m", OwlProfile{}.outlier, 0, 1e6),
                           arguments.number("owl_lmbda", OwlProfile{}.spread, 0, 1)};
-  } else if (arguments.find("owl_m") != nullptr || arguments.find("owl_lmbda") != nullptr) {
+  } else if (has_owl) {
     fail_at(ErrorCode::invalid_argument, arguments.where(), arguments.node().line, arguments.owner(),
             ": owl_m and owl_lmbda need sparsity_profile: owl");
   }
@@ -110,7 +113,7 @@ inline void read_pruning_targets(const RecipeArguments& arguments, PruningModifi
 inline PruningModifier read_sparsegpt(const RecipeArguments& arguments, std::vector<std::string>& notes) {
   arguments.require_known(
       pruning_arguments({"block_size", "dampening_frac", "percdamp", "preserve_sparsity_mask", "quantize"}),
-      with_common_arguments({}), notes);
+      with_common_arguments({"sequential_targets"}), notes);
   PruningModifier modifier;
   PruningPlan& plan = modifier.pruning;
   plan.method = PruningMethod::sparsegpt;
@@ -140,7 +143,7 @@ inline void require_pruning(const RecipeArguments& arguments, const PruningModif
 }
 
 inline PruningModifier read_wanda(const RecipeArguments& arguments, std::vector<std::string>& notes) {
-  arguments.require_known(pruning_arguments({}), with_common_arguments({}), notes);
+  arguments.require_known(pruning_arguments({}), with_common_arguments({"sequential_targets"}), notes);
   PruningModifier modifier;
   modifier.pruning.method = PruningMethod::wanda;
   read_sparsity(arguments, "sparsity", MaskCount::as_sparsity_says, modifier);

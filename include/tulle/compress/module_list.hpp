@@ -31,6 +31,7 @@ struct Module {
   std::optional<std::size_t> layer;   ///< of the decoder, where it is part of one
   std::size_t parent = no_parent;     ///< index of the container that holds it, which is before it
   Reads reads = Reads::other;
+  bool is_expert = false;  ///< a linear layer of an expert of a mixture
 };
 
 struct ModuleList {
@@ -156,7 +157,7 @@ class ModuleListBuilder {
     norm(names.mlp_norm, model_.hidden, whole);
     const std::size_t mlp = container(spec.is_mixture() ? names.router : names.up, classes_.mlp);
     if (spec.is_mixture()) {
-      add_experts(layer, mlp);
+      add_experts(layer, mlp, mlp_reads);
     } else {
       linear(names.gate, spec.intermediate, model_.hidden, mlp, mlp_reads);
       linear(names.up, model_.up_tensor_rows(spec), model_.hidden, mlp, mlp_reads);
@@ -166,7 +167,7 @@ class ModuleListBuilder {
   }
 
   /// Those of a mixture. The router is no linear layer here: it stays in floats.
-  void add_experts(std::size_t layer, std::size_t mlp) {
+  void add_experts(std::size_t layer, std::size_t mlp, Module::Reads mlp_reads) {
     const LayerSpec& spec = model_.layers[layer];
     const WeightNames& names = model_.names;
     const std::size_t count = spec.experts.count + (spec.experts.shared_intermediate == 0 ? 0 : 1);
@@ -176,12 +177,13 @@ class ModuleListBuilder {
       const std::size_t whole = add(
           {Module::Kind::container, prefix.substr(0, prefix.size() - 1), std::string(classes_.mlp), 0, 0, layer, {}},
           mlp);
-      const auto linear = [&](const std::string& inner, std::size_t rows, std::size_t of_columns) {
-        if (!inner.empty()) add({Module::Kind::linear, prefix + inner, "Linear", rows, of_columns, layer, {}}, whole);
+      const auto linear = [&](const std::string& inner, std::size_t rows, std::size_t of_columns, Module::Reads reads) {
+        if (inner.empty()) return;
+        add({Module::Kind::linear, prefix + inner, "Linear", rows, of_columns, layer, {}, reads, true}, whole);
       };
-      linear(names.expert_gate, columns, model_.hidden);
-      linear(names.expert_up, names.expert_gate.empty() ? spec.up_rows(columns) : columns, model_.hidden);
-      linear(names.expert_down, model_.hidden, columns);
+      linear(names.expert_gate, columns, model_.hidden, mlp_reads);
+      linear(names.expert_up, names.expert_gate.empty() ? spec.up_rows(columns) : columns, model_.hidden, mlp_reads);
+      linear(names.expert_down, model_.hidden, columns, Module::Reads::other);
     }
   }
 

@@ -75,25 +75,32 @@ inline StagePlan with_owl_sparsities(StagePlan plan, const TensorSource& dense, 
   prepare_blas();
   BlockChain chain(model, batch, pool);
   chain.embed(loader.load_entry());
-  std::vector<double> outliers;
+  std::vector<std::vector<PruningPlan*>> pruned;  // of each decoder layer that the profile is for
+  std::vector<double> outliers;                   // of each of these
   for (std::size_t layer = 0; layer < model.layers.size(); ++layer) {
     if (model.layers[layer].is_mixture()) {
       fail(ErrorCode::unsupported,
            "sparsity_profile: owl knows no mixture of experts; give the sparsity of each layer");
     }
     chain.enter(layer, loader.load_layer(layer));
-    outliers.push_back(detail::outlier_share(chain, profile->outlier));
-  }
-  const std::vector<double> differences = owl_differences(outliers, profile->spread);
-  for (std::size_t layer = 0; layer < model.layers.size(); ++layer) {
+    const double share = detail::outlier_share(chain, profile->outlier);
+    std::vector<PruningPlan*> own;
     for (const LinearRole role : {LinearRole::query_key_value, LinearRole::output, LinearRole::up, LinearRole::down}) {
       for (const std::string& name : layer_names(model, layer, role)) {
         const auto found = plan.layers.find(name);
         if (found == plan.layers.end() || !found->second.pruning || !found->second.pruning->owl) continue;
-        PruningPlan& pruning = *found->second.pruning;
-        pruning.sparsity = std::clamp(pruning.sparsity + differences[layer], 0.01, 0.99);
-        pruning.owl.reset();
+        own.push_back(&*found->second.pruning);
       }
+    }
+    if (own.empty()) continue;
+    pruned.push_back(std::move(own));
+    outliers.push_back(share);
+  }
+  const std::vector<double> differences = owl_differences(outliers, profile->spread);
+  for (std::size_t i = 0; i < pruned.size(); ++i) {
+    for (PruningPlan* pruning : pruned[i]) {
+      pruning->sparsity = std::clamp(pruning->sparsity + differences[i], 0.01, 0.99);
+      pruning->owl.reset();
     }
   }
   return plan;

@@ -18,13 +18,14 @@
 namespace tulle::detail {
 
 /// Reads QuantizationModifier and GPTQModifier: the form of SparseML 1.7 (`scheme_overrides`; all that is not ignored
-/// is quantized, embeddings too) or that of llm-compressor (`config_groups`, or `scheme` and `targets`).
+/// is quantized, embeddings too), which is the only one of SparseML 1.8's LegacyQuantizationModifier, or that of
+/// llm-compressor (`config_groups`, or `scheme` and `targets`).
 class QuantizationReader {
  public:
   QuantizationReader(const RecipeArguments& arguments, std::vector<std::string>& notes)
       : arguments_(arguments), notes_(notes) {}
 
-  QuantizationModifier read_nearest() {
+  QuantizationModifier read_nearest(bool is_legacy = false) {
     arguments_.require_known(
         quantization_arguments({"scheme_overrides"}),
         with_common_arguments(ignored({"post_oneshot_calibration", "strict", "disable_quantization_observer_epoch",
@@ -37,6 +38,11 @@ class QuantizationReader {
                             (scheme->is_mapping() && is_scheme(*scheme));
     const bool is_sparseml =
         arguments_.find("config_groups") == nullptr && arguments_.find("targets") == nullptr && is_default;
+    if (is_legacy && !is_sparseml) {
+      fail_at(ErrorCode::invalid_argument, arguments_.where(), arguments_.node().line, arguments_.owner(),
+              " has SparseML's scheme and scheme_overrides; presets, targets and config_groups are of "
+              "QuantizationModifier");
+    }
     if (is_sparseml) {
       read_sparseml(scheme, modifier);
     } else if (const YamlNode* overrides = arguments_.find("scheme_overrides")) {
@@ -51,7 +57,7 @@ class QuantizationReader {
   QuantizationModifier read_gptq() {
     arguments_.require_known(
         quantization_arguments({"dampening_frac", "percdamp", "sequential_update", "actorder", "quantize"}),
-        with_common_arguments(ignored({"block_size"})), notes_);
+        with_common_arguments(ignored({"block_size", "sequential_targets"})), notes_);
     QuantizationModifier modifier;
     modifier.method = QuantizationMethod::gptq;
     modifier.target = classic_target(arguments_.flag("sequential_update", false), read_damping(arguments_));
@@ -136,8 +142,12 @@ class QuantizationReader {
     SchemeReader reader(Style::compressed_tensors, arguments_.where(), notes_);
     const YamlNode* groups = arguments_.find("config_groups");
     const YamlNode* scheme = arguments_.find("scheme");
-    if (groups != nullptr && (scheme != nullptr || arguments_.find("targets") != nullptr)) {
-      arguments_.reject("config_groups", *groups, "cannot stand beside scheme or targets");
+    if (groups != nullptr && scheme != nullptr) {
+      arguments_.reject("config_groups", *groups, "cannot stand beside scheme");
+    }
+    if (const YamlNode* targets = arguments_.find("targets"); groups != nullptr && targets != nullptr) {
+      add_note(notes_, "line " + std::to_string(targets->line) + ": " + arguments_.owner() +
+                           ": targets: those of config_groups hold");
     }
     if (groups != nullptr) return read_groups(*groups, reader, modifier);
     if (scheme == nullptr) {

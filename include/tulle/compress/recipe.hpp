@@ -2,7 +2,6 @@
 /// \file Recipes of SparseML 1.7 and llm-compressor as text (L5).
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <map>
 #include <set>
@@ -13,6 +12,7 @@
 
 #include <tulle/compress/modifier.hpp>
 #include <tulle/compress/modifier_reader.hpp>
+#include <tulle/compress/modifier_types.hpp>
 #include <tulle/compress/quantization_reader.hpp>
 #include <tulle/compress/recipe_arguments.hpp>
 #include <tulle/compress/recipe_variables.hpp>
@@ -22,24 +22,6 @@
 namespace tulle {
 
 namespace detail {
-
-inline constexpr std::array<std::string_view, 10> modifier_types{
-    "AlpsModifier",         "SparseGPTModifier",
-    "WandaPruningModifier", "MagnitudePruningModifier",
-    "PlanModifier",         "RefineModifier",
-    "QuantizationModifier", "GPTQModifier",
-    "SmoothQuantModifier",  "LogarithmicEqualizationModifier"};
-
-/// Modifiers of the other tools that have no counterpart.
-inline constexpr std::array<std::string_view, 9> absent_modifier_types{"AWQModifier",
-                                                                       "AutoRoundModifier",
-                                                                       "SpinQuantModifier",
-                                                                       "QuIPModifier",
-                                                                       "REAPModifier",
-                                                                       "ConstantPruningModifier",
-                                                                       "OutputDistillationModifier",
-                                                                       "EpochRangeModifier",
-                                                                       "LearningRateFunctionModifier"};
 
 class RecipeReader {
  public:
@@ -58,7 +40,7 @@ class RecipeReader {
     for (std::size_t i = 0; i < root.keys.size(); ++i) {
       const YamlNode& key = root.keys[i];
       const YamlNode& value = root.items[i];
-      if (key.text.ends_with("_stage")) {
+      if (!stage_suffix(key.text).empty()) {
         stages.emplace_back(&key, &value);
       } else if (key.text == "stages") {
         const RecipeArguments entries(value, "stages", where_);
@@ -95,6 +77,14 @@ class RecipeReader {
   }
 
  private:
+  /// "_stage", or "_stage_0" of a recipe that SparseML joined; else nothing.
+  static std::string_view stage_suffix(std::string_view key) {
+    constexpr std::string_view suffix = "_stage";
+    const std::size_t number = key.find_last_not_of("0123456789") + 1;
+    const std::size_t end = number < key.size() && key.substr(0, number).ends_with('_') ? number - 1 : key.size();
+    return key.substr(0, end).ends_with(suffix) ? key.substr(end - suffix.size()) : std::string_view();
+  }
+
   static bool is_group(std::string_view key) { return key == "modifiers" || key.ends_with("_modifiers"); }
 
   [[noreturn]] void fail_unknown(const YamlNode& key, std::string_view owner,
@@ -109,8 +99,9 @@ class RecipeReader {
   /// A stage's name becomes part of a folder's name.
   std::string stage_name(const YamlNode& key) const {
     std::string name = key.text;
-    constexpr std::string_view suffix = "_stage";
-    if (name.ends_with(suffix)) name.resize(name.size() - suffix.size());
+    if (const std::string_view suffix = stage_suffix(key.text); !suffix.empty()) {
+      name.erase(name.size() - suffix.size(), std::string_view("_stage").size());
+    }
     constexpr std::size_t longest = 64;
     bool is_plain = !name.empty() && name.size() <= longest;
     for (const char byte : name) is_plain = is_plain && (continues_name(byte) || byte == '-');
@@ -226,17 +217,7 @@ class RecipeReader {
   void read_modifier(const YamlNode& type, const YamlNode& content, const std::string& group, RecipeStage& stage) {
     refuse_tags(content);
     const std::string& name = type.text;
-    for (const std::string_view absent : absent_modifier_types) {
-      if (name == absent) {
-        fail_at(ErrorCode::unsupported, where_, type.line, absent, " is not available", suggestion("", modifier_types));
-      }
-    }
-    bool is_known = false;
-    for (const std::string_view each : modifier_types) is_known = is_known || name == each;
-    if (!is_known) {
-      fail_at(ErrorCode::invalid_argument, where_, type.line, "unknown modifier ", quoted_name(name),
-              suggestion(name, modifier_types));
-    }
+    require_modifier_type(name, where_, type.line);
     YamlNode placed = content;
     placed.line = type.line;
     const RecipeArguments arguments(placed, name, where_);
@@ -255,8 +236,8 @@ class RecipeReader {
       modifier.arguments = read_alps(arguments, notes);
     } else if (name == "PlanModifier") {
       modifier.arguments = read_plan(arguments, notes);
-    } else if (name == "QuantizationModifier") {
-      modifier.arguments = QuantizationReader(arguments, notes).read_nearest();
+    } else if (is_quantization_type(name)) {
+      modifier.arguments = QuantizationReader(arguments, notes).read_nearest(name != "QuantizationModifier");
     } else if (name == "GPTQModifier") {
       modifier.arguments = QuantizationReader(arguments, notes).read_gptq();
     } else if (name == "RefineModifier") {
@@ -269,7 +250,7 @@ class RecipeReader {
 
   /// `quantize: {QuantizationModifier: {...}}` of SparseGPTModifier.
   void read_inner_modifier(const YamlNode& node, const std::string& group, RecipeStage& stage) {
-    if (node.keys.size() != 1 || node.keys[0].text != "QuantizationModifier") {
+    if (node.keys.size() != 1 || !is_quantization_type(node.keys[0].text)) {
       fail_at(ErrorCode::invalid_argument, where_, node.line,
               "quantize of SparseGPTModifier must be true, false or {QuantizationModifier: {arguments}}");
     }

@@ -38,7 +38,8 @@ struct SmoothQuantPlan {
 namespace detail {
 
 /// The pairs of one mapping in all decoder layers, appended to `plan`.
-/// Errors: not_found where no layer has both; invalid_argument where a layer has several to smooth or sizes differ.
+/// Errors: not_found where no layer has both; invalid_argument where a layer has several to smooth or sizes differ;
+/// unsupported for experts of a mixture.
 inline void map_layers(const ModuleList& list, std::span<const TargetRank> balanced,
                        std::span<const TargetRank> smoothed, std::string_view place, SmoothQuantPlan& plan) {
   bool is_found = false;
@@ -61,6 +62,10 @@ inline void map_layers(const ModuleList& list, std::span<const TargetRank> balan
     for (std::size_t i = begin; !mapping.smoothed.empty() && i < end; ++i) {
       const Module& module = list.modules[i];
       if (balanced[i] == TargetRank::none || module.kind != Module::Kind::linear) continue;
+      if (module.is_expert) {
+        fail(ErrorCode::unsupported, place, ": the experts of a mixture (", module.name,
+             ") cannot be smoothed; give mappings without them");
+      }
       if (module.columns != channels) {
         fail(ErrorCode::invalid_argument, place, ": ", mapping.smoothed, " gives ", channels, " channels, but ",
              module.name, " has ", module.columns, " columns");

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tulle/compress/column_compensation.hpp>
 
+#include <algorithm>
 #include <array>
 #include <catch2/catch_all.hpp>
 
@@ -72,6 +73,23 @@ TEST_CASE("SparseGPT of half the weights, in blocks of 8 and 4 columns") {
   require_values(prune(4, loss),
                  {0, 0, 0, .712861, 0, 0, .690684, -1.175381, 0, .438294, 0, -.301734, 0, 0, 0, .48838});
   CHECK_THAT(loss, WithinAbs(2.054168, 1e-6));
+}
+
+TEST_CASE("Zeros that are to be kept stay where N of M asks for more weights than there are") {
+  SmallLayer layer;
+  const auto u = layer.upper();
+  const std::size_t gap = GENERATE(0, 2);
+  const PruningPlan plan{.method = PruningMethod::sparsegpt,
+                         .sparsity = 0.5,
+                         .structure = {SparsityStructure::Kind::balanced, 2, 4, gap},
+                         .block_size = 8,
+                         .keep_existing_zeros = true};
+  BasicMatrix<double> w = SmallLayer::weights();
+  for (const std::size_t zero : {4, 5, 6, 9, 10, 11}) w.values[zero] = 0;
+  std::vector<std::uint8_t> mask(16, 1);
+  ColumnCompensation<double>(u, &plan, nullptr, layer.pool).run(w, layer.parts, mask, nullptr, false);
+  for (const std::size_t zero : {4, 5, 6, 9, 10, 11}) CHECK(w.values[zero] == 0);
+  CHECK(std::count(mask.begin(), mask.end(), 1) == 2 + 1 + 1 + 2);
 }
 
 TEST_CASE("SparseGPT with 2 of 4, alone and jointly with int8 codes") {

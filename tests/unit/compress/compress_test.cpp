@@ -216,6 +216,18 @@ TEST_CASE("Layers with more outliers stay denser, and the mean is what was wante
   CHECK(most - least == Catch::Approx(2 * OwlProfile().spread).margin(0.02));
 }
 
+TEST_CASE("The only layer with a profile of outliers gets the sparsity that was wanted") {
+  const Tiny tiny("llama-tiny-gqa");
+  for (std::size_t only = 0; only < 2; ++only) {
+    StagePlan plan = tiny.plan(0.6, "", 16);
+    allocate_sparsity(plan, module_list(tiny.model), "owl");
+    std::erase_if(plan.layers,
+                  [&](const auto& each) { return !each.first.starts_with(tiny.model.layer_prefix(only)); });
+    const CompressedModel model = tiny.compress(plan);
+    for (const LayerReport& layer : model.layers) CHECK(layer.sparsity == Catch::Approx(0.6).margin(0.01));
+  }
+}
+
 TEST_CASE("Classic statistics, SparseGPT with joint codes, Wanda and magnitude") {
   const Tiny tiny("llama-tiny-gqa");
   for (const PruningMethod method : {PruningMethod::sparsegpt, PruningMethod::wanda, PruningMethod::magnitude}) {

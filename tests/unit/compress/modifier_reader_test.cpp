@@ -81,6 +81,7 @@ TEST_CASE("sparsities may be one per layer or follow OWL", "[compress][modifier_
       read(detail::read_wanda, "{sparsity: 0.7, sparsity_profile: owl, owl_m: 7, owl_lmbda: 0.1}");
   CHECK(owl.pruning.owl == OwlProfile{7, 0.1});
   CHECK(read(detail::read_wanda, "{sparsity: 0.7, sparsity_profile: owl}").pruning.owl == OwlProfile{5, 0.08});
+  CHECK(read(detail::read_wanda, "{sparsity: 0.7, owl_m: 7}").pruning.owl == OwlProfile{7, 0.08});
   CHECK(read(detail::read_alps, "{sparsity: 0.7, sparsity_profile: rising}").rising_spread == 0.05);
   CHECK(read(detail::read_alps, "{sparsity: 0.7, sparsity_profile: rising, spread: 0.1}").rising_spread == 0.1);
 }
@@ -126,7 +127,9 @@ TEST_CASE("wrong arguments of pruning modifiers are errors", "[compress][modifie
   CHECK(error(detail::read_sparsegpt, "{sparsity: 0.5, percdamp: 1, dampening_frac: 1}").find("another name") !=
         std::string::npos);
   CHECK(error(detail::read_sparsegpt, "{sparsity: 0.5, quantize: 3}").starts_with("invalid_argument: "));
-  CHECK(error(detail::read_wanda, "{sparsity: 0.5, owl_m: 5}").find("need sparsity_profile: owl") != std::string::npos);
+  CHECK(error(detail::read_wanda, "{sparsity: 0.5, owl_m: 5, sparsity_profile: rising}")
+            .find("need sparsity_profile: owl") != std::string::npos);
+  CHECK(error(detail::read_wanda, "{mask_structure: '2:4', owl_m: 5}").find("without N:M") != std::string::npos);
   CHECK(error(detail::read_wanda, "{sparsity: 0.5, sparsity_profile: lamp}").find("must be owl") != std::string::npos);
   CHECK(error(detail::read_wanda, "{mask_structure: '2:4', sparsity_profile: owl}").starts_with("invalid_argument: "));
   CHECK(error(detail::read_wanda, "{sparsity: 0}").find("does nothing") != std::string::npos);

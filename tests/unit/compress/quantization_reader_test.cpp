@@ -20,6 +20,13 @@ QuantizationModifier nearest(const std::string& text, std::vector<std::string>* 
   return detail::QuantizationReader(arguments, notes != nullptr ? *notes : unused).read_nearest();
 }
 
+QuantizationModifier legacy(const std::string& text) {
+  const YamlNode node = parse_yaml(text, "r.yaml");
+  std::vector<std::string> unused;
+  const detail::RecipeArguments arguments(node, "L", "r.yaml");
+  return detail::QuantizationReader(arguments, unused).read_nearest(true);
+}
+
 QuantizationModifier gptq(const std::string& text) {
   const YamlNode node = parse_yaml(text, "r.yaml");
   std::vector<std::string> unused;
@@ -65,6 +72,22 @@ TEST_CASE("llm-compressor's forms", "[compress][quantization_reader]") {
   CHECK(groups(nearest("{config_groups: {group_0: {targets: [Linear], weights: {num_bits: 8}}, W4A16: [lm_head]}}")) ==
         "Linear 8; lm_head 4");
   CHECK(groups(nearest("{targets: [Linear], scheme: {weights: {num_bits: 4, group_size: 64}}}")) == "Linear 4");
+}
+
+TEST_CASE("targets beside config_groups are ignored with a note", "[compress][quantization_reader]") {
+  std::vector<std::string> notes;
+  const char* text = "{targets: [Linear], config_groups: {W4A16: [lm_head]}}";
+  CHECK(groups(nearest(text, &notes)) == "lm_head 4");
+  REQUIRE_FALSE(notes.empty());
+  CHECK(notes[0] == "line 1: Q: targets: those of config_groups hold");
+  CHECK(groups(gptq(text)) == "lm_head 4");
+}
+
+TEST_CASE("SparseML 1.8's legacy modifier has SparseML's form alone", "[compress][quantization_reader]") {
+  CHECK(groups(legacy("scheme_overrides: {Embedding: {weights: null}}")) == "Embedding -; Linear Embedding 8");
+  for (const char* text : {"{scheme: W8A8}", "{targets: [Linear]}", "{config_groups: {W4A16: [lm_head]}}"}) {
+    CHECK_THROWS_WITH(legacy(text), Catch::Matchers::ContainsSubstring("are of QuantizationModifier"));
+  }
 }
 
 TEST_CASE("GPTQ is the same with its damping", "[compress][quantization_reader]") {

@@ -44,6 +44,9 @@ TEST_CASE("stages and groups in all forms", "[compress][recipe]") {
         "a: WandaPruningModifier@pruning; b: QuantizationModifier@quant");
   CHECK(shown("stages:\n  x_stage:\n    modifiers:\n      WandaPruningModifier: {sparsity: 0.5}\n") ==
         "x: WandaPruningModifier@default");
+  CHECK(shown("test_stage_0: {m_modifiers: {WandaPruningModifier: {sparsity: 0.5}}}\n"
+              "test_stage_1: {m_modifiers: {LegacyQuantizationModifier: {}}}\n") ==
+        "test_0: WandaPruningModifier@m; test_1: LegacyQuantizationModifier@m");
   CHECK(shown("pruning_modifiers:\n  WandaPruningModifier: {sparsity: 0.5}\n") ==
         "default: WandaPruningModifier@pruning");
   CHECK(shown("modifiers:\n  - !SparseGPTModifier\n    sparsity: 0.5\n  - GPTQModifier: {scheme: W4A16}\n") ==
@@ -130,6 +133,16 @@ TEST_CASE("arguments without a meaning are notes with their line", "[compress][r
         std::vector<std::string>{
             "line 4: QuantizationModifier: num_calibration_steps has no meaning here and was ignored",
             "line 5: QuantizationModifier: strict has no meaning here and was ignored"});
+}
+
+TEST_CASE("sequential_targets of llm-compressor is a note", "[compress][recipe]") {
+  for (const char* arguments : {"SparseGPTModifier: {sparsity: 0.5, ", "WandaPruningModifier: {sparsity: 0.5, ",
+                                "GPTQModifier: {scheme: W4A16, "}) {
+    const Recipe recipe =
+        parse_recipe("modifiers: {" + std::string(arguments) + "sequential_targets: [LlamaDecoderLayer]}}", "r");
+    REQUIRE_FALSE(recipe.stages[0].notes.empty());
+    CHECK(recipe.stages[0].notes[0].find("sequential_targets has no meaning here") != std::string::npos);
+  }
 }
 
 TEST_CASE("no cut or changed byte of a recipe does worse than an error", "[compress][recipe]") {

@@ -53,6 +53,17 @@ TEST_CASE("mappings pair layers of the same decoder layer", "[compress][smooth_q
   CHECK(plan_smooth_quant(ignoring, tiny_modules(), "here").mappings.size() == 1);
 }
 
+TEST_CASE("experts of a mixture are refused, not left out", "[compress][smooth_quant_plan]") {
+  const ModuleList mixture = tiny_modules(2, false, "mixtral");
+  const std::string norm = "re:.*post_attention_layernorm";
+  for (const SmoothQuantModifier& each : {SmoothQuantModifier(), modifier({"re:.*experts.*w1"}, norm)}) {
+    const std::string found = error_of([&] { plan_smooth_quant(each, mixture, "here"); });
+    CHECK(found.starts_with("unsupported: here: the experts of a mixture (model.layers.0."));
+  }
+  const SmoothQuantModifier attention = modifier({"re:.*q_proj", "re:.*k_proj", "re:.*v_proj"}, "re:.*input_layernorm");
+  CHECK(plan_smooth_quant(attention, mixture, "here").mappings.size() == 2);
+}
+
 TEST_CASE("mappings that name no pair, or a wrong one, are errors", "[compress][smooth_quant_plan]") {
   CHECK(error(modifier({"re:.*down_proj"}, "nothing")) ==
         "not_found: here: a mapping names no two layers of one decoder layer");

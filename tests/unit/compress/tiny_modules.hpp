@@ -18,6 +18,7 @@ inline tulle::ModuleList tiny_modules(std::size_t layers = 2, bool tied = false,
     config = {{"model_type", family}, {"vocab_size", 96},  {"n_embd", 64},
               {"n_head", 4},          {"n_layer", layers}, {"rotary_dim", 8}};
   }
+  if (std::string_view(family) == "mixtral") config.update({{"num_local_experts", 4}, {"num_experts_per_tok", 2}});
   return tulle::module_list(tulle::describe_model(config, "config.json"));
 }
 

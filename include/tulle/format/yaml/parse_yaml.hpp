@@ -2,6 +2,7 @@
 /// \file Reads YAML, JSON and Markdown front matter into a tree; the only include of yaml-cpp (L3).
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <istream>
 #include <streambuf>
@@ -166,18 +167,31 @@ class ViewBuffer final : public std::streambuf {
   }
 };
 
-/// The text between two lines of "---" at the beginning of a Markdown file, or the whole text. `first_line` is the
-/// line of the file that it begins at.
+/// The text between two lines of "---" at the beginning of a Markdown file, after blank lines, or the whole text.
+/// `first_line` is the line of the file that it begins at.
 inline std::string_view front_matter(std::string_view text, std::size_t& first_line) {
-  constexpr std::string_view fence = "---\n";
+  constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF", fence = "---";
+  std::string_view rest = text;
+  if (rest.starts_with(byte_order_mark)) rest.remove_prefix(byte_order_mark.size());
+  const auto next_line = [&rest] {
+    const std::size_t end = rest.find('\n');
+    std::string_view line = rest.substr(0, end);
+    rest.remove_prefix(std::min(line.size() + 1, rest.size()));
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    return line;
+  };
+  std::size_t lines = 1;
+  std::string_view line = next_line();
+  for (; !rest.empty() && line.find_first_not_of(" \t") == std::string_view::npos; ++lines) line = next_line();
+  const std::string_view content = rest;
+  while (line == fence && !rest.empty()) {
+    const std::size_t size = content.size() - rest.size();
+    if (next_line() != fence) continue;
+    first_line = lines + 1;
+    return content.substr(0, size);
+  }
   first_line = 1;
-  if (!text.starts_with(fence)) return text;
-  const std::size_t end = text.find("\n---", fence.size() - 1);
-  if (end == std::string_view::npos) return text;
-  const std::size_t after = end + fence.size();
-  if (after < text.size() && text[after] != '\n' && text[after] != '\r') return text;
-  first_line = 2;
-  return text.substr(fence.size(), end + 1 - fence.size());
+  return text;
 }
 
 }  // namespace detail

@@ -59,6 +59,10 @@ TEST_CASE("a Markdown file gives its front matter, with the file's lines", "[for
   CHECK(node.keys[1].line == 3);
   CHECK(parsed("---\na: 1\n") == "{a: 1}");
   CHECK(parsed("---\na: 1\n----\n").starts_with("{a:"));
+  const YamlNode dressed =
+      parse_yaml("\xEF\xBB\xBF\r\n \r\n---\r\na: 1\r\nb:\r\n  c: 2\r\n---\r\n* text: {\r\n", "r.md");
+  CHECK(shown(dressed) == "{a: 1, b: {c: 2}}");
+  CHECK(dressed.keys[1].line == 5);
 }
 
 TEST_CASE("values know their lines", "[format][parse_yaml]") {
