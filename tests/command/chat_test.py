@@ -43,6 +43,7 @@ class ChatTest(CommandTest):
         answers = self.expected(turns)
         self.assertEqual(self.chat("\n".join(turns) + "\n"), "".join(answer + "\n" for answer in answers))
         self.assertEqual(self.chat("\n\n".join(turns)), "".join(answer + "\n" for answer in answers))
+        self.assertEqual(self.chat("\r\n".join([*turns, "/exit", "no"])), "".join(answer + "\n" for answer in answers))
 
     def test_history_and_cache_layouts(self):
         lines = "one\ntwo\nthree\n"

@@ -6,7 +6,7 @@ import json
 import math
 import unittest
 
-from command import CONTEXT, GOLDEN, MODELS, Q8_0, CommandTest, environment, rows_of, run
+from command import CONTEXT, GOLDEN, MODELS, Q8_0, CommandTest, chat_model, environment, rows_of, run
 
 PROSE = (GOLDEN / "prose.txt").read_text(encoding="utf-8")[:3000]
 F32 = ["--kernel", "dense_f32"]
@@ -107,6 +107,19 @@ class EvaluateTest(CommandTest):
         self.assertEqual(two["window_nll"], windows["window_nll"][:2])
         self.assertEqual(self.evaluate(Q8_0, "-d", path, "--text_column_name", "prompt", *F32)["windows"], 4)
 
+    def test_a_piece_of_the_whole_context_has_a_token_more_than_is_read(self):
+        model = chat_model(self.folder / "model")
+        tokenizer = json.loads((model / "tokenizer.json").read_text())
+        tokenizer["post_processor"] = {
+            "type": "TemplateProcessing",
+            "single": [{"SpecialToken": {"id": "<|endoftext|>", "type_id": 0}}, {"Sequence": {"id": "A", "type_id": 0}}],
+            "pair": [{"Sequence": {"id": "A", "type_id": 0}}, {"Sequence": {"id": "B", "type_id": 1}}],
+            "special_tokens": {"<|endoftext|>": {"id": "<|endoftext|>", "ids": [0], "tokens": ["<|endoftext|>"]}}}
+        (model / "tokenizer.json").write_text(json.dumps(tokenizer))
+        text = self.file("long.txt", "x" * (3 * CONTEXT - 1))  # behind its first token three pieces of the context
+        result = self.evaluate(model, "-d", text, "--method", "deepsparse", *F32)
+        self.assertGreaterEqual(result["tokens"], 3 * CONTEXT - 1)
+
     def test_a_reference(self):
         text = self.one_line()
         tokens = self.tokens(text)[:128]
@@ -168,7 +181,8 @@ class EvaluateTest(CommandTest):
         stops = [word for stop in ["\nclass", "\ndef", "\n#", "\nif", "\nprint"] for word in ("--stop", stop)]
         alone = self.generate("--model", Q8_0, "--prompt", tasks[1]["prompt"], "--max-new-tokens", 10, *stops)
         self.assertEqual(samples[1]["completion"], alone["text"])
-        self.succeed("evaluate", Q8_0, *flags, "-n", 1)
+        self.assertEqual(self.evaluate(Q8_0, *flags, "-n", 1),
+                         {"model": str(Q8_0), "humaneval": str(path), "completions": 1, "output": str(output)})
         self.assertEqual(len(output.read_text().splitlines()), 1)
 
     def test_a_dataset_by_name(self):

@@ -90,7 +90,7 @@ class Chat {
     for (;;) {
       interrupt_.clear();
       if (interactive_) output_.write("> ");
-      const std::optional<std::string> line = reader_.next(output_, &interrupt_.flag());
+      std::optional<std::string> line = reader_.next(output_, &interrupt_.flag());
       if (!line && interrupt_.raised()) {
         if (asked_to_leave) return interrupted_status;
         asked_to_leave = true;
@@ -98,6 +98,7 @@ class Chat {
         continue;
       }
       asked_to_leave = false;
+      if (line && line->ends_with('\r')) line->pop_back();
       if (!line || *line == "/exit") break;
       if (!line->empty()) take(*line);
     }

@@ -48,13 +48,13 @@ Examples:
   tulle evaluate model.gguf --multiple-choice questions.json --num-samples 200
   tulle evaluate model.gguf --humaneval openai_humaneval --output samples.jsonl)";
 
-/// `wanted` tokens a sequence. Errors: capacity where the model has not so many and none were asked for.
+/// Reads `wanted` tokens of a sequence. Errors: capacity where the model has not so many and none were asked for.
 tulle::EngineOptions engine_for(const EvaluateFlags& flags, std::size_t wanted, std::size_t context) {
   tulle::EngineOptions options = flags.model.engine;
   options.max_sequences = 1;
   if (options.sequence_length != 0) return options;
   if (wanted > context) {
-    tulle::fail(tulle::ErrorCode::capacity, "the longest piece of text has ", wanted,
+    tulle::fail(tulle::ErrorCode::capacity, "the longest piece of text has ", wanted + 1,
                 " tokens, and the model's context has ", context,
                 "; cut them with --window, or give a larger --sequence-length");
   }
@@ -100,7 +100,8 @@ int evaluate_dataset(const EvaluateFlags& flags, const std::string& path) {
   options.dataset.columns = dataset.columns;
   const tulle::TextEncoder encoder{*tokenizer, open_chat_template(path)};
   const tulle::EvaluationWindows windows = tulle::read_windows(dataset.path, encoder, options);
-  const tulle::EngineOptions engine_options = engine_for(flags, tulle::longest_window(windows), context);
+  const std::size_t longest = tulle::longest_window(windows);
+  const tulle::EngineOptions engine_options = engine_for(flags, longest - std::min<std::size_t>(longest, 1), context);
 
   const auto engine = assemble_engine(load_model(*checkpoint, flags.model), engine_options);
   std::unique_ptr<tulle::Engine> reference;
@@ -126,6 +127,14 @@ int evaluate_questions(const EvaluateFlags& flags, const std::string& path) {
   return 0;
 }
 
+int complete_tasks(const EvaluateFlags& flags, const std::string& path) {
+  const std::size_t count = write_completions(flags, path);
+  const EvaluationJson report{
+      {"model", path}, {"humaneval", flags.humaneval}, {"completions", count}, {"output", flags.output}};
+  if (flags.json) print_report(report, flags);
+  return 0;
+}
+
 int evaluate(const EvaluateFlags& flags) {
   const char* variable = std::getenv("TULLE_MODEL");
   const bool has_flag = !flags.model.path.empty() && (variable == nullptr || flags.model.path != variable);
@@ -135,7 +144,7 @@ int evaluate(const EvaluateFlags& flags) {
   if (flags.dataset.empty() && !flags.reference.empty()) throw UsageError("--reference needs --dataset");
   const std::string path = model_path(flags.path.empty() ? flags.model.path : flags.path);
   if (!flags.multiple_choice.empty()) return evaluate_questions(flags, path);
-  if (!flags.humaneval.empty()) return write_completions(flags, path);
+  if (!flags.humaneval.empty()) return complete_tasks(flags, path);
   return evaluate_dataset(flags, path);
 }
 

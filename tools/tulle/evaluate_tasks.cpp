@@ -58,7 +58,7 @@ nlohmann::ordered_json answer_questions(const EvaluateFlags& flags, const std::s
                                                             {.progress = bar.progress()}));
 }
 
-int write_completions(const EvaluateFlags& flags, const std::string& path) {
+std::size_t write_completions(const EvaluateFlags& flags, const std::string& path) {
   const tulle::NamedDataset dataset = tulle::find_dataset(flags.humaneval);
   const std::vector<tulle::HumanEvalTask> tasks = tulle::read_humaneval(dataset.path, flags.max_samples);
   ModelFlags model = flags.model;
@@ -73,5 +73,5 @@ int write_completions(const EvaluateFlags& flags, const std::string& path) {
   options.progress = bar.progress();
   tulle::complete_humaneval(*pipeline, tasks, options,
                             [&](const tulle::HumanEvalSample& sample) { file.append(tulle::to_json_line(sample)); });
-  return 0;
+  return tasks.size();
 }

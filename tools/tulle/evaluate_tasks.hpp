@@ -18,5 +18,5 @@ std::size_t context_length(const tulle::Checkpoint& checkpoint);
 /// Multiple choice: the results of the model at `path`.
 nlohmann::ordered_json answer_questions(const EvaluateFlags& flags, const std::string& path);
 
-/// HumanEval: writes a line for every task as soon as it is completed. Returns the exit status.
-int write_completions(const EvaluateFlags& flags, const std::string& path);
+/// HumanEval: writes a line for every task as soon as it is completed. Returns their number.
+std::size_t write_completions(const EvaluateFlags& flags, const std::string& path);

@@ -189,7 +189,7 @@ inline EvaluationWindows read_windows(const std::string& path, const TextEncoder
   return result;
 }
 
-/// Tokens of the longest window.
+/// Tokens of the longest window. The model reads all but the last of them.
 inline std::size_t longest_window(const EvaluationWindows& windows) noexcept {
   std::size_t longest = 0;
   for (const EvaluationWindow& each : windows.windows) longest = std::max(longest, each.tokens.size());
