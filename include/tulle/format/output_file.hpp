@@ -5,16 +5,20 @@
 #include <array>
 #include <cerrno>
 #include <chrono>
+#include <csignal>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <memory>
 #include <span>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <utility>
+#include <vector>
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -34,6 +38,21 @@ inline void require_replaceable(const std::string& path, const std::array<char, 
   if (count != 0 && (count < found.size() || found != magic)) {
     fail(ErrorCode::invalid_argument, path, " is a file of another kind; it is left as it is, choose another name");
   }
+}
+
+/// Removes the parts of files in a directory whose writers (`OutputFile`) were ended before they were done.
+inline void remove_left_parts(const std::string& directory) {
+  std::error_code ignored;
+  std::vector<std::filesystem::path> left;
+  for (const auto& entry : std::filesystem::directory_iterator(directory, ignored)) {
+    const std::string name = entry.path().filename().string();
+    const std::size_t dash = name.rfind('-'), digits = name.find_first_not_of("0123456789", dash + 1);
+    if (dash == std::string::npos || digits == dash + 1 || digits == std::string::npos) continue;
+    const int process = std::atoi(name.c_str() + dash + 1);
+    const bool is_part = name.substr(digits) == ".part" && entry.is_regular_file(ignored);
+    if (is_part && process > 0 && ::kill(process, 0) != 0 && errno == ESRCH) left.push_back(entry.path());
+  }
+  for (const std::filesystem::path& path : left) std::filesystem::remove(path, ignored);
 }
 
 /// Written under a name of its own, PATH.TIME-PROCESS.part, so that two writers of one path do not disturb each other.

@@ -28,6 +28,7 @@ namespace detail {
 /// Files of one directory. What was written is removed with the object unless it is kept.
 class ExportFolder {
  public:
+  /// What an interrupted export left of a file is removed.
   /// Errors: invalid_argument for one that is not empty, unless it may be replaced; io.
   ExportFolder(const std::string& path, bool replace) : path_(path) {
     std::error_code error;
@@ -35,6 +36,7 @@ class ExportFolder {
     if (std::filesystem::exists(folder, error) && !std::filesystem::is_directory(folder, error)) {
       fail(ErrorCode::invalid_argument, path, " is no directory");
     }
+    remove_left_parts(path);
     if (!replace && std::filesystem::is_directory(folder, error) && !std::filesystem::is_empty(folder, error)) {
       fail(ErrorCode::invalid_argument, path, " is not empty; give another directory");
     }

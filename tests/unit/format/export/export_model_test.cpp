@@ -149,6 +149,19 @@ TEST_CASE("a directory that is not empty is kept, unless it may be replaced", "[
   CHECK(files_in(folder.path()) == 6);
 }
 
+TEST_CASE("what an ended export left of a file is removed, and what another one writes is not", "[format][export]") {
+  const MadeModel model = mixed_model();
+  const test::TemporaryFolder folder;
+  const int ended = 1 << 30;  // above the largest number of a process
+  folder.write("model.safetensors.1764222222222222222-" + std::to_string(ended) + ".part", std::string_view("half"));
+  export_model(model, description(), folder.path());
+  CHECK(files_in(folder.path()) == 5);
+  const test::TemporaryFolder other;
+  const OutputFile running(other.path("model.safetensors"));
+  CHECK(test::error_of([&] { export_model(model, description(), other.path()); }) == ErrorCode::invalid_argument);
+  CHECK(files_in(other.path()) == 1);
+}
+
 TEST_CASE("an export that fails leaves no file", "[format][export]") {
   MadeModel model = mixed_model();
   model.tensors.put_floats("lm_head.weight", {1, 2}, {1, 2});
