@@ -31,6 +31,19 @@ class CompressTest(CommandTest):
                          self.folder / output, "--max-seq-length", 64, "--json", *flags)
         )
 
+    def interrupt(self, output, mark, *flags):
+        """Ends the command, which writes `output`, as soon as the file `mark` is there."""
+        for _ in range(50):
+            program = subprocess.Popen([COMMAND, *map(str, flags), "--threads", "1"], env=environment(),
+                                       stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+            while program.poll() is None and not mark.exists():
+                time.sleep(0.001)
+            program.send_signal(signal.SIGINT)
+            if program.wait() != 0:
+                return
+            shutil.rmtree(output)
+        self.fail("the command was never interrupted")
+
     def refuse_compress(self, *flags, saying, status=1, dataset=None):
         self.refuse(status, "compress", Q8_0, "--dataset", dataset or self.dataset, "-o", self.folder / "refused",
                     "--text-column", "instruction+output", *flags, saying=saying)
@@ -101,25 +114,113 @@ class CompressTest(CommandTest):
         self.assertLessEqual(survey["cells"][2]["bytes_per_weight"], 0.6)  # loaded from the file, not only planned
         self.assertIn("<svg", (self.folder / "survey" / "survey.html").read_text())
 
+    def test_a_survey_beside_a_model_and_with_references_of_one_name(self):
+        mine = self.folder / "survey" / "int8" / "model.safetensors"
+        mine.parent.mkdir(parents=True)
+        mine.write_text("mine")
+        references = [self.folder / name / "model.gguf" for name in ("first", "second")]
+        for source, path in zip((Q8_0, Q8_0.parent / "f16.gguf"), references):
+            path.parent.mkdir()
+            shutil.copy(source, path)
+        flags = ["--survey", "--held-out", 2, "--reference", references[0], "--reference", references[1], "--cells", "int8",
+                 "--cells", "model.gguf", "--cells", "model.gguf-2"]
+        survey = self.compress(*flags, output="survey")
+        self.assertEqual([cell["name"] for cell in survey["cells"]], ["model.gguf", "model.gguf-2", "int8"])
+        self.assertNotEqual(survey["cells"][0]["texts"], survey["cells"][1]["texts"])
+        self.assertEqual(mine.read_text(), "mine")
+        shutil.copy(references[0], references[1])
+        self.refuse(1, "compress", Q8_0, "--dataset", self.dataset, "--text-column", "instruction+output", "-o",
+                    self.folder / "survey", "--max-seq-length", 64, *flags, saying="figures of another model")
+
     def test_the_same_bytes_after_an_interruption_and_with_one_thread(self):
         flags = ["compress", Q8_0, "--dataset", self.dataset, "--text-column", "instruction+output", "--sparsity", "0.5",
                  "--max-seq-length", "64", "-q", "-o"]
         self.succeed(*flags, self.folder / "whole")
         interrupted = self.folder / "again"
         work = Path(f"{interrupted}.unfinished")
-        for _ in range(50):  # ends as soon as a layer is done
-            program = subprocess.Popen([COMMAND, *map(str, flags), str(interrupted), "--threads", "1"],
-                                       env=environment(), stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
-            while program.poll() is None and not (work / "layer_0.json").exists():
-                time.sleep(0.001)
-            program.send_signal(signal.SIGINT)
-            if program.wait() != 0:
-                break
-            shutil.rmtree(interrupted)
+        self.interrupt(interrupted, work / "layer_0.json", *flags, interrupted)
         self.succeed(*flags, interrupted)
         for name in ("model.safetensors", "config.json"):
             self.assertEqual((self.folder / "whole" / name).read_bytes(), (interrupted / name).read_bytes(), name)
         self.assertFalse(work.exists())
+
+    def test_interrupted_work_is_not_continued_with_another_model(self):
+        model, output = self.folder / "model.gguf", self.folder / "out"
+        shutil.copy(Q8_0, model)
+        flags = ["compress", model, "--dataset", self.dataset, "--text-column", "output", "--sparsity", "0.5", "-q", "-o",
+                 output]
+        self.interrupt(output, Path(f"{output}.unfinished") / "layer_0.json", *flags)
+        model.write_bytes(model.read_bytes()[:-1] + b"\x01")  # of the same size
+        self.refuse(1, *flags, saying=["unfinished work of other settings", "(model)"])
+
+    def test_a_recipe_of_two_stages_is_taken_up_where_it_stopped(self):
+        recipe = self.folder / "two.yaml"
+        recipe.write_text("prune_stage:\n  m_modifiers:\n    WandaPruningModifier: {sparsity: 0.5}\n"
+                          "quant_stage:\n  m_modifiers:\n    GPTQModifier: {scheme: W8A8, ignore: [lm_head]}\n")
+        flags = ["compress", Q8_0, "--dataset", self.dataset, "--text-column", "output", "--recipe", recipe, "--json",
+                 "-o"]
+        whole, output = self.folder / "whole", self.folder / "out"
+        reports = json.loads(self.succeed(*flags, whole))
+        self.assertEqual([Path(report["directory"]).name for report in reports], ["stage_prune", "stage_quant"])
+        self.assertEqual(json.loads(self.succeed(*flags, whole)), reports)  # all is done
+        self.interrupt(output, output / "stage_quant.unfinished" / "layer_0.json", *flags, output)
+        before = (output / "stage_prune" / "compression.json").read_bytes()
+        self.succeed(*flags, output)
+        self.assertEqual((output / "stage_prune" / "compression.json").read_bytes(), before)
+        for stage in ("stage_prune", "stage_quant"):
+            model = f"{stage}/model.safetensors"
+            self.assertEqual((whole / model).read_bytes(), (output / model).read_bytes(), stage)
+        self.assertFalse((output / "stage_quant.unfinished").exists())
+        # Another result of the first stage: what was begun of the second goes.
+        self.interrupt(output, output / "stage_quant.unfinished" / "layer_0.json", *flags, output, "--force")
+        recipe.write_text(recipe.read_text().replace("0.5", "0.6"))
+        self.refuse(1, *flags, output, saying="stage_prune is not empty")
+        self.succeed(*flags, output, "--force")
+
+    def test_what_an_interruption_left_in_the_output_is_no_obstacle(self):
+        output = self.folder / "out"
+        output.mkdir()
+        ended = subprocess.Popen(["true"])
+        ended.wait()
+        part = output / f"model.safetensors.1764222222222222222-{ended.pid}.part"
+        part.write_text("half")
+        flags = ["compress", Q8_0, "--dataset", self.dataset, "--text-column", "output", "--sparsity", "0.5", "-q", "-o",
+                 output]
+        self.succeed(*flags)
+        self.assertFalse(part.exists())
+        for name in ("compression.json", "compression.html", "config.json"):
+            (output / name).unlink()
+        self.refuse(1, *flags, saying="not empty")
+        shutil.rmtree(output)
+        work = Path(f"{output}.unfinished")
+        self.interrupt(output, work / "layer_0.json", *flags)
+        output.mkdir()
+        (output / "model.safetensors").write_text("interrupted behind it")
+        (work / "writing").write_text("")
+        self.succeed(*flags)
+        self.succeed("generate", "-m", output, "--prompt", "Once", "--max-new-tokens", 4)
+
+    def test_names_of_the_output_and_of_the_dataset(self):
+        flags = ["compress", Q8_0, "--text-column", "output", "--sparsity", "0.5", "--max-seq-length", "64", "-q"]
+        self.succeed(*flags, "--dataset", self.dataset, "-o", f"{self.folder}/out/")
+        self.assertFalse((self.folder / "out" / ".unfinished").exists())
+        here = self.folder / "here"
+        here.mkdir()
+        done = subprocess.run([COMMAND, *map(str, flags), "--dataset", self.dataset, "-o", "."], cwd=here,
+                              env=environment(), capture_output=True)
+        self.assertEqual((done.returncode, done.stderr), (0, b""))
+        self.assertTrue((here / "config.json").exists())
+        file = self.folder / "file"
+        file.write_text("")
+        for force in ([], ["--force"]):
+            self.refuse(1, *flags, "--dataset", self.dataset, "-o", file, *force, saying="no directory")
+        odd = bytes(self.folder) + b"/rows\xff.jsonl"
+        shutil.copy(bytes(self.dataset), odd)
+        self.succeed(*flags, "--dataset", self.dataset, "-o", self.folder / "odd")
+        done = subprocess.run([COMMAND, *map(str, flags), "--dataset", odd, "-o", self.folder / "bytes", "--json"],
+                              env=environment(), capture_output=True)
+        self.assertEqual((done.returncode, done.stderr), (0, b""))
+        self.assertEqual(json.loads(done.stdout), json.loads((self.folder / "bytes" / "compression.json").read_text()))
 
     def test_refusals(self):
         recipe = self.folder / "typo.yaml"

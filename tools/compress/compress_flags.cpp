@@ -14,7 +14,8 @@ compression.json and compression.html: error, sparsity and time of every matrix,
 --bytes-per-weight and --speedup choose the form of each matrix of the decoder layers (int8, int4, 8:16-gap4, 2:4, 4:16,
 unstructured): by its error on the text, and its size and speed, which are measured once and kept in DIR/speeds.json.
 
-Interrupted work (DIR.unfinished) goes on where it stopped when the same command is given again.
+Interrupted work (DIR.unfinished) goes on where it stopped when the same command is given again; stages of a recipe that
+are done stay as they are.
 
 Examples:
   tulle compress models/llama-1b --dataset wiki.txt -o sparse --sparsity 0.5 --bits 8
@@ -80,7 +81,7 @@ void CompressFlags::add_to(CLI::App& app) {
       ->capture_default_str()
       ->check(CLI::Range(0, 1024).description(""));
   app.add_flag("--force", force, "Also write where DIR is not empty");
-  app.add_flag("--json", json, "Print the report as JSON");
+  app.add_flag("--json", json, "Print the report as JSON; an array where a recipe has several stages");
   app.add_flag("-q,--quiet", quiet, "No progress bar");
 }
 

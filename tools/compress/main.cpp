@@ -13,15 +13,19 @@
 #include <tulle/compress/recipe.hpp>
 #include <tulle/compress/stage_plan.hpp>
 #include <tulle/compress/work_directory.hpp>
+#include <tulle/core/content_hash.hpp>
 #include <tulle/core/error.hpp>
 #include <tulle/format/checkpoint.hpp>
 #include <tulle/format/export/export_model.hpp>
+#include <tulle/format/output_file.hpp>
+#include <tulle/generate/packed_cache.hpp>
 #include <tulle/model/families.hpp>
 #include <utility>
 #include <vector>
 
 #include "calibration.hpp"
 #include "compress_flags.hpp"
+#include "output_directory.hpp"
 #include "planning.hpp"
 #include "report_html.hpp"
 #include "report_text.hpp"
@@ -60,19 +64,18 @@ std::vector<std::pair<std::string, tulle::RecipeStage>> read_stages(const Compre
   return stages;
 }
 
-void require_empty(const std::string& directory, bool force) {
-  std::error_code error;
-  if (force || !std::filesystem::exists(directory, error)) return;
-  bool is_empty = true;  // but for the speeds that a plan is to use
-  for (const auto& entry : std::filesystem::directory_iterator(directory, error)) {
-    is_empty = is_empty && entry.path().filename() == "speeds.json";
-  }
-  if (is_empty) return;
-  tulle::fail(tulle::ErrorCode::invalid_argument, directory, " is not empty; give another directory, or --force");
+/// Names the state of a model's or an adapter's files.
+std::string state_of(const std::string& path) {
+  return std::to_string(tulle::model_state(path));
 }
 
-/// Compresses `path` into `directory` and returns the report. `plan_files`: else those of the directory.
-tulle::Json compress_stage(const CompressFlags& flags, const std::string& path, const std::string& directory,
+struct StageResult {
+  tulle::Json report;
+  bool was_done = false;  ///< by an earlier run with the same settings
+};
+
+/// Compresses `path` into `directory`. `plan_files`: else those of the directory.
+StageResult compress_stage(const CompressFlags& flags, const std::string& path, const std::string& directory,
                            const std::vector<tulle::AdapterPath>& adapters, const MakePlan& make_plan,
                            const tulle::Progress& progress, const std::optional<PlanFiles>& plan_files = {}) {
   const auto checkpoint = open_checkpoint(path, adapters);
@@ -83,14 +86,21 @@ tulle::Json compress_stage(const CompressFlags& flags, const std::string& path, 
   const Calibration calibration = read_calibration(flags.calibration, path, *checkpoint, progress);
   tulle::CompressionOptions options;
   options.held_out = calibration.held_out;
-  options.work_directory = directory + ".unfinished";
+  options.work_directory = work_directory(directory);
   tulle::Json merged = tulle::Json::array();
-  for (const tulle::AdapterPath& each : adapters) merged.push_back({each.path, each.scale});
-  options.settings = {{"model", std::filesystem::absolute(path).string()},
+  for (const tulle::AdapterPath& each : checkpoint->adapters()) merged.push_back({state_of(each.path), each.scale});
+  options.settings = {{"model", state_of(path)},
                       {"adapters", merged},
-                      {"model_bytes", checkpoint->size_bytes()},
                       {"held_out", calibration.held_out},
                       {"tokens", tulle::checksum(calibration.sequences)}};
+  tulle::Json whole = options.settings;
+  whole["plan"] = tulle::settings_json(plan);
+  whole["form"] = flags.form;
+  const std::string settings = std::to_string(tulle::content_hash(whole.dump()));
+  if (!flags.force) {
+    if (auto report = finished_report(directory, settings)) return {std::move(*report), true};
+  }
+  require_writable(directory, flags.force);
   options.threads = flags.threads;
   options.progress = progress;
   tulle::Json forms;
@@ -104,12 +114,15 @@ tulle::Json compress_stage(const CompressFlags& flags, const std::string& path, 
 
   tulle::ExportOptions export_options;
   export_options.form = flags.form == "bitmask" ? tulle::ExportForm::bitmask : tulle::ExportForm::compressed_tensors;
-  export_options.replace = flags.force || !forms.is_null();
+  export_options.replace = true;
   export_options.progress = progress;
+  require_writable(directory, flags.force);
+  begin_output(directory);
   const tulle::ExportReport written =
       tulle::export_model(*compressed.tensors, tulle::describe_checkpoint(*checkpoint), directory, export_options);
 
   tulle::Json json = tulle::report_json(compressed);
+  json["settings"] = settings;
   json["model"] = path;
   json["recipe"] = flags.recipe;
   json["dataset"] = flags.calibration.dataset;
@@ -122,13 +135,13 @@ tulle::Json compress_stage(const CompressFlags& flags, const std::string& path, 
   for (const std::string& note : written.notes) json["notes"].push_back(note);
   const std::filesystem::path folder(directory);
   if (!forms.is_null()) {
-    NewFile((folder / "speeds.json").string()).write(forms["speeds"].dump(2) + "\n");
+    NewFile((folder / "speeds.json").string()).write(json_text(forms["speeds"]));
     json["plan"] = std::move(forms);
   }
-  NewFile((folder / "compression.json").string()).write(json.dump(2) + "\n");
   NewFile((folder / "compression.html").string()).write(compression_html(json));
+  tulle::write_file((folder / "compression.json").string(), json_text(json));  // the last: all is done
   tulle::WorkDirectory(options.work_directory, options.settings).remove();
-  return json;
+  return {std::move(json), false};
 }
 
 /// Measures forms and plans; their scores and speeds stand beside the results, for all plans.
@@ -148,9 +161,8 @@ int survey(const CompressFlags& flags) {
     Calibration calibration = read_calibration(flags.calibration, job.model, *checkpoint, progress);
     if (calibration.held_out == 0) throw UsageError("a survey measures on held-out text: --held-out must not be 0");
     auto& sequences = calibration.sequences;
-    job.settings = {{"model_bytes", checkpoint->size_bytes()},
-                    {"tokens", tulle::checksum(sequences)},
-                    {"held_out", calibration.held_out}};
+    job.settings = {
+        {"model", state_of(job.model)}, {"tokens", tulle::checksum(sequences)}, {"held_out", calibration.held_out}};
     sequences.erase(sequences.begin(), sequences.end() - static_cast<std::ptrdiff_t>(calibration.held_out));
     job.texts.push_back({flags.calibration.dataset, std::move(sequences)});
     if (!flags.second.empty()) {
@@ -167,49 +179,65 @@ int survey(const CompressFlags& flags) {
   job.compress = [&](const std::string& directory, const MakePlan& make_plan) {
     const PlanFiles files{flags.directory + "/speeds.json", flags.directory + "/speeds.json",
                           flags.directory + "/scores"};
-    return compress_stage(stage, job.model, directory, flags.adapters, make_plan, progress, files);
+    return compress_stage(stage, job.model, directory, flags.adapters, make_plan, progress, files).report;
   };
   const tulle::OrderedJson found = run_survey(job);
   if (!flags.json) return 0;
   Output output;
-  output.write(found.dump(2) + "\n");
+  output.write(json_text(found));
   output.flush();
   return 0;
 }
 
-int compress(const CompressFlags& flags) {
+int compress(CompressFlags flags) {
   flags.check();
+  flags.directory = plain_path(flags.directory).string();
+  require_writable(flags.directory, true);
   if (flags.survey) return survey(flags);
-  const auto stages = read_stages(flags);
+  struct Step {
+    std::string directory;
+    MakePlan make_plan;
+  };
+  std::vector<Step> steps;
+  if (flags.recipe.empty()) {
+    steps.push_back({flags.directory, [&](const tulle::ModuleList& modules) {
+                       if (flags.has_budget()) return tulle::plan_of_budget(modules, flags.budget);
+                       tulle::StagePlan plan =
+                           tulle::plan_of_flags(modules, flags.sparsity, flags.structure, flags.bits);
+                       tulle::allocate_sparsity(plan, modules, flags.allocation);
+                       return plan;
+                     }});
+  }
+  for (const auto& [folder, stage] : read_stages(flags)) {
+    steps.push_back({folder.empty() ? flags.directory : flags.directory + "/" + folder,
+                     [stage = stage](const tulle::ModuleList& modules) { return tulle::plan_stage(stage, modules); }});
+  }
+  bool may_be_done = !flags.force;  // a step and all before it
+  for (const Step& step : steps) {
+    may_be_done = may_be_done && has_report(step.directory);
+    if (!may_be_done) require_writable(step.directory, flags.force);
+  }
   std::string path = model_path(flags.model);
-  const std::filesystem::path root(flags.directory);
-  tulle::Json reports = tulle::Json::array();
+  std::vector<tulle::AdapterPath> adapters = flags.adapters;
+  std::vector<tulle::Json> reports;
   ProgressBar bar;
   const tulle::Progress progress = flags.quiet ? tulle::Progress() : bar.progress();
-  if (stages.empty()) {
-    require_empty(flags.directory, flags.force);
-    const MakePlan make_plan = [&](const tulle::ModuleList& modules) {
-      if (flags.has_budget()) return tulle::plan_of_budget(modules, flags.budget);
-      tulle::StagePlan plan = tulle::plan_of_flags(modules, flags.sparsity, flags.structure, flags.bits);
-      tulle::allocate_sparsity(plan, modules, flags.allocation);
-      return plan;
-    };
-    reports.push_back(compress_stage(flags, path, flags.directory, flags.adapters, make_plan, progress));
-  }
-  for (const auto& [folder, stage] : stages) require_empty((root / folder).string(), flags.force);
-  std::vector<tulle::AdapterPath> adapters = flags.adapters;
-  for (const auto& [folder, stage] : stages) {
-    const std::string directory = folder.empty() ? flags.directory : (root / folder).string();
-    const MakePlan make_plan = [&stage = stage](const tulle::ModuleList& modules) {
-      return tulle::plan_stage(stage, modules);
-    };
-    reports.push_back(compress_stage(flags, path, directory, adapters, make_plan, progress));
-    path = directory;
-    adapters.clear();  // the first stage's result has them
+  bool was_done = true;
+  for (const Step& step : steps) {
+    if (!was_done) {  // what was begun is of another result of the step before
+      std::error_code ignored;
+      std::filesystem::remove_all(work_directory(step.directory), ignored);
+    }
+    StageResult result = compress_stage(flags, path, step.directory, adapters, step.make_plan, progress);
+    was_done = was_done && result.was_done;
+    reports.push_back(std::move(result.report));
+    path = step.directory;
+    adapters.clear();  // the first result has them
   }
   Output output;
+  if (flags.json) output.write(json_text(reports.size() == 1 ? reports.front() : tulle::Json(reports)));
   for (const tulle::Json& report : reports) {
-    output.write(flags.json ? report.dump(2) + "\n" : compression_text(report));
+    if (!flags.json) output.write(compression_text(report));
   }
   output.flush();
   return 0;

@@ -4,13 +4,16 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
+#include <set>
 #include <string_view>
 #include <tulle/compress/plan/matrix_form.hpp>
 #include <tulle/compress/stage_plan.hpp>
 #include <tulle/core/error.hpp>
 #include <tulle/format/output_file.hpp>
+#include <tulle/generate/packed_cache.hpp>
 #include <utility>
 
+#include "output_directory.hpp"
 #include "survey_html.hpp"
 #include "tools/tulle/formatted.hpp"
 #include "tools/tulle/new_file.hpp"
@@ -36,10 +39,23 @@ bool fits(const tulle::ModuleList& modules, const tulle::MatrixForm& form) {
   });
 }
 
+/// References that have the name of another cell are numbered.
+void number_references(std::vector<Cell>& cells) {
+  std::set<std::string> taken;
+  for (const Cell& cell : cells) {
+    if (cell.kind != "reference") taken.insert(cell.name);
+  }
+  for (Cell& cell : cells) {
+    if (cell.kind != "reference") continue;
+    const std::string name = cell.name;
+    for (int number = 2; !taken.insert(cell.name).second; ++number) cell.name = name + "-" + std::to_string(number);
+  }
+}
+
 std::vector<Cell> cells_of(const SurveyJob& job) {
   std::vector<Cell> cells{{"model", "model", job.model, {}}};
   for (const std::string& path : job.references) {
-    cells.push_back({std::filesystem::path(path).filename().string(), "reference", path, {}});
+    cells.push_back({plain_path(path).filename().string(), "reference", path, {}});
   }
   for (const tulle::MatrixForm& form : tulle::matrix_forms) {
     if (!fits(job.modules, form)) continue;
@@ -54,7 +70,15 @@ std::vector<Cell> cells_of(const SurveyJob& job) {
                        return tulle::plan_of_budget(modules, {bytes, {}});
                      }});
   }
+  number_references(cells);
   return cells;
+}
+
+/// What must be the same for a cell's figures to be those of this survey.
+tulle::Json settings_of(const SurveyJob& job, const Cell& cell) {
+  tulle::Json settings = job.settings;
+  if (cell.kind == "reference") settings["reference"] = std::to_string(tulle::model_state(cell.path));
+  return settings;
 }
 
 /// A cell's figures. A compressed model is removed again: its figures are what counts.
@@ -63,7 +87,7 @@ tulle::Json measure(const SurveyJob& job, const Cell& cell) {
   if (!cell.make_plan) {
     result = measure_model(cell.path, job.texts, job.threads);
   } else {
-    const std::string directory = job.directory + "/" + cell.name;
+    const std::string directory = job.directory + "/cells/" + cell.name + ".model";
     const tulle::Json report = job.compress(directory, cell.make_plan);
     result = measure_model(directory, job.texts, job.threads);
     result["compression_seconds"] = report["seconds"];
@@ -72,7 +96,7 @@ tulle::Json measure(const SurveyJob& job, const Cell& cell) {
   }
   result["name"] = cell.name;
   result["kind"] = cell.kind;
-  result["settings"] = job.settings;
+  result["settings"] = settings_of(job, cell);
   return result;
 }
 
@@ -94,19 +118,18 @@ tulle::OrderedJson run_survey(const SurveyJob& job) {
     const bool is_wanted =
         job.cells.empty() || std::find(job.cells.begin(), job.cells.end(), cell.name) != job.cells.end();
     if (is_wanted && !std::filesystem::exists(file)) {
-      const std::string text = measure(job, cell).dump(1) + "\n";
-      tulle::write_file(file, text);
+      tulle::write_file(file, json_text(measure(job, cell)));
     }
     if (!std::filesystem::exists(file)) continue;
     const tulle::Json found = tulle::parse_json(read_file(file), file);
-    if (found.value("settings", tulle::Json()) != job.settings) {
+    if (found.value("settings", tulle::Json()) != settings_of(job, cell)) {
       tulle::fail(tulle::ErrorCode::invalid_argument, file,
                   " has figures of another model, text or length; remove it, or give another directory");
     }
     survey["cells"].push_back(tulle::OrderedJson(found));
   }
   add_ratios(survey);
-  NewFile((std::filesystem::path(job.directory) / "survey.json").string()).write(survey.dump(1) + "\n");
+  NewFile((std::filesystem::path(job.directory) / "survey.json").string()).write(json_text(survey));
   NewFile((std::filesystem::path(job.directory) / "survey.html").string()).write(survey_html(survey));
   return survey;
 }

@@ -157,7 +157,7 @@ def test_the_program_is_found_by_its_variable_and_on_the_path(monkeypatch, tmp_p
     with pytest.raises(FileNotFoundError, match="on the PATH"):
         programs.find_program()
     fake = tmp_path / "tulle"
-    fake.write_text("#!/bin/sh\necho '{\"a\": 1}' '{\"b\": 2}'\n")
+    fake.write_text("#!/bin/sh\necho '[{\"a\": 1}, {\"b\": 2}]'\n")
     fake.chmod(0o755)
     assert programs.find_program() == str(fake)
     assert programs.run_program("x") == [{"a": 1}, {"b": 2}]

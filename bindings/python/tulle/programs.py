@@ -36,7 +36,7 @@ def find_program() -> str:
 
 
 def run_program(*arguments: Any) -> list[dict[str, Any]]:
-    """The JSON objects that `tulle ARGUMENTS --json` prints. Its progress bar shows where stderr is a terminal. Ctrl-C
+    """The JSON objects that `tulle ARGUMENTS --json` prints, one or an array. Its progress bar shows where stderr is a terminal. Ctrl-C
     ends the program. Errors: Error, FileNotFoundError."""
     command = [find_program(), *map(str, arguments), "--json"]
     terminal = sys.stderr is not None and sys.stderr.isatty()
@@ -67,7 +67,8 @@ def run_program(*arguments: Any) -> list[dict[str, Any]]:
         raise KeyboardInterrupt
     if status:
         raise Error(message_of(bytes(said), status), status)
-    return read_objects(output.decode("utf-8"))
+    found = json.loads(output)
+    return found if isinstance(found, list) else [found]
 
 
 def end(process: subprocess.Popen[bytes]) -> None:
@@ -102,13 +103,3 @@ def message_of(said: bytes, status: int) -> str:
         return message
     how = f"was ended by signal {-status}" if status < 0 else f"ended with status {status}"
     return f"the program tulle {how}" + (f": {text}" if text else "")
-
-
-def read_objects(text: str) -> list[dict[str, Any]]:
-    decoder, objects = json.JSONDecoder(), []
-    text = text.strip()
-    while text:
-        value, length = decoder.raw_decode(text)
-        objects.append(value)
-        text = text[length:].lstrip()
-    return objects

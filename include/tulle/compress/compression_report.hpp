@@ -110,7 +110,14 @@ inline Json settings_json(const StagePlan& plan) {
   Json json{{"layers", layers}, {"embedding_bits", plan.embedding_bits}};
   if (plan.smooth_quant) {
     json["smooth_quant"] = {plan.smooth_quant->strength, plan.smooth_quant->is_logarithmic};
-    for (const auto& mapping : plan.smooth_quant->mappings) json["smooth_quant"].push_back(mapping.smoothed);
+    for (const auto& mapping : plan.smooth_quant->mappings) {
+      json["smooth_quant"].push_back({mapping.smoothed, mapping.balanced});
+    }
+  }
+  if (plan.forms) {
+    const FormRequest& request = *plan.forms;
+    json["forms"] = {request.budget.bytes_per_weight.value_or(0), request.budget.speedup.value_or(0), request.layers};
+    for (const MatrixForm& form : request.forms) json["forms"].push_back(std::string(form.name));
   }
   if (plan.refinement) {
     const RefinementPlan& refinement = *plan.refinement;

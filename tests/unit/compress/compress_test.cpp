@@ -248,6 +248,13 @@ TEST_CASE("Classic statistics, SparseGPT with joint codes, Wanda and magnitude")
   }
 }
 
+TEST_CASE("Plans that smooth the same norm for other layers have other settings") {
+  StagePlan plan, other;
+  plan.smooth_quant = SmoothQuantPlan{0.5, false, {{{"q_proj"}, "norm"}}};
+  other.smooth_quant = SmoothQuantPlan{0.5, false, {{{"q_proj", "k_proj"}, "norm"}}};
+  CHECK(settings_json(plan) != settings_json(other));
+}
+
 TEST_CASE("SmoothQuant changes nothing but how large the activations are") {
   const std::string name = GENERATE("llama-tiny-gqa", "gemma-tiny");
   const Tiny tiny(name);
