@@ -7,6 +7,7 @@ import (
 	"iter"
 	"runtime"
 	"strings"
+	"sync"
 
 	"tulle/internal/capi"
 )
@@ -21,7 +22,10 @@ type SessionOptions struct {
 }
 
 // Session is one growing text: a history of tokens, its keys and values, and its own threads. It keeps its model alive.
-type Session struct{ handle capi.Session }
+type Session struct {
+	handle  capi.Session
+	reading sync.Mutex // held while a token is read, whose bytes are the library's until they are copied
+}
 
 // NewSession opens an empty text.
 func (m *Model) NewSession(options SessionOptions) (*Session, error) {
@@ -41,13 +45,16 @@ func open(handle capi.Session, failure *capi.Failure) (*Session, error) {
 	if failure != nil {
 		return nil, wrap(failure)
 	}
-	session := &Session{handle}
+	session := &Session{handle: handle}
 	runtime.AddCleanup(session, capi.Session.Free, handle) // for a session that was not closed; a second free does nothing
 	return session, nil
 }
 
 // Close frees the session and ends a running generation. A second call does nothing.
 func (s *Session) Close() error {
+	s.handle.Cancel()
+	s.reading.Lock()
+	defer s.reading.Unlock()
 	s.handle.Free()
 	return nil
 }
@@ -96,7 +103,16 @@ func (s *Session) run(ctx context.Context, options Options,
 			yield(Token{}, wrap(failure))
 			return
 		}
-		defer context.AfterFunc(ctx, s.handle.Cancel)()
+		cancelled := make(chan struct{})
+		stop := context.AfterFunc(ctx, func() {
+			defer close(cancelled)
+			s.handle.Cancel()
+		})
+		defer func() {
+			if !stop() {
+				<-cancelled // it would cancel the next generation
+			}
+		}()
 		for more := options.PromptProgress != nil; more; {
 			var fraction float64
 			if fraction, more, failure = s.handle.ReadPrompt(); failure != nil {
@@ -108,7 +124,7 @@ func (s *Session) run(ctx context.Context, options Options,
 			}
 		}
 		for {
-			token, more, failure := s.handle.Next()
+			token, more, failure := s.next()
 			switch {
 			case failure != nil:
 				yield(Token{}, wrap(failure))
@@ -123,6 +139,12 @@ func (s *Session) run(ctx context.Context, options Options,
 			}
 		}
 	}
+}
+
+func (s *Session) next() (capi.Token, bool, *capi.Failure) {
+	s.reading.Lock()
+	defer s.reading.Unlock()
+	return s.handle.Next()
 }
 
 // Logits returns the raw logits [vocabulary] from which the last token was chosen; needs Options.KeepLogits.

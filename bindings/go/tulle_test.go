@@ -9,7 +9,9 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
@@ -232,6 +234,66 @@ func TestAContextEndsALongPrompt(t *testing.T) {
 	}
 	if ids, _ := collect(t, session, []int32{5}, tulle.Options{MaxNewTokens: 3, IgnoreEos: true}); len(ids) != 3 {
 		t.Error(ids)
+	}
+}
+
+func TestAContextEndsItsOwnGenerationAlone(t *testing.T) {
+	session := newSession(t, readGolden(t, tiny).load(t))
+	options := tulle.Options{MaxNewTokens: 8, IgnoreEos: true}
+	for range 100 {
+		if err := session.Truncate(0); err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(context.Background())
+		for range session.Generate(ctx, "Once", options) {
+			cancel()
+			break
+		}
+		cancel()
+		if ids, _ := collect(t, session, []int32{5}, options); len(ids) != 8 {
+			t.Fatal("the context before ended it:", ids)
+		}
+	}
+}
+
+type panickingReader struct{}
+
+func (panickingReader) ReadAt([]byte, int64) (int, error) { panic("mine") }
+
+func TestAPanicOfACallbackUnwindsNoOtherLanguage(t *testing.T) {
+	facts := readGolden(t, tiny)
+	ctx, none := context.Background(), tulle.LoadOptions{}
+	panics := tulle.LoadOptions{Progress: func(string, float64) { panic("mine") }}
+	for i, load := range []func() (*tulle.Model, error){
+		func() (*tulle.Model, error) { return tulle.Load(ctx, facts.path, panics) },
+		func() (*tulle.Model, error) { return tulle.LoadReader(ctx, panickingReader{}, 1000, none) },
+	} {
+		func() {
+			defer func() {
+				if value, stack := recover(), string(debug.Stack()); value != "mine" || strings.Contains(stack, "tulleGo") {
+					t.Error(i, value, stack)
+				}
+			}()
+			_, err := load()
+			t.Error(i, "no panic:", err)
+		}()
+	}
+}
+
+func TestTheReadmesProgramCompiles(t *testing.T) {
+	readme, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(readme), "```go\n")
+	body, _, found := strings.Cut(rest, "```")
+	program := filepath.Join(t.TempDir(), "main.go")
+	source := "package main\nimport (\n\"context\"\n\"fmt\"\n\"tulle\"\n)\nfunc main() {\n" + body + "}\n"
+	if !found || os.WriteFile(program, []byte(source), 0o600) != nil {
+		t.Fatal("README.md has no program")
+	}
+	if said, err := exec.Command("go", "vet", program).CombinedOutput(); err != nil {
+		t.Error(err, string(said))
 	}
 }
 

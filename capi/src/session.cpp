@@ -54,16 +54,18 @@ Session& OpenSession::resting() noexcept {
 void OpenSession::generate(std::vector<Token> tokens, GenerationOptions options, bool keep_logits) {
   stream_.reset();
   logits_.clear();
+  unread_logits_.clear();
   timings_ = {};
   cancel_.store(false, std::memory_order_relaxed);
   options.cancel = &cancel_;
   constraint_.apply(options);
   if (keep_logits) {
     options.observe_logits = [this](std::size_t, Position, std::span<const float> logits) {
-      logits_.assign(logits.begin(), logits.end());
+      unread_logits_.emplace_back(logits.begin(), logits.end());
     };
   }
   stream_.emplace(session_.start(std::move(tokens), options));
+  given_ = session_.history().size();
 }
 
 std::optional<double> OpenSession::read_prompt() {
@@ -75,6 +77,11 @@ bool OpenSession::next(tulle_token& token) {
   if (!stream_) return false;
   auto piece = stream_->next();
   if (!piece) return false;
+  if (piece->token >= 0) ++given_;
+  if (!unread_logits_.empty()) {
+    logits_ = std::move(unread_logits_.front());
+    unread_logits_.erase(unread_logits_.begin());
+  }
   timings_ = stream_->timings();
   bytes_ = piece->token < 0 ? std::string() : model_->tokenizer->piece(piece->token);
   text_ = std::move(piece->text);

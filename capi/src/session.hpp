@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -35,7 +36,8 @@ class OpenSession {
   const LoadedModel& model() const noexcept { return *model_; }
   /// No generation is under way afterwards.
   Session& resting() noexcept;
-  const Session& session() const noexcept { return session_; }
+  /// Every token that was appended or read: not what a draft has brought and `next` has not given yet.
+  std::span<const Token> history() const { return stream_ ? session_.history().first(given_) : session_.history(); }
 
   void generate(std::vector<Token> tokens, GenerationOptions options, bool keep_logits);
   /// One pass over the prompt; how much of it has been read. Nothing where all of it has.
@@ -59,8 +61,10 @@ class OpenSession {
   std::unique_ptr<Engine> engine_;
   Session session_;
   [[no_unique_address]] TextConstraint constraint_;
-  std::vector<float> logits_;
+  std::vector<float> logits_;                      // of the last token
+  std::vector<std::vector<float>> unread_logits_;  // of those that come next
   std::optional<TextStream> stream_;
+  std::size_t given_ = 0;  // tokens of the history, while there is a stream
   Timings timings_;
   std::string bytes_, text_;  // of the last token
   std::atomic<bool> cancel_ = false;

@@ -195,7 +195,7 @@ int32_t tulle_session_history(tulle_session* session, int32_t* tokens, size_t ca
                               tulle_error* error) {
   return guarded(error, [&] {
     const Use used(session);
-    return write_array(used->session().history(), tokens, capacity, size);
+    return write_array(used->history(), tokens, capacity, size);
   });
 }
 

@@ -115,6 +115,48 @@ static void streamed_text(const tulle_model* model, const tulle_model_info* info
   CHECK(tulle_session_free(session) == TULLE_OK);
 }
 
+/* A pass may give tokens before they are read: logits and history are those of the token that was read last, and what
+ * was not read is not kept. */
+static void drafted_tokens(const tulle_model* model, const tulle_model_info* info) {
+  enum { prompt_tokens = 32, max_tokens = 60 };
+  tulle_session* session = open_session(model);
+  tulle_token token = TULLE_TOKEN_INIT;
+  tulle_timings timings = {sizeof timings, 0, 0, 0, 0, 0};
+  tulle_generate_options options;
+  float* logits = malloc(info->vocabulary * sizeof *logits);
+  int32_t prompt[prompt_tokens];
+  size_t size = 0, read = 0, i;
+  double fraction = 0;
+  CHECK(logits != NULL && tulle_generate_options_init(&options, sizeof options) == TULLE_OK);
+  for (i = 0; i < prompt_tokens; ++i) prompt[i] = (int32_t)(5 + i % 4);
+  options.max_new_tokens = max_tokens;
+  options.flags = TULLE_IGNORE_EOS | TULLE_KEEP_LOGITS;
+  CHECK_OK(tulle_session_draft(session, "ngram", 5, 7, &error));
+  CHECK_OK(tulle_session_generate_tokens(session, prompt, prompt_tokens, &options, &error));
+  while (tulle_session_read_prompt(session, &fraction, &error) == TULLE_OK) continue;
+  CHECK_OK(tulle_session_truncate(session, 128, &error)); /* ends the generation */
+  CHECK_OK(tulle_session_history(session, NULL, 0, &size, &error));
+  CHECK(size == prompt_tokens);
+  CHECK_OK(tulle_session_generate_tokens(session, NULL, 0, &options, &error));
+  /* Until two tokens wait. By what steps cost (in valgrind) drafts may not pay: then to the end. */
+  while (timings.generated_tokens < read + 2 && tulle_session_next(session, &token, &error) == TULLE_OK) {
+    size_t best = 0;
+    ++read;
+    CHECK_OK(tulle_session_logits(session, logits, info->vocabulary, &size, &error));
+    for (i = 0; i < info->tokens; ++i) best = logits[i] > logits[best] ? i : best;
+    CHECK((int32_t)best == token.id);
+    CHECK_OK(tulle_session_timings(session, &timings, &error));
+    CHECK_OK(tulle_session_history(session, NULL, 0, &size, &error));
+    CHECK(size == prompt_tokens + read);
+  }
+  CHECK(read > 0);
+  CHECK_OK(tulle_session_truncate(session, 128, &error));
+  CHECK_OK(tulle_session_history(session, NULL, 0, &size, &error));
+  CHECK(size == prompt_tokens + read);
+  free(logits);
+  CHECK(tulle_session_free(session) == TULLE_OK);
+}
+
 /* The text, terminated by 0, that a session generates; whether it ended by itself. */
 static int complete(tulle_session* session, char text[256]) {
   tulle_token token = TULLE_TOKEN_INIT;
@@ -464,6 +506,7 @@ int main(int count, char** arguments) {
   text_and_tokens(model);
   chat(model);
   streamed_text(model, &info);
+  drafted_tokens(model, &info);
   copies(model);
   structured_output(model);
   interleaved(model);

@@ -7,8 +7,8 @@
 #include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
 #include <cstddef>
-#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -47,9 +47,15 @@ class Pipeline {
            const std::string& drafter, std::size_t draft_tokens);
 
   /// `tokens`: the prompts as ids, where `arguments` has none. `callback` (or None) is called with every token's id;
-  /// false ends its text; `progress` (or None) with how much of the prompts has been read. `kind` ("": none) and `rules` say what every text must be.
+  /// False ends its text; `progress` (or None) with how much of the prompts has been read. `kind` ("": none) and `rules`
+  /// say what every text must be. Any number of runs may be begun; one at a time goes on.
   std::unique_ptr<Run> start(const std::string& arguments, std::vector<std::vector<Token>> tokens, nb::object callback,
                              nb::object progress, const std::string& kind, const std::string& rules);
+
+  /// Unknown sessions are none. While no run goes on.
+  void end_session(const std::string& id) {
+    std::erase_if(sessions_, [&](const auto& each) { return each.first == id; });
+  }
 
   std::shared_ptr<const Tokenizer> tokenizer() const { return tokenizer_; }
   const std::string& chat_template() const noexcept { return chat_template_; }
@@ -60,11 +66,18 @@ class Pipeline {
   /// Errors: those of `Grammars`, which are made at the first call.
   std::shared_ptr<const Constraint> constraint(const std::string& kind, const std::string& rules);
 
+  /// An idle one or a new one, which is in use while the pointer lives. Errors: state for one in use.
+  std::shared_ptr<Session> session(const std::string& id);
+
+  /// Until so many sequences of the engine are free: forgets the idle session that was used longest ago, or lets go on
+  /// what runs.
+  void make_room(std::size_t sequences);
+
   std::shared_ptr<const Tokenizer> tokenizer_;
   std::string chat_template_;
   GenerationOptions defaults_;
   std::unique_ptr<TextGeneration> generate_;
-  std::map<std::string, Session> sessions_;
+  std::vector<std::pair<std::string, std::shared_ptr<Session>>> sessions_;  // the last was used last
   std::mutex grammars_mutex_;
   std::unique_ptr<Grammars> grammars_;
 };
@@ -113,6 +126,40 @@ std::shared_ptr<const Constraint> Pipeline::constraint(const std::string& kind, 
   return kind == "regex" ? grammars_->regex(rules) : grammars_->json_object();
 }
 
+std::shared_ptr<Session> Pipeline::session(const std::string& id) {
+  std::erase_if(sessions_, [](const auto& each) {  // whose first call failed
+    return each.second.use_count() == 1 && each.second->history().empty();
+  });
+  const auto found =
+      std::find_if(sessions_.begin(), sessions_.end(), [&](const auto& each) { return each.first == id; });
+  if (found == sessions_.end()) {
+    make_room(1);
+    return sessions_.emplace_back(id, std::make_shared<Session>(generate_->session())).second;
+  }
+  if (found->second.use_count() > 1) {
+    fail(ErrorCode::state, "a stream of session \"", id, "\" is half read; read it to its end or close() it first");
+  }
+  std::rotate(found, found + 1, sessions_.end());
+  return sessions_.back().second;
+}
+
+void Pipeline::make_room(std::size_t sequences) {
+  Engine& engine = generate_->engine();
+  while (engine.sequences().free() < std::min(sequences, engine.sequences().size())) {
+    const auto idle =
+        std::find_if(sessions_.begin(), sessions_.end(), [](const auto& each) { return each.second.use_count() == 1; });
+    if (idle != sessions_.end()) {
+      sessions_.erase(idle);
+    } else if (engine.running()) {
+      const nb::gil_scoped_release release;
+      engine.step();
+      check_signals();
+    } else {
+      return;
+    }
+  }
+}
+
 std::unique_ptr<Run> Pipeline::start(const std::string& arguments, std::vector<std::vector<Token>> tokens,
                                      nb::object callback, nb::object progress, const std::string& kind,
                                      const std::string& rules) {
@@ -123,7 +170,7 @@ std::unique_ptr<Run> Pipeline::start(const std::string& arguments, std::vector<s
   if (!callback.is_none()) {
     call.options.callback = [callback = std::move(callback)](const TextPiece& piece) {
       const nb::gil_scoped_acquire acquire;
-      return piece.token < 0 || nb::cast<bool>(nb::bool_(callback(piece.token)));
+      return piece.token < 0 || !callback(piece.token).is(Py_False);  // None, as of a function without return, goes on
     };
   }
   if (!progress.is_none()) {
@@ -134,9 +181,10 @@ std::unique_ptr<Run> Pipeline::start(const std::string& arguments, std::vector<s
   }
   std::deque<Run::Start> parts;
   for (std::size_t i = 0; i < call.session_ids.size(); ++i) {
-    Session& session = sessions_.try_emplace(call.session_ids[i], generate_->session()).first->second;
-    parts.push_back([&session, prompt = call.prompts.at(i), options = call.options] {
-      return session.start(session.encode(prompt, options), options);
+    parts.push_back([this, session = std::shared_ptr<Session>(), id = call.session_ids[i], prompt = call.prompts.at(i),
+                     options = call.options]() mutable {
+      session = this->session(id);
+      return session->start(session->encode(prompt, options), options);
     });
   }
   if (parts.empty()) {
@@ -145,6 +193,7 @@ std::unique_ptr<Run> Pipeline::start(const std::string& arguments, std::vector<s
     }
     if (tokens.empty()) fail(ErrorCode::invalid_argument, "there is no prompt; give sequences=...");
     parts.push_back([this, tokens = std::move(tokens), options = std::move(call.options)] {
+      make_room(options.num_return_sequences);
       return TextStream(generate_->engine(), *tokenizer_, tokens, options);
     });
   }
@@ -158,6 +207,7 @@ void bind_pipeline(nb::module_& module) {
            nb::arg("arguments"), nb::arg("adapters"), nb::arg("drafter"), nb::arg("draft_tokens"))
       .def("start", &Pipeline::start, nb::arg("arguments"), nb::arg("tokens"), nb::arg("callback").none(),
            nb::arg("progress").none(), nb::arg("kind"), nb::arg("rules"), nb::keep_alive<0, 1>())
+      .def("end_session", &Pipeline::end_session, nb::arg("id"))
       .def_prop_ro("tokenizer", &Pipeline::tokenizer)
       .def_prop_ro("chat_template", &Pipeline::chat_template)
       .def_prop_ro("vocabulary_size", [](const Pipeline& pipeline) { return pipeline.architecture().vocabulary; })

@@ -19,7 +19,6 @@ std::optional<TextPiece> Run::next() {
     if (!stream_) {
       if (parts_.empty()) return std::nullopt;
       stream_.emplace(parts_.front()());
-      parts_.pop_front();
     }
     if (stream_->has_piece()) break;
     bool runs = false;
@@ -44,6 +43,7 @@ void Run::end_part() {
   timings_.prefill_seconds += timings.prefill_seconds;
   timings_.decode_seconds += timings.decode_seconds;
   stream_.reset();
+  parts_.pop_front();
 }
 
 namespace {
@@ -95,6 +95,7 @@ void bind_run(nb::module_& module) {
   nb::class_<Run>(module, "Run")
       .def("next", &Run::next)
       .def("finish", &Run::finish)
+      .def("stop", &Run::stop)
       .def("take_results", &take_results)
       .def("timings", &timings);
 }

@@ -19,8 +19,8 @@ inline void check_signals() {
   if (PyErr_CheckSignals() != 0) throw nb::python_error();
 }
 
-/// One call of a pipeline: all prompts in one batch, or sessions one after the other. One at a time on a pipeline,
-/// which Python's side ensures.
+/// One call of a pipeline: all prompts in one batch, or sessions one after the other. `next`, `finish` and `stop`: one at
+/// a time on a pipeline, which Python's side ensures.
 class Run {
  public:
   using Start = std::function<TextStream()>;
@@ -36,6 +36,12 @@ class Run {
     }
   }
 
+  /// Ends what still runs. The destructor leaves the engine alone afterwards, so it may come at any time.
+  void stop() noexcept {
+    stream_.reset();
+    parts_.clear();
+  }
+
   /// What was generated, after the end.
   std::vector<GeneratedText> take_results() { return std::move(results_); }
   const Timings& timings() const noexcept { return timings_; }
@@ -43,7 +49,7 @@ class Run {
  private:
   void end_part();
 
-  std::deque<Start> parts_;
+  std::deque<Start> parts_;  // the first is that of stream_, where there is one
   std::optional<TextStream> stream_;
   std::vector<GeneratedText> results_;
   Timings timings_;

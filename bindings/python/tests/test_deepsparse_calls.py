@@ -109,6 +109,27 @@ def test_sessions_go_on_where_they_were(codegen):
     ids = generate.tokenizer.encode
     whole = generate([*ids("def"), *first, *ids(" fib")], max_new_tokens=4, force_max_tokens=True)
     assert whole.generations[0].tokens == second
+    generate.end_session("one")
+    generate.end_session("another")
+    assert generate("def", session_ids="one", max_new_tokens=4, force_max_tokens=True).generations[0].tokens == first
+
+
+def test_the_session_that_was_used_longest_ago_gives_way(tiny):
+    generate = TextGeneration(tiny, num_cores=1, sequence_length=64)  # 16 sequences
+
+    def tokens(session):
+        return generate("one two", session_ids=session, max_new_tokens=3, force_max_tokens=True).generations[0].tokens
+
+    alone = tokens(None)
+    stream = generate("the", session_ids="half read", streaming=True, max_new_tokens=8, force_max_tokens=True)
+    next(stream)
+    assert tokens("first") == tokens("second") == alone
+    assert tokens("first") != alone  # goes on
+    assert all(tokens(f"user {number}") == alone for number in range(14))  # the last in place of "second"
+    assert tokens("first") != alone
+    assert tokens("second") == alone  # begins anew
+    assert tokens(None) == alone
+    assert len(list(stream)) == 7
 
 
 def test_wrong_arguments_are_errors_that_help(codegen, tiny):

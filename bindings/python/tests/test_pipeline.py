@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -119,6 +120,8 @@ def test_a_callback_ends_a_text(generate):
     output = generate("the", callback=callback, max_new_tokens=20, force_max_tokens=True)
     assert output.generations[0].tokens == seen and len(seen) == 4
     assert output.generations[0].finished_reason == "callback"
+    whole = generate("the", callback=seen.append, max_new_tokens=5, force_max_tokens=True)  # which returns None
+    assert len(whole.generations[0].tokens) == 5
 
     def fails(token):
         raise LookupError("mine")
@@ -145,7 +148,24 @@ def test_stop_texts_and_input_tokens(generate):
     assert output.input_tokens["input_ids"] == [generate.tokenizer.encode("the")]
 
 
-def test_threads_take_turns_and_a_stream_is_not_nested(generate):
+def test_a_call_that_failed_is_over_while_its_error_is_kept(generate):
+    class Fails:
+        def put(self, ids):
+            raise LookupError("mine")
+
+    def callback(token):
+        raise LookupError("mine")
+
+    kept = []
+    for arguments in ({"streamer": Fails()}, {"callback": callback}, {"progress": callback}):
+        with pytest.raises(LookupError) as error:  # with its traceback, and with that the frames of the call
+            generate("the", session_ids="kept", max_new_tokens=20, force_max_tokens=True, **arguments)
+        kept.append(error)
+        assert len(generate("one", session_ids="kept", max_new_tokens=3, force_max_tokens=True).generations[0].tokens) == 3
+    generate.end_session("kept")
+
+
+def test_threads_take_turns_and_streams_are_read_beside_each_other(generate):
     def text():
         return generate("the", max_new_tokens=20, force_max_tokens=True).sequences
 
@@ -156,12 +176,24 @@ def test_threads_take_turns_and_a_stream_is_not_nested(generate):
     for thread in threads:
         thread.join()
     assert texts == [wanted] * 4
-    for _ in generate("the", streaming=True, max_new_tokens=3):
-        with pytest.raises(RuntimeError, match="stream"):
-            generate("the")
-    stream = generate("the", streaming=True, max_new_tokens=30)
+    stream = generate("the", streaming=True, max_new_tokens=20, force_max_tokens=True)
+    pieces = []
+    with ThreadPoolExecutor(1) as one, ThreadPoolExecutor(1) as two:  # a stream that pools read, as web frameworks do
+        for pool in (one, two) * 3:
+            pieces.append(pool.submit(next, stream).result())
+            assert one.submit(text).result() == wanted and two.submit(text).result() == wanted
+    assert "".join(piece.generations[0].text for piece in (*pieces, *stream)) == wanted[0]
+
+    def calls_again(token):
+        assert text() == wanted
+
+    assert generate("the", callback=calls_again, max_new_tokens=20, force_max_tokens=True).sequences == wanted
+    stream = generate("the", streaming=True, max_new_tokens=30, session_ids="half read")
     next(stream)
+    with pytest.raises(RuntimeError, match='"half read" is half read'):
+        generate("the", session_ids="half read")
     stream.close()  # left early
+    generate("the", session_ids="half read", max_new_tokens=1)
     assert text() == wanted
 
 

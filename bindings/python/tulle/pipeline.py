@@ -70,7 +70,8 @@ class TextGeneration:
     `draft_model`: what guesses up to `spec_length` tokens, which one pass of the model checks, without another text:
     "ngram", "self:KERNEL" ("self:i4"), the path of a smaller model with the same tokens, or A+B for A that guesses for B.
 
-    Threads: calls from several threads wait for each other; the GIL is free meanwhile, and Ctrl-C ends a call.
+    Threads: calls from several threads wait for each other; the GIL is free meanwhile, and Ctrl-C ends a call. A stream
+    holds the others up for a piece at a time, whichever thread reads it, so calls may be made while it is half read.
     """
 
     def __init__(self, model: Any = None, *, model_path: Any = None, adapters: Any = None,
@@ -80,8 +81,7 @@ class TextGeneration:
             arguments["model_path"] = path
         self._core = _core.Pipeline(json.dumps(arguments, default=plain), scales_of(adapters),
                                     "" if draft_model is None else os.fspath(draft_model), spec_length)
-        self._turn = threading.Lock()
-        self._owner: int | None = None  # the thread that runs a call
+        self._turn = threading.RLock()  # whoever holds it may change the engine; a callback may call again
         self.tokenizer = Tokenizer(self._core.tokenizer, self._core.chat_template)
         self.sequence_length: int = self._core.sequence_length
 
@@ -107,11 +107,14 @@ class TextGeneration:
                                *rules_of(json_schema, json_object, grammar, regex))
         if streaming:
             return self._stream(run, prompts)
-        with self._my_turn():
-            if streamer is None:
-                run.finish()
-            else:
-                self._feed(run, streamer, ids or [self.tokenizer.encode(each) for each in as_list(prompts)])
+        with self._turn:
+            try:
+                if streamer is None:
+                    run.finish()
+                else:
+                    self._feed(run, streamer, ids or [self.tokenizer.encode(each) for each in as_list(prompts)])
+            finally:
+                run.stop()  # now: an exception may keep it alive
         results = [GeneratedText(facts["text"], facts["logits"], True, facts["finish_reason"], facts["tokens"],
                                  facts["log_probabilities"], number) for number, facts in enumerate(run.take_results())]
         inputs = self.tokenizer(as_list(prompts)) if return_input_tokens and not ids else None
@@ -120,17 +123,26 @@ class TextGeneration:
                                     session_ids=arguments.get("session_ids", arguments.get("session_id")),
                                     timings=run.timings())
 
-    def _my_turn(self) -> "Turn":
-        return Turn(self)
+    def end_session(self, session_id: str) -> None:
+        """Forgets a session; its next call begins anew. Unknown ones are none."""
+        with self._turn:
+            self._core.end_session(session_id)
 
     def _stream(self, run: Any, prompts: Any) -> Iterator[TextGenerationOutput]:
-        with self._my_turn():
-            while (piece := run.next()) is not None:
+        try:
+            while True:
+                with self._turn:
+                    piece = run.next()
+                if piece is None:
+                    return
                 reason = None if piece.finish_reason == "none" else piece.finish_reason
                 tokens = [piece.token] if piece.token >= 0 else []
                 text = GeneratedText(piece.text, None, reason is not None, reason, tokens,
                                      [piece.log_probability], piece.generation)
                 yield TextGenerationOutput(prompts, [text])
+        finally:
+            with self._turn:
+                run.stop()
 
     def _feed(self, run: Any, streamer: Any, ids: list[list[int]]) -> None:
         """Texts one after the other, because a streamer handles one at a time: each prompt with its first new token,
@@ -153,23 +165,6 @@ class TextGeneration:
                     break
                 streamer.end()
                 shown += 1
-
-
-class Turn:
-    """Holds a pipeline for one call. A second call of the same thread would wait for ever, so it is an error."""
-
-    def __init__(self, pipeline: TextGeneration) -> None:
-        self._pipeline = pipeline
-
-    def __enter__(self) -> None:
-        if self._pipeline._owner == threading.get_ident():
-            raise RuntimeError("a stream of this pipeline is still being read; read it to its end or close() it first")
-        self._pipeline._turn.acquire()
-        self._pipeline._owner = threading.get_ident()
-
-    def __exit__(self, *_: Any) -> None:
-        self._pipeline._owner = None
-        self._pipeline._turn.release()
 
 
 class Pipeline:

@@ -19,7 +19,8 @@ namespace tulle {
 /// completion of its sequence. Prompts wait in order of arrival until as many sequences are free as they have
 /// completions.
 ///
-/// Completions must stay in place until they are finished or ended. Threads: one at a time.
+/// Completions must stay in place until they are finished or ended, those of `resume` until they are ended.
+/// Threads: one at a time.
 template <class GeneratorType>
 class Requests {
  public:
@@ -77,16 +78,22 @@ class Requests {
       if (completion->tokens() == 0) completion->set_cached_prompt_tokens(cached_prompt_tokens(emission.sequence));
       completion->accept(emission);
       if (!completion->finished()) continue;
-      completion->forget_logits(emissions_behind(report.emissions, at));
-      leave(emission.sequence);
+      const std::size_t behind = emissions_behind(report.emissions, at);
+      completion->forget_logits(behind);
+      at += behind;
+      if (filled_[emission.sequence].stays) {
+        settle(emission.sequence);
+      } else {
+        leave(emission.sequence);
+      }
     }
     return report;
   }
 
   /// Takes a completion out, where it waits (then all of its prompt) or is filled. Its sequence is released, or, where
-  /// it was resumed, stays with the tokens that were accepted.
+  /// it was resumed, stays with the tokens of the completion.
   void end(Completion& completion) noexcept {
-    if (const auto id = completion.sequence()) {
+    if (const auto id = completion.sequence(); id && filled_[*id].completion == &completion) {
       split(*id, nullptr);
       leave(*id);
     } else if (!completion.finished()) {
@@ -130,15 +137,19 @@ class Requests {
   }
 
   void leave(SequenceId id) noexcept {
-    const Filled left = std::exchange(filled_[id], {});
-    left.completion->leave();
-    std::erase_if(forks_, [&](const Fork& each) { return each.to == id; });
-    generator_.sequences().stop(id);
-    if (left.stays) {
-      generator_.sequences().truncate(id, left.prompt_length + left.completion->tokens());
+    if (filled_[id].stays) {
+      settle(id);
     } else {
       generator_.sequences().release(id);
     }
+    std::exchange(filled_[id], {}).completion->leave();
+    std::erase_if(forks_, [&](const Fork& each) { return each.to == id; });
+  }
+
+  /// A resumed sequence stops and keeps the tokens of its completion.
+  void settle(SequenceId id) noexcept {
+    generator_.sequences().stop(id);
+    generator_.sequences().truncate(id, filled_[id].prompt_length + filled_[id].completion->tokens());
   }
 
   /// What the sequence of a completion adopted, without the history before its prompt.

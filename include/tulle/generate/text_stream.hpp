@@ -76,7 +76,7 @@ class TextStream {
   /// How much of the prompts has been read, in [0, 1].
   double prompt_fraction() const;
 
-  /// Ends everything that still runs.
+  /// Ends everything that still runs. Pieces that were not read are forgotten; a session keeps what was read.
   void stop() noexcept;
 
   /// What was generated, after the last piece.

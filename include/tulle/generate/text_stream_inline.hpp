@@ -56,8 +56,8 @@ TULLE_INLINE std::optional<TextPiece> TextStream::next() {
     if (callback_ && !callback_(piece) && piece.finish_reason == FinishReason::none) {
       piece.finish_reason = FinishReason::callback;
       completion->finish(piece.finish_reason);
-      engine_->requests().end(*completion);
     }
+    if (completion->finished() && !completion->has_piece()) engine_->requests().end(*completion);
     return piece;
   } while (step());
   return std::nullopt;
@@ -90,7 +90,10 @@ TULLE_INLINE double TextStream::prompt_fraction() const {
 
 TULLE_INLINE void TextStream::stop() noexcept {
   // Forks before what they would fork from.
-  for (std::size_t i = completions_.size(); i-- > 0;) engine_->requests().end(completions_[i]);
+  for (std::size_t i = completions_.size(); i-- > 0;) {
+    if (completions_[i].has_piece()) completions_[i].finish(FinishReason::cancelled);
+    engine_->requests().end(completions_[i]);
+  }
 }
 
 TULLE_INLINE std::vector<GeneratedText> TextStream::results() {

@@ -521,3 +521,33 @@ TEST_CASE("a callback that comes late ends the text where it says so", "[generat
   CHECK(found.logits.rows == 13);
   CHECK(session.history().size() == 14);
 }
+
+TEST_CASE("a session keeps what was read of a stream that is left early", "[generate][text_stream]") {
+  const auto engine = tiny_engine(name, small_engine());
+  for (const std::size_t tokens : {12u, 5u}) {  // while it runs, and where it has ended unread
+    Session session(*engine, *tiny_tokenizer());
+    {
+      TextStream early = session.start(prompt(), at_most(tokens));
+      (void)run(*engine, {prompt(4, 61)}, at_most(8));
+      for (int i = 0; i < 3; ++i) CHECK(early.next());
+    }
+    CHECK(session.history().size() == 13);
+    const auto rest = session.append({}, at_most(4)).tokens;
+    const auto whole = run(*engine, {prompt()}, at_most(7)).results.front().tokens;
+    CHECK(rest == std::vector<Token>(whole.begin() + 3, whole.end()));
+  }
+}
+
+TEST_CASE("a callback ends a session's text that has ended unread", "[generate][text_stream]") {
+  const auto engine = tiny_engine(name, small_engine());
+  Session session(*engine, *tiny_tokenizer());
+  std::size_t calls = 0;
+  GenerationOptions options = at_most(5);
+  options.callback = [&](const TextPiece&) { return ++calls < 2; };
+  TextStream late = session.start(prompt(), options);
+  (void)run(*engine, {prompt(4, 61)}, at_most(8));
+  while (late.next()) {
+  }
+  CHECK(session.history().size() == 12);
+  session.clear();  // the stream holds on to nothing
+}

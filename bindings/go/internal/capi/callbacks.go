@@ -18,11 +18,27 @@ import (
 type callbacks struct {
 	progress func(what string, fraction float64) bool
 	reader   io.ReaderAt
+	panicked any
+}
+
+// keep makes a callback that panics one that fails: a panic must not unwind C++.
+func (c *callbacks) keep(failed *C.int32_t) {
+	if value := recover(); value != nil {
+		c.panicked, *failed = value, 1
+	}
+}
+
+// again goes on with the panic of a callback, after the load call.
+func (c *callbacks) again() {
+	if c.panicked != nil {
+		panic(c.panicked)
+	}
 }
 
 //export tulleGoProgress
-func tulleGoProgress(context unsafe.Pointer, what *C.char, size C.size_t, fraction C.double) C.int32_t {
+func tulleGoProgress(context unsafe.Pointer, what *C.char, size C.size_t, fraction C.double) (failed C.int32_t) {
 	seen := cgo.Handle(uintptr(context)).Value().(*callbacks)
+	defer seen.keep(&failed)
 	if seen.progress == nil || seen.progress(C.GoStringN(what, C.int(size)), float64(fraction)) {
 		return 0
 	}
@@ -30,8 +46,9 @@ func tulleGoProgress(context unsafe.Pointer, what *C.char, size C.size_t, fracti
 }
 
 //export tulleGoRead
-func tulleGoRead(context unsafe.Pointer, offset C.uint64_t, buffer unsafe.Pointer, size C.size_t) C.int32_t {
+func tulleGoRead(context unsafe.Pointer, offset C.uint64_t, buffer unsafe.Pointer, size C.size_t) (failed C.int32_t) {
 	seen := cgo.Handle(uintptr(context)).Value().(*callbacks)
+	defer seen.keep(&failed)
 	count, _ := seen.reader.ReadAt(unsafe.Slice((*byte)(buffer), int(size)), int64(offset))
 	if count == int(size) {
 		return 0

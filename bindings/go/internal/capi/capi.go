@@ -142,7 +142,8 @@ func LoadPath(path string, adapters []string, scales []float32, options LoadOpti
 		merged[i] = C.tulle_adapter{C.sizeof_tulle_adapter, C.float(scales[i]), memory.text(adapters[i])}
 	}
 	mergedData, mergedCount := array[C.tulle_adapter, C.tulle_adapter](merged)
-	handle := cgo.NewHandle(&callbacks{progress: progress})
+	seen := &callbacks{progress: progress}
+	handle := cgo.NewHandle(seen)
 	defer handle.Delete()
 	failure := newError()
 	var model *C.tulle_model
@@ -151,12 +152,14 @@ func LoadPath(path string, adapters []string, scales []float32, options LoadOpti
 	packedData, packedSize := text(options.PackedCache)
 	status := C.load_path(pathData, pathSize, mergedData, mergedCount, assemblyData, assemblySize, packedData, packedSize,
 		C.uint32_t(options.Flags), C.uintptr_t(handle), &model, &failure)
+	seen.again()
 	return Model{model}, check(status, &failure)
 }
 
 // LoadReader loads a GGUF file of size bytes.
 func LoadReader(reader io.ReaderAt, size int64, options LoadOptions, progress Progress) (Model, *Failure) {
-	handle := cgo.NewHandle(&callbacks{progress: progress, reader: reader})
+	seen := &callbacks{progress: progress, reader: reader}
+	handle := cgo.NewHandle(seen)
 	defer handle.Delete()
 	failure := newError()
 	var model *C.tulle_model
@@ -164,6 +167,7 @@ func LoadReader(reader io.ReaderAt, size int64, options LoadOptions, progress Pr
 	packedData, packedSize := text(options.PackedCache)
 	status := C.load_reader(C.uint64_t(size), assemblyData, assemblySize, packedData, packedSize,
 		C.uint32_t(options.Flags), C.uintptr_t(handle), &model, &failure)
+	seen.again()
 	return Model{model}, check(status, &failure)
 }
 

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package tulle
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+)
+
+func TestCloseEndsAGenerationAndWaitsForTheTokenThatIsRead(t *testing.T) {
+	model := Must(Load(context.Background(), "../../tests/golden/models/gguf/f32.gguf", LoadOptions{}))
+	defer model.Close()
+	session := Must(model.NewSession(SessionOptions{Threads: 1}))
+	closed := make(chan struct{})
+	count := 0
+	for token, err := range session.Generate(context.Background(), "Once", Options{IgnoreEos: true}) {
+		if count++; count == 1 {
+			session.reading.Lock() // as while a token is copied
+			go func() {
+				defer close(closed)
+				session.Close()
+			}()
+			time.Sleep(10 * time.Millisecond)
+			if _, err := session.History(); err != nil {
+				t.Error("freed meanwhile:", err)
+			}
+			session.reading.Unlock()
+		} else if token.FinishReason != FinishCancelled && !errors.Is(err, ErrClosed) {
+			t.Error(token, err)
+		}
+	}
+	<-closed
+	if _, err := session.History(); count > 3 || !errors.Is(err, ErrClosed) {
+		t.Error(count, err)
+	}
+}
