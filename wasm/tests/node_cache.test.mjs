@@ -203,6 +203,12 @@ test("a lock of a process that has ended is nobody's", async () => {
   await loadsWell();
 });
 
+test("a lock of an earlier process that had this one's number is nobody's", async () => {
+  await loadsWell();
+  writeFileSync(`${dataFile()}.lock`, `${process.pid} 1 another-boot/1234`);
+  await loadsWell(url(), { signal: AbortSignal.timeout(10_000) });
+});
+
 test('a Hugging Face directory is loaded by its URL, and then without a server', async () => {
   const { prompt, greedy } = facts('llama-tiny-gqa');
   const directory = `${server.url}/models/llama-tiny-gqa/`;
