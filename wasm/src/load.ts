@@ -3,6 +3,7 @@
 import { Channel } from './channel.js';
 import { TulleError } from './error.js';
 import { Model } from './model.js';
+import { wholeNumber } from './numbers.js';
 import type { LoadRequest, WorkerLike, WorkerSource } from './protocol.js';
 import type { LoadOptions, ModelSource } from './types.js';
 
@@ -70,11 +71,6 @@ export async function load(platform: Platform, source: ModelSource, options: Loa
 }
 
 function checkOptions({ threads, sequenceLength }: LoadOptions): void {
-  const isCount = (value: number | undefined) => value === undefined || (Number.isInteger(value) && value >= 1);
-  if (!isCount(threads) || (threads ?? 1) > 64) {
-    throw new TulleError('invalid_argument', `threads is ${threads}; give a whole number from 1 to 64`);
-  }
-  if (!isCount(sequenceLength)) {
-    throw new TulleError('invalid_argument', `sequenceLength is ${sequenceLength}; give a whole number from 1 on`);
-  }
+  if (threads !== undefined) wholeNumber('threads', threads, 1, 64);
+  if (sequenceLength !== undefined) wholeNumber('sequenceLength', sequenceLength, 1);
 }

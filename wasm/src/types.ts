@@ -66,7 +66,7 @@ export interface GenerateOptions {
   readonly presencePenalty?: number | undefined;
   readonly frequencyPenalty?: number | undefined;
   readonly noRepeatNgram?: number | undefined;
-  /** The same seed draws the same text. Default: 0. */
+  /** The same seed draws the same text: from 0 to 2 ** 64 - 1. Default: 0. */
   readonly seed?: number | bigint | undefined;
   /** The text ends before the first of these. */
   readonly stop?: string | readonly string[] | undefined;

@@ -207,6 +207,49 @@ test('tokenizer and chat template', async () => {
   assert.throws(() => model.generate(42), { code: 'invalid_argument' });
 });
 
+test('a byte order mark is text like any other', async () => {
+  const model = keep(await loadModel(textModel.path, one));
+  const text = '\uFEFFhello';
+  assert.equal(await model.decode(await model.encode(text, { addSpecialTokens: false })), text);
+  const prompt = await model.chatPrompt([{ role: 'user', content: text }]);
+  assert.ok(prompt.includes(text));
+});
+
+test('a number that does not fit is refused, not another one', async () => {
+  const model = keep(await loadModel(textModel.path, one));
+  const session = keep(await model.session());
+  await session.generate([5, 6, 7], { maxNewTokens: 2, ignoreEos: true }).result;
+  const before = await session.history();
+  const beyond = 2 ** 32 + 1;
+  const refused = [];
+  for (const length of [NaN, -1, 1.5, beyond, '1', undefined]) refused.push(() => session.truncate(length));
+  for (const option of ['maxNewTokens', 'minNewTokens', 'topK', 'noRepeatNgram', 'seed']) {
+    for (const value of [NaN, 1.5, 2 ** 70]) refused.push(() => session.generate([5], { [option]: value }).result);
+  }
+  const penalties = ['repetitionPenalty', 'presencePenalty', 'frequencyPenalty'];
+  for (const option of ['temperature', 'topP', 'minP', 'typicalP', ...penalties]) {
+    refused.push(() => session.generate([5], { [option]: NaN }).result);
+  }
+  for (const options of [
+    { maxNewTokens: -1 },
+    { seed: 2n ** 64n },
+    { minNewTokens: beyond },
+    { topK: beyond },
+    { eos: [beyond] },
+    { draftModel: 'ngram', specLength: beyond },
+  ]) {
+    refused.push(() => session.generate([5], options).result);
+  }
+  refused.push(async () => session.generate([beyond + 4]));
+  for (const id of [beyond, NaN]) refused.push(() => model.decode([id]));
+  for (const option of ['sequenceLength', 'window', 'sinks']) {
+    for (const value of [NaN, -1, 1.5]) refused.push(() => model.session({ cache: 'sliding', [option]: value }));
+  }
+  refused.push(() => loadModel(tiny.path, { sequenceLength: 2 ** 70 }));
+  for (const call of refused) await assert.rejects(call, { code: 'invalid_argument' }, String(call));
+  assert.deepEqual(await session.history(), before);
+});
+
 test('a session goes on, forgets, forks and comes back', async () => {
   const model = keep(await loadModel(tiny.path, one));
   const session = keep(await model.session({ sequenceLength: 100 }));
