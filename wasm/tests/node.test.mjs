@@ -318,6 +318,30 @@ test('a prompt that is stopped while it is read is forgotten', async () => {
   assert.deepEqual(await session.history(), before);
 });
 
+test('a generation that is refused leaves the session as it was', async () => {
+  const model = keep(await loadModel(tiny.path, { ...one, sequenceLength: 128 }));
+  const session = keep(await model.session());
+  await session.generate(tiny.prompt, { maxNewTokens: 1, ignoreEos: true }).result;
+  const before = await session.history();
+  const long = Array.from({ length: 60 }, (_, index) => index);
+  const refused = [
+    [long, { temperature: -1 }, 'invalid_argument'],
+    [long, { stop: [''] }, 'invalid_argument'],
+    [[...long, 1_000_000], {}, 'invalid_argument'],
+    [[...long, ...long], {}, 'capacity'],
+  ];
+  for (const [prompt, options, code] of refused) {
+    const fractions = [];
+    const onPromptProgress = (fraction) => fractions.push(fraction);
+    await assert.rejects(session.generate(prompt, { ...options, onPromptProgress }).result, { code });
+    assert.deepEqual(await session.history(), before, code);
+    assert.deepEqual(fractions, [], 'nothing of it was read');
+  }
+  const other = keep(await model.session());
+  const expected = await tokensOf(other, [...before, ...long], { maxNewTokens: 8, ignoreEos: true });
+  assert.deepEqual(await tokensOf(session, long, { maxNewTokens: 8, ignoreEos: true }), expected);
+});
+
 test('slices of a prompt change nothing', async () => {
   const model = keep(await loadModel(tiny.path, one));
   const long = Array.from({ length: 200 }, (_, index) => (index * 37) % 280);
