@@ -29,7 +29,7 @@ export interface LoadOptions {
   readonly threads?: number | undefined;
   /** Whether downloads are kept; or the name of the folder that keeps them (in Node a path). Default: true. */
   readonly cache?: boolean | string | undefined;
-  /** "sha256-..." (base64) or 64 hex digits; of several files by name. Checked at every load. */
+  /** "sha256-..." (base64) or 64 hex digits; or several by the names of files of the model. Checked at every load. */
   readonly integrity?: string | Readonly<Record<string, string>> | undefined;
   /** KERNEL[/CACHE[/SAMPLER]], such as "dense_i8/paged_i8". Default: "auto". */
   readonly assembly?: string | undefined;

@@ -148,6 +148,15 @@ test('a hash finds a flipped bit in the cache, and a server with another file', 
   await assert.rejects(loadModel(tiny.path, { integrity: '0'.repeat(64) }), { code: 'integrity' });
 });
 
+test('a hash for a name that no file has is an error', async () => {
+  const hash = createHash('sha256').update(readFileSync(tiny.path)).digest('hex');
+  const wrong = { code: 'invalid_argument', message: /Q8_0\.gguf.* q8_0\.gguf$/ };
+  await assert.rejects(loadModel(url(), { ...options, integrity: { 'Q8_0.gguf': hash, 'q8_0.gguf': hash } }), wrong);
+  await assert.rejects(loadModel(tiny.path, { threads: 1, integrity: { 'Q8_0.gguf': hash } }), wrong);
+  const runtime = await loadsWell(url(), { integrity: { 'q8_0.gguf': hash } });
+  assert.equal(runtime.fromCache, true, 'the file is not to blame');
+});
+
 test('what a server refuses is named', async () => {
   await assert.rejects(loadModel(`${server.url}/models/none.gguf`, options), { code: 'not_found' });
   server.faults.status = 403;
