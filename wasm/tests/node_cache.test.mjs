@@ -168,6 +168,10 @@ test('without a cache nothing is kept', async () => {
   const before = readdirSync(tmpdir()).filter((name) => name.startsWith('tulle-')).length;
   server.faults.cutAfter = 60_000;
   await loadsWell(url(), { cache: false });
+  const controller = new AbortController();
+  const onProgress = ({ phase }) => phase === 'load' && controller.abort();
+  const ended = loadModel(url(), { ...options, cache: false, signal: controller.signal, onProgress });
+  await assert.rejects(ended, { name: 'AbortError' });
   assert.deepEqual(readdirSync(cache), []);
   assert.equal(readdirSync(tmpdir()).filter((name) => name.startsWith('tulle-')).length, before);
 });

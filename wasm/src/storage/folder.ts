@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A folder of the file system, in Node.
+import { randomUUID } from 'node:crypto';
 import {
   closeSync,
   existsSync,
@@ -16,14 +17,23 @@ import {
   writeFileSync,
   writeSync,
 } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { threadId } from 'node:worker_threads';
 import { messageOf, TulleError } from '../error.js';
 import type { Storage, StoredFile } from './storage.js';
 
+/** Where a file can lie for a while. */
+export function temporaryPath(): string {
+  return join(tmpdir(), `tulle-${process.pid}-${randomUUID()}`);
+}
+
 export function openFile(path: string, flags: 'r' | 'r+' = 'r'): StoredFile {
-  const descriptor = openSync(path, flags);
+  return descriptorFile(openSync(path, flags));
+}
+
+export function descriptorFile(descriptor: number): StoredFile {
   return {
     size: () => fstatSync(descriptor).size,
     read(into, offset) {
