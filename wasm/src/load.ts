@@ -40,33 +40,24 @@ export async function load(platform: Platform, source: ModelSource, options: Loa
   const channel = new Channel(platform.createWorker(request.cache));
   const answer = channel.call('load', request, {
     transfer: prepared.transfer,
+    signal,
     onEvent: (event) => {
       if ('progress' in event && !signal?.aborted) onProgress?.(event.progress);
     },
   });
   const end = () => channel.close(new TulleError('cancelled', 'loading was ended'));
-  let abort = () => {};
-  const aborted = new Promise<never>((_, reject) => {
-    abort = () => {
-      answer.cancel();
-      reject(signal?.reason);
-    };
-    signal?.addEventListener('abort', abort, { once: true });
-  });
   try {
-    return new Model(channel, await Promise.race([answer, aborted]));
+    return new Model(channel, await answer);
   } catch (error) {
     // An aborted download is stored for the next try. Packing cannot be interrupted, so its worker is terminated.
     const late = setTimeout(end, graceMs);
-    answer
+    answer.done
       .catch(() => {})
       .finally(() => {
         clearTimeout(late);
         end();
       });
     throw error;
-  } finally {
-    signal?.removeEventListener('abort', abort);
   }
 }
 

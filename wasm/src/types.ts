@@ -24,6 +24,7 @@ export interface LoadProgress {
 export interface LoadOptions {
   /** Ends loading; what was downloaded is kept, and the next load goes on from there. */
   readonly signal?: AbortSignal | undefined;
+  /** What it throws ends loading, and is what loadModel rejects with. */
   readonly onProgress?: ((progress: LoadProgress) => void) | undefined;
   /** At most; 1 where the page is not cross-origin isolated. Default: half of the cores, at most 4. */
   readonly threads?: number | undefined;
@@ -52,7 +53,7 @@ export type Prompt = string | readonly Message[] | Int32Array | readonly number[
 /** A value that is not set keeps the default of the C ABI: greedy, 100 tokens. */
 export interface GenerateOptions {
   readonly signal?: AbortSignal | undefined;
-  /** Called while a long prompt is read: how much of it has been read, in [0, 1]. */
+  /** Called while a long prompt is read: how much of it has been read, in [0, 1]. What it throws ends the call. */
   readonly onPromptProgress?: ((fraction: number) => void) | undefined;
   readonly maxNewTokens?: number | undefined;
   readonly minNewTokens?: number | undefined;

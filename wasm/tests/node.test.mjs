@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The package in Node: sources, generation, sessions, stopping.
 import assert from 'node:assert/strict';
-import { copyFileSync, mkdtempSync, openAsBlob, readFileSync, rmSync } from 'node:fs';
+import { copyFileSync, mkdtempSync, openAsBlob, readdirSync, readFileSync, readlinkSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { test } from 'node:test';
@@ -387,6 +387,71 @@ test('a program ends by itself when nothing is under way', { timeout: 90_000 }, 
     timeout: 75_000,
   });
   assert.deepEqual([stdout, status], ['2\n', 0]);
+});
+
+test('a call that cannot be sent is refused, and a program ends by itself after it', { timeout: 90_000 }, async () => {
+  const { spawnSync } = await import('node:child_process');
+  const program = `
+    import { loadModel } from 'tulle';
+    const model = await loadModel(${JSON.stringify(tiny.path)}, { threads: 1 });
+    await model.generate([1, 2], { onToken() {} }).result.catch(({ code }) => console.log(code));
+    await loadModel(${JSON.stringify(tiny.path)}, { assembly() {} }).catch(({ code }) => console.log(code));`;
+  const { stdout, status } = spawnSync(process.execPath, ['--input-type=module', '--eval', program], {
+    cwd: new URL('..', import.meta.url),
+    encoding: 'utf8',
+    timeout: 20_000,
+  });
+  assert.deepEqual([stdout, status], ['invalid_argument\ninvalid_argument\n', 0]);
+});
+
+test('what onProgress or onPromptProgress throws rejects the call', async () => {
+  const mine = new Error('mine');
+  const thrower = () => {
+    throw mine;
+  };
+  await assert.rejects(loadModel(tiny.path, { ...one, onProgress: thrower }), mine);
+  const model = keep(await loadModel(tiny.path, one));
+  await assert.rejects(model.generate(Array(200).fill(5), { onPromptProgress: thrower }).text(), mine);
+  assert.deepEqual(await tokensOf(model, tiny.prompt, greedy), tiny.greedy);
+});
+
+test('streams and blobs leave nothing in the temporary folder, however loading ends', async () => {
+  const { TMPDIR } = process.env;
+  const folder = mkdtempSync(join(tmpdir(), 'tulle-test-'));
+  const blob = new Blob([readFileSync(tiny.path)]);
+  const during = [];
+  const controller = new AbortController();
+  const abort = ({ phase }) => {
+    during.push(...readdirSync(folder));
+    if (phase === 'load') controller.abort();
+  };
+  try {
+    process.env.TMPDIR = folder;
+    const ended = { ...one, signal: controller.signal, onProgress: abort };
+    await assert.rejects(loadModel(blob, ended), { name: 'AbortError' });
+    await assert.rejects(loadModel(blob, { ...one, variant: 'none' }), TulleError);
+    await assert.rejects(loadModel([blob, '/no/such/model.gguf'], one), { code: 'not_found' });
+    await assert.rejects(loadModel([blob, new ReadableStream({ pull: () => Promise.reject(new Error('cut')) })], one));
+    const endless = new ReadableStream({ pull: () => new Promise(() => {}) });
+    const late = new AbortController();
+    setTimeout(() => late.abort(), 20);
+    await assert.rejects(loadModel(endless, { signal: late.signal }), { name: 'AbortError' });
+    keep(await loadModel(blob, one));
+    assert.deepEqual([during, readdirSync(folder)], [[], []]);
+    if (process.platform !== 'linux') return;
+    const open = readdirSync('/proc/self/fd').map((name) => {
+      try {
+        return readlinkSync(`/proc/self/fd/${name}`);
+      } catch {
+        return ''; // it was that of this list
+      }
+    });
+    assert.deepEqual(open.filter((path) => path.startsWith(folder)), []);
+  } finally {
+    if (TMPDIR === undefined) delete process.env.TMPDIR;
+    else process.env.TMPDIR = TMPDIR;
+    rmSync(folder, { recursive: true });
+  }
 });
 
 test('a Hugging Face directory needs its files only', async () => {
