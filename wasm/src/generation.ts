@@ -9,7 +9,7 @@ import type { GenerateOptions, GenerationResult, Piece } from './types.js';
  * in any order. Leaving a loop over it ends it, and so does its AbortSignal, also while the prompt is read.
  */
 export class Generation implements AsyncIterable<Piece> {
-  /** How it ended. Rejects with the signal's reason after an abort. */
+  /** How it ended. Rejects with the signal's reason after an abort, and with what onPromptProgress throws. */
   readonly result: Promise<GenerationResult>;
   readonly #pieces: Piece[] = [];
   readonly #stop: () => void;
@@ -23,13 +23,14 @@ export class Generation implements AsyncIterable<Piece> {
       this.result = Promise.reject(signal.reason);
     } else {
       const answer = channel.call('generate', request, {
+        signal,
         onEvent: (event) => {
           if ('pieces' in event) this.#add(event.pieces);
           else if ('promptFraction' in event && !this.#ended) onPromptProgress?.(event.promptFraction);
         },
       });
       this.#stop = () => answer.cancel();
-      this.result = signal ? this.#until(answer, signal) : answer;
+      this.result = answer;
     }
     const end = () => {
       this.#ended = true;
@@ -95,22 +96,5 @@ export class Generation implements AsyncIterable<Piece> {
     const waiting = this.#wake;
     this.#wake = [];
     for (const wake of waiting) wake();
-  }
-
-  async #until(answer: Promise<GenerationResult>, signal: AbortSignal): Promise<GenerationResult> {
-    let abort = () => {};
-    const aborted = new Promise<never>((_, reject) => {
-      abort = () => {
-        this.#stop();
-        reject(signal.reason);
-      };
-      signal.addEventListener('abort', abort, { once: true });
-    });
-    try {
-      return await Promise.race([answer, aborted]);
-    } finally {
-      signal.removeEventListener('abort', abort);
-      answer.catch(() => {}); // after an abort nobody waits for it
-    }
   }
 }

@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // The package in Node.
-import { createWriteStream, promises as files } from 'node:fs';
-import { homedir, tmpdir } from 'node:os';
+import { promises as files } from 'node:fs';
+import { homedir } from 'node:os';
 import { basename, join, resolve } from 'node:path';
 import { Readable } from 'node:stream';
-import { pipeline } from 'node:stream/promises';
 import { fileURLToPath } from 'node:url';
 import { Worker } from 'node:worker_threads';
 import { TulleError } from './error.js';
 import { load, type Platform } from './load.js';
 import type { Model } from './model.js';
 import type { FromWorker, WorkerFile, WorkerLike } from './protocol.js';
-import { releaseLocks } from './storage/folder.js';
+import { releaseLocks, temporaryPath } from './storage/folder.js';
 import { baseName, fileSource, localFile, workerSource } from './source.js';
 import type { FileSource, LoadOptions, ModelSource } from './types.js';
 
@@ -19,7 +18,8 @@ export * from './public.js';
 
 const defaultCache = join(process.env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'tulle', 'wasm');
 
-const node: Platform = {
+/** `spooled` gets the files that are to be closed when loading has ended. */
+const node = (spooled: files.FileHandle[]): Platform => ({
   defaultCache,
   createWorker(cache): WorkerLike {
     const worker = new Worker(new URL('./worker/node.js', import.meta.url), {
@@ -57,9 +57,9 @@ const node: Platform = {
     if (isUrl(source) && new URL(source).pathname.endsWith('/')) {
       return { source: { kind: 'directory_url', url: new URL(source).href }, transfer: [] };
     }
-    return workerSource(source, (each, transfer) => fileOf(each, transfer, signal));
+    return workerSource(source, (each, transfer) => fileOf(each, transfer, spooled, signal));
   },
-};
+});
 
 function isUrl(source: unknown): source is string | URL {
   return typeof source === 'string' || source instanceof URL;
@@ -79,38 +79,50 @@ async function statOf(path: string) {
   }
 }
 
-function pathFile(path: string, temporary = false): WorkerFile {
-  return { kind: 'path', name: basename(path), path, temporary };
+function pathFile(path: string): WorkerFile {
+  return { kind: 'path', name: basename(path), path };
 }
 
-async function fileOf(source: FileSource, transfer: Transferable[], signal?: AbortSignal): Promise<WorkerFile> {
+async function fileOf(
+  source: FileSource,
+  transfer: Transferable[],
+  spooled: files.FileHandle[],
+  signal?: AbortSignal,
+): Promise<WorkerFile> {
   const path = localPath(source);
   if (path !== undefined) {
     await statOf(path);
     return pathFile(path);
   }
   if (isUrl(source)) return { kind: 'url', name: baseName(String(source)), url: new URL(source).href };
-  if (source instanceof ReadableStream) return spool(source, 'model.gguf', signal);
+  if (source instanceof ReadableStream) return spool(source, 'model.gguf', spooled, signal);
   const file = localFile(source as Blob, transfer);
-  return file.kind === 'blob' ? spool(file.blob.stream(), file.name, signal) : file;
+  return file.kind === 'blob' ? spool(file.blob.stream(), file.name, spooled, signal) : file;
 }
 
-/** Streams and blobs go through a temporary file, which the worker deletes: the engine reads it in any order. */
-async function spool(stream: ReadableStream, name: string, signal?: AbortSignal): Promise<WorkerFile> {
-  const path = join(tmpdir(), `tulle-${process.pid}-${Math.random().toString(36).slice(2)}-${basename(name)}`);
-  try {
-    const from = Readable.fromWeb(stream as Parameters<typeof Readable.fromWeb>[0]);
-    await pipeline(from, createWriteStream(path, { flags: 'wx' }), signal ? { signal } : {});
-  } catch (error) {
-    await files.rm(path, { force: true });
-    throw error;
-  }
-  return { kind: 'path', name, path, temporary: true };
+/** Streams and blobs go through a file that the engine reads in any order. It has no name: closing it deletes it. */
+async function spool(
+  stream: ReadableStream,
+  name: string,
+  spooled: files.FileHandle[],
+  signal?: AbortSignal,
+): Promise<WorkerFile> {
+  const path = temporaryPath();
+  const file = await files.open(path, 'wx+');
+  spooled.push(file);
+  await files.rm(path);
+  await files.writeFile(file, Readable.fromWeb(stream as Parameters<typeof Readable.fromWeb>[0], signal && { signal }));
+  return { kind: 'descriptor', name, descriptor: file.fd };
 }
 
 /** Loads a model into a worker of its own. */
-export function loadModel(source: ModelSource, options: LoadOptions = {}): Promise<Model> {
-  return load(node, source, options);
+export async function loadModel(source: ModelSource, options: LoadOptions = {}): Promise<Model> {
+  const spooled: files.FileHandle[] = [];
+  try {
+    return await load(node(spooled), source, options);
+  } finally {
+    for (const file of spooled) await file.close(); // the worker of a load that was ended may still read, to no effect
+  }
 }
 
 /** Deletes what loads have kept. */

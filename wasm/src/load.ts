@@ -3,6 +3,7 @@
 import { Channel } from './channel.js';
 import { TulleError } from './error.js';
 import { Model } from './model.js';
+import { wholeNumber } from './numbers.js';
 import type { LoadRequest, WorkerLike, WorkerSource } from './protocol.js';
 import type { LoadOptions, ModelSource } from './types.js';
 
@@ -39,42 +40,28 @@ export async function load(platform: Platform, source: ModelSource, options: Loa
   const channel = new Channel(platform.createWorker(request.cache));
   const answer = channel.call('load', request, {
     transfer: prepared.transfer,
+    signal,
     onEvent: (event) => {
       if ('progress' in event && !signal?.aborted) onProgress?.(event.progress);
     },
   });
   const end = () => channel.close(new TulleError('cancelled', 'loading was ended'));
-  let abort = () => {};
-  const aborted = new Promise<never>((_, reject) => {
-    abort = () => {
-      answer.cancel();
-      reject(signal?.reason);
-    };
-    signal?.addEventListener('abort', abort, { once: true });
-  });
   try {
-    return new Model(channel, await Promise.race([answer, aborted]));
+    return new Model(channel, await answer);
   } catch (error) {
     // An aborted download is stored for the next try. Packing cannot be interrupted, so its worker is terminated.
     const late = setTimeout(end, graceMs);
-    answer
+    answer.done
       .catch(() => {})
       .finally(() => {
         clearTimeout(late);
         end();
       });
     throw error;
-  } finally {
-    signal?.removeEventListener('abort', abort);
   }
 }
 
 function checkOptions({ threads, sequenceLength }: LoadOptions): void {
-  const isCount = (value: number | undefined) => value === undefined || (Number.isInteger(value) && value >= 1);
-  if (!isCount(threads) || (threads ?? 1) > 64) {
-    throw new TulleError('invalid_argument', `threads is ${threads}; give a whole number from 1 to 64`);
-  }
-  if (!isCount(sequenceLength)) {
-    throw new TulleError('invalid_argument', `sequenceLength is ${sequenceLength}; give a whole number from 1 on`);
-  }
+  if (threads !== undefined) wholeNumber('threads', threads, 1, 64);
+  if (sequenceLength !== undefined) wholeNumber('sequenceLength', sequenceLength, 1);
 }

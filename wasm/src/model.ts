@@ -4,6 +4,7 @@ import './dispose_symbol.js';
 import type { Channel } from './channel.js';
 import { TulleError } from './error.js';
 import { Generation } from './generation.js';
+import { tokenIds } from './numbers.js';
 import { promptOf, requestOptions } from './prompt.js';
 import type { Loaded } from './protocol.js';
 import { Session } from './session.js';
@@ -53,7 +54,7 @@ export class Model implements AsyncDisposable {
   }
 
   async decode(tokens: Int32Array | readonly number[], options: DecodeOptions = {}): Promise<string> {
-    return this.#channel.call('decode', { tokens: Int32Array.from(tokens), options });
+    return this.#channel.call('decode', { tokens: tokenIds(tokens), options });
   }
 
   /** The prompt that the model's own chat template makes of messages. */

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Prompts and options as they go to the worker.
 import { TulleError } from './error.js';
+import { tokenIds } from './numbers.js';
 import type { GenerateRequest, WorkerPrompt } from './protocol.js';
 import type { GenerateOptions, Message, Prompt } from './types.js';
 
@@ -14,7 +15,7 @@ export function promptOf(prompt: Prompt): WorkerPrompt {
   if (typeof prompt === 'string') return { text: prompt };
   if (prompt instanceof Int32Array) return { tokens: prompt };
   if (Array.isArray(prompt)) {
-    if (prompt.length > 0 && prompt.every(Number.isInteger)) return { tokens: Int32Array.from(prompt as number[]) };
+    if (prompt.length > 0 && prompt.every(Number.isInteger)) return { tokens: tokenIds(prompt as number[]) };
     if (prompt.length > 0 && prompt.every(isMessage)) {
       return { messages: (prompt as Message[]).map(({ role, content }) => ({ role, content })) };
     }

@@ -17,7 +17,8 @@ import type {
 /** A source as it goes to the worker. */
 export type WorkerFile =
   | { readonly kind: 'url'; readonly name: string; readonly url: string }
-  | { readonly kind: 'path'; readonly name: string; readonly path: string; readonly temporary?: boolean }
+  | { readonly kind: 'path'; readonly name: string; readonly path: string }
+  | { readonly kind: 'descriptor'; readonly name: string; readonly descriptor: number } // open in this process
   | { readonly kind: 'blob'; readonly name: string; readonly blob: Blob }
   | { readonly kind: 'bytes'; readonly name: string; readonly bytes: Uint8Array };
 

@@ -22,7 +22,10 @@ export class Session implements AsyncDisposable {
     this.#id = id;
   }
 
-  /** Appends a text or tokens and generates. Messages are a whole conversation; the known part is kept. */
+  /**
+   * Appends a text or tokens and generates. Messages are a whole conversation; the known part is kept. A call that
+   * fails leaves nothing of its prompt.
+   */
   generate(prompt: Prompt, options: GenerateOptions = {}): Generation {
     const request = promptOf(prompt);
     return new Generation(

@@ -12,7 +12,7 @@ export function baseName(path: string): string {
 /** One file; with the other parts beside it, where it is called like the first that llama.cpp's gguf-split writes. */
 export function fileSource(file: WorkerFile): WorkerSource {
   const count = Number(/-00001-of-(\d{5})\.gguf$/.exec(file.name)?.[1] ?? 1);
-  const hasNeighbours = file.kind === 'url' || (file.kind === 'path' && !file.temporary);
+  const hasNeighbours = file.kind === 'url' || file.kind === 'path';
   if (count < 2 || !hasNeighbours) return { kind: 'file', file };
   const part = (text: string, number: number) =>
     text.replace(/-00001-of-(?=\d{5}\.gguf([?#]|$))/, `-${String(number).padStart(5, '0')}-of-`);

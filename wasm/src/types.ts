@@ -24,12 +24,13 @@ export interface LoadProgress {
 export interface LoadOptions {
   /** Ends loading; what was downloaded is kept, and the next load goes on from there. */
   readonly signal?: AbortSignal | undefined;
+  /** What it throws ends loading, and is what loadModel rejects with. */
   readonly onProgress?: ((progress: LoadProgress) => void) | undefined;
   /** At most; 1 where the page is not cross-origin isolated. Default: half of the cores, at most 4. */
   readonly threads?: number | undefined;
   /** Whether downloads are kept; or the name of the folder that keeps them (in Node a path). Default: true. */
   readonly cache?: boolean | string | undefined;
-  /** "sha256-..." (base64) or 64 hex digits; of several files by name. Checked at every load. */
+  /** "sha256-..." (base64) or 64 hex digits; or several by the names of files of the model. Checked at every load. */
   readonly integrity?: string | Readonly<Record<string, string>> | undefined;
   /** KERNEL[/CACHE[/SAMPLER]], such as "dense_i8/paged_i8". Default: "auto". */
   readonly assembly?: string | undefined;
@@ -52,7 +53,7 @@ export type Prompt = string | readonly Message[] | Int32Array | readonly number[
 /** A value that is not set keeps the default of the C ABI: greedy, 100 tokens. */
 export interface GenerateOptions {
   readonly signal?: AbortSignal | undefined;
-  /** Called while a long prompt is read: how much of it has been read, in [0, 1]. */
+  /** Called while a long prompt is read: how much of it has been read, in [0, 1]. What it throws ends the call. */
   readonly onPromptProgress?: ((fraction: number) => void) | undefined;
   readonly maxNewTokens?: number | undefined;
   readonly minNewTokens?: number | undefined;
@@ -66,7 +67,7 @@ export interface GenerateOptions {
   readonly presencePenalty?: number | undefined;
   readonly frequencyPenalty?: number | undefined;
   readonly noRepeatNgram?: number | undefined;
-  /** The same seed draws the same text. Default: 0. */
+  /** The same seed draws the same text: from 0 to 2 ** 64 - 1. Default: 0. */
   readonly seed?: number | bigint | undefined;
   /** The text ends before the first of these. */
   readonly stop?: string | readonly string[] | undefined;

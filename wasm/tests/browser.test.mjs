@@ -136,7 +136,7 @@ describe('Chromium', { skip: noBrowser }, () => {
     assert.deepEqual(tokens, expected);
   });
 
-  test('an abort ends loading while it downloads, packs, or waits for a stream', async () => {
+  test('an abort ends loading while it downloads, packs, or waits for a stream; so does an exception', async () => {
     const page = await site.page();
     const outcomes = await page.evaluate(async () => {
       const outcomes = [];
@@ -153,12 +153,16 @@ describe('Chromium', { skip: noBrowser }, () => {
       const controller = new AbortController();
       setTimeout(() => controller.abort(), 20);
       outcomes.push((await failure(tulle.loadModel(endless, { signal: controller.signal }))).name);
+      const onProgress = () => {
+        throw new RangeError('mine');
+      };
+      outcomes.push((await failure(tulle.loadModel('/models/gguf/q8_0.gguf', { threads: 1, onProgress }))).name);
       const model = await tulle.loadModel('/models/gguf/q8_0.gguf', { threads: 1 });
       outcomes.push(model.runtime.fromCache);
       await model.dispose();
       return outcomes;
     });
-    assert.deepEqual(outcomes, ['AbortError', 'AbortError', 'AbortError', true]);
+    assert.deepEqual(outcomes, ['AbortError', 'AbortError', 'AbortError', 'RangeError', true]);
   });
 
   test('break, stop() and an abort end a generation, in the prompt too; the page never blocks', async () => {

@@ -7,6 +7,9 @@ import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { expectedHash } from '../dist/worker/integrity.js';
+import { TulleError } from '../dist/error.js';
+import { generate } from '../dist/worker/generate.js';
+import { Memory } from '../dist/worker/memory.js';
 import { bytesFile, joinedFile } from '../dist/worker/open_file.js';
 import { Sha256 } from '../dist/worker/sha256.js';
 import { layoutOf, structs } from '../dist/worker/structs.js';
@@ -25,6 +28,29 @@ test('addresses have 4 bytes in WebAssembly', () => {
   assert.equal(layoutOf('tulle_string').size, 8);
   assert.equal(layoutOf('tulle_generate_options').fields.max_new_tokens.offset, 16);
   assert.equal(layoutOf('tulle_session_options').size, 48);
+});
+
+test('text keeps a leading byte order mark', () => {
+  const wasmMemory = new WebAssembly.Memory({ initial: 1 });
+  const size = new TextEncoder().encodeInto('\uFEFFx', new Uint8Array(wasmMemory.buffer)).written;
+  assert.equal(new Memory({ wasmMemory }).text(0, size), '\uFEFFx');
+});
+
+test('a prompt whose reading fails is forgotten', async () => {
+  let history = [1, 2, 3];
+  const engine = {
+    history: () => Int32Array.from(history),
+    draft() {},
+    truncate: (_session, length) => (history = history.slice(0, length)),
+    generate: (_session, tokens) => (history = [...history, ...tokens]),
+    next() {
+      if (history.length > 20) throw new TulleError('out_of_memory', 'full');
+    },
+  };
+  const request = { prompt: { tokens: new Int32Array(40) }, append: true, options: {} };
+  const breathing = { pause: async () => {}, stopped: false, pace: { slice: 8 } };
+  await assert.rejects(generate(engine, 1, request, breathing, () => {}, () => {}), { code: 'out_of_memory' });
+  assert.deepEqual(history, [1, 2, 3]);
 });
 
 test('SHA-256 of any length and cut is that of Node', () => {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The package in Node: sources, generation, sessions, stopping.
 import assert from 'node:assert/strict';
-import { copyFileSync, mkdtempSync, openAsBlob, readFileSync, rmSync } from 'node:fs';
+import { copyFileSync, mkdtempSync, openAsBlob, readdirSync, readFileSync, readlinkSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { test } from 'node:test';
@@ -207,6 +207,49 @@ test('tokenizer and chat template', async () => {
   assert.throws(() => model.generate(42), { code: 'invalid_argument' });
 });
 
+test('a byte order mark is text like any other', async () => {
+  const model = keep(await loadModel(textModel.path, one));
+  const text = '\uFEFFhello';
+  assert.equal(await model.decode(await model.encode(text, { addSpecialTokens: false })), text);
+  const prompt = await model.chatPrompt([{ role: 'user', content: text }]);
+  assert.ok(prompt.includes(text));
+});
+
+test('a number that does not fit is refused, not another one', async () => {
+  const model = keep(await loadModel(textModel.path, one));
+  const session = keep(await model.session());
+  await session.generate([5, 6, 7], { maxNewTokens: 2, ignoreEos: true }).result;
+  const before = await session.history();
+  const beyond = 2 ** 32 + 1;
+  const refused = [];
+  for (const length of [NaN, -1, 1.5, beyond, '1', undefined]) refused.push(() => session.truncate(length));
+  for (const option of ['maxNewTokens', 'minNewTokens', 'topK', 'noRepeatNgram', 'seed']) {
+    for (const value of [NaN, 1.5, 2 ** 70]) refused.push(() => session.generate([5], { [option]: value }).result);
+  }
+  const penalties = ['repetitionPenalty', 'presencePenalty', 'frequencyPenalty'];
+  for (const option of ['temperature', 'topP', 'minP', 'typicalP', ...penalties]) {
+    refused.push(() => session.generate([5], { [option]: NaN }).result);
+  }
+  for (const options of [
+    { maxNewTokens: -1 },
+    { seed: 2n ** 64n },
+    { minNewTokens: beyond },
+    { topK: beyond },
+    { eos: [beyond] },
+    { draftModel: 'ngram', specLength: beyond },
+  ]) {
+    refused.push(() => session.generate([5], options).result);
+  }
+  refused.push(async () => session.generate([beyond + 4]));
+  for (const id of [beyond, NaN]) refused.push(() => model.decode([id]));
+  for (const option of ['sequenceLength', 'window', 'sinks']) {
+    for (const value of [NaN, -1, 1.5]) refused.push(() => model.session({ cache: 'sliding', [option]: value }));
+  }
+  refused.push(() => loadModel(tiny.path, { sequenceLength: 2 ** 70 }));
+  for (const call of refused) await assert.rejects(call, { code: 'invalid_argument' }, String(call));
+  assert.deepEqual(await session.history(), before);
+});
+
 test('a session goes on, forgets, forks and comes back', async () => {
   const model = keep(await loadModel(tiny.path, one));
   const session = keep(await model.session({ sequenceLength: 100 }));
@@ -275,6 +318,30 @@ test('a prompt that is stopped while it is read is forgotten', async () => {
   assert.deepEqual(await session.history(), before);
 });
 
+test('a generation that is refused leaves the session as it was', async () => {
+  const model = keep(await loadModel(tiny.path, { ...one, sequenceLength: 128 }));
+  const session = keep(await model.session());
+  await session.generate(tiny.prompt, { maxNewTokens: 1, ignoreEos: true }).result;
+  const before = await session.history();
+  const long = Array.from({ length: 60 }, (_, index) => index);
+  const refused = [
+    [long, { temperature: -1 }, 'invalid_argument'],
+    [long, { stop: [''] }, 'invalid_argument'],
+    [[...long, 1_000_000], {}, 'invalid_argument'],
+    [[...long, ...long], {}, 'capacity'],
+  ];
+  for (const [prompt, options, code] of refused) {
+    const fractions = [];
+    const onPromptProgress = (fraction) => fractions.push(fraction);
+    await assert.rejects(session.generate(prompt, { ...options, onPromptProgress }).result, { code });
+    assert.deepEqual(await session.history(), before, code);
+    assert.deepEqual(fractions, [], 'nothing of it was read');
+  }
+  const other = keep(await model.session());
+  const expected = await tokensOf(other, [...before, ...long], { maxNewTokens: 8, ignoreEos: true });
+  assert.deepEqual(await tokensOf(session, long, { maxNewTokens: 8, ignoreEos: true }), expected);
+});
+
 test('slices of a prompt change nothing', async () => {
   const model = keep(await loadModel(tiny.path, one));
   const long = Array.from({ length: 200 }, (_, index) => (index * 37) % 280);
@@ -320,6 +387,71 @@ test('a program ends by itself when nothing is under way', { timeout: 90_000 }, 
     timeout: 75_000,
   });
   assert.deepEqual([stdout, status], ['2\n', 0]);
+});
+
+test('a call that cannot be sent is refused, and a program ends by itself after it', { timeout: 90_000 }, async () => {
+  const { spawnSync } = await import('node:child_process');
+  const program = `
+    import { loadModel } from 'tulle';
+    const model = await loadModel(${JSON.stringify(tiny.path)}, { threads: 1 });
+    await model.generate([1, 2], { onToken() {} }).result.catch(({ code }) => console.log(code));
+    await loadModel(${JSON.stringify(tiny.path)}, { assembly() {} }).catch(({ code }) => console.log(code));`;
+  const { stdout, status } = spawnSync(process.execPath, ['--input-type=module', '--eval', program], {
+    cwd: new URL('..', import.meta.url),
+    encoding: 'utf8',
+    timeout: 20_000,
+  });
+  assert.deepEqual([stdout, status], ['invalid_argument\ninvalid_argument\n', 0]);
+});
+
+test('what onProgress or onPromptProgress throws rejects the call', async () => {
+  const mine = new Error('mine');
+  const thrower = () => {
+    throw mine;
+  };
+  await assert.rejects(loadModel(tiny.path, { ...one, onProgress: thrower }), mine);
+  const model = keep(await loadModel(tiny.path, one));
+  await assert.rejects(model.generate(Array(200).fill(5), { onPromptProgress: thrower }).text(), mine);
+  assert.deepEqual(await tokensOf(model, tiny.prompt, greedy), tiny.greedy);
+});
+
+test('streams and blobs leave nothing in the temporary folder, however loading ends', async () => {
+  const { TMPDIR } = process.env;
+  const folder = mkdtempSync(join(tmpdir(), 'tulle-test-'));
+  const blob = new Blob([readFileSync(tiny.path)]);
+  const during = [];
+  const controller = new AbortController();
+  const abort = ({ phase }) => {
+    during.push(...readdirSync(folder));
+    if (phase === 'load') controller.abort();
+  };
+  try {
+    process.env.TMPDIR = folder;
+    const ended = { ...one, signal: controller.signal, onProgress: abort };
+    await assert.rejects(loadModel(blob, ended), { name: 'AbortError' });
+    await assert.rejects(loadModel(blob, { ...one, variant: 'none' }), TulleError);
+    await assert.rejects(loadModel([blob, '/no/such/model.gguf'], one), { code: 'not_found' });
+    await assert.rejects(loadModel([blob, new ReadableStream({ pull: () => Promise.reject(new Error('cut')) })], one));
+    const endless = new ReadableStream({ pull: () => new Promise(() => {}) });
+    const late = new AbortController();
+    setTimeout(() => late.abort(), 20);
+    await assert.rejects(loadModel(endless, { signal: late.signal }), { name: 'AbortError' });
+    keep(await loadModel(blob, one));
+    assert.deepEqual([during, readdirSync(folder)], [[], []]);
+    if (process.platform !== 'linux') return;
+    const open = readdirSync('/proc/self/fd').map((name) => {
+      try {
+        return readlinkSync(`/proc/self/fd/${name}`);
+      } catch {
+        return ''; // it was that of this list
+      }
+    });
+    assert.deepEqual(open.filter((path) => path.startsWith(folder)), []);
+  } finally {
+    if (TMPDIR === undefined) delete process.env.TMPDIR;
+    else process.env.TMPDIR = TMPDIR;
+    rmSync(folder, { recursive: true });
+  }
 });
 
 test('a Hugging Face directory needs its files only', async () => {

@@ -148,6 +148,15 @@ test('a hash finds a flipped bit in the cache, and a server with another file', 
   await assert.rejects(loadModel(tiny.path, { integrity: '0'.repeat(64) }), { code: 'integrity' });
 });
 
+test('a hash for a name that no file has is an error', async () => {
+  const hash = createHash('sha256').update(readFileSync(tiny.path)).digest('hex');
+  const wrong = { code: 'invalid_argument', message: /Q8_0\.gguf.* q8_0\.gguf$/ };
+  await assert.rejects(loadModel(url(), { ...options, integrity: { 'Q8_0.gguf': hash, 'q8_0.gguf': hash } }), wrong);
+  await assert.rejects(loadModel(tiny.path, { threads: 1, integrity: { 'Q8_0.gguf': hash } }), wrong);
+  const runtime = await loadsWell(url(), { integrity: { 'q8_0.gguf': hash } });
+  assert.equal(runtime.fromCache, true, 'the file is not to blame');
+});
+
 test('what a server refuses is named', async () => {
   await assert.rejects(loadModel(`${server.url}/models/none.gguf`, options), { code: 'not_found' });
   server.faults.status = 403;
@@ -159,6 +168,10 @@ test('without a cache nothing is kept', async () => {
   const before = readdirSync(tmpdir()).filter((name) => name.startsWith('tulle-')).length;
   server.faults.cutAfter = 60_000;
   await loadsWell(url(), { cache: false });
+  const controller = new AbortController();
+  const onProgress = ({ phase }) => phase === 'load' && controller.abort();
+  const ended = loadModel(url(), { ...options, cache: false, signal: controller.signal, onProgress });
+  await assert.rejects(ended, { name: 'AbortError' });
   assert.deepEqual(readdirSync(cache), []);
   assert.equal(readdirSync(tmpdir()).filter((name) => name.startsWith('tulle-')).length, before);
 });
@@ -201,6 +214,12 @@ test("a lock of a process that has ended is nobody's", async () => {
   });
   writeFileSync(`${dataFile()}.lock`, String(pid));
   await loadsWell();
+});
+
+test("a lock of an earlier process that had this one's number is nobody's", async () => {
+  await loadsWell();
+  writeFileSync(`${dataFile()}.lock`, `${process.pid} 1 another-boot/1234`);
+  await loadsWell(url(), { signal: AbortSignal.timeout(10_000) });
 });
 
 test('a Hugging Face directory is loaded by its URL, and then without a server', async () => {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A folder of the file system, in Node.
+import { randomUUID } from 'node:crypto';
 import {
   closeSync,
   existsSync,
@@ -16,14 +17,23 @@ import {
   writeFileSync,
   writeSync,
 } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { threadId } from 'node:worker_threads';
 import { messageOf, TulleError } from '../error.js';
 import type { Storage, StoredFile } from './storage.js';
 
+/** Where a file can lie for a while. */
+export function temporaryPath(): string {
+  return join(tmpdir(), `tulle-${process.pid}-${randomUUID()}`);
+}
+
 export function openFile(path: string, flags: 'r' | 'r+' = 'r'): StoredFile {
-  const descriptor = openSync(path, flags);
+  return descriptorFile(openSync(path, flags));
+}
+
+export function descriptorFile(descriptor: number): StoredFile {
   return {
     size: () => fstatSync(descriptor).size,
     read(into, offset) {
@@ -72,7 +82,7 @@ export class Folder implements Storage {
     rmSync(join(this.#path, name), { force: true });
   }
 
-  /** A lock is a file that says whose it is, `owner` below; that of a process that has ended is nobody's. */
+  /** A lock is a file that says whose it is, `owner` below; that of a process that has ended is stale. */
   async locked<Result>(name: string, signal: AbortSignal, action: () => Promise<Result>): Promise<Result> {
     const path = join(this.#path, `${name}.lock`);
     while (!take(path)) await wait(50, undefined, { signal });
@@ -102,8 +112,20 @@ export function releaseLocks(path: string, thread: number): void {
   }
 }
 
+/** Process, thread, and when the process started: a container's first process always has the number 1. */
 function owner(thread: number): string {
-  return `${process.pid} ${thread}`;
+  return `${process.pid} ${thread} ${startOf(process.pid)}`;
+}
+
+/** The machine's boot, and clock ticks since then; empty where there is no /proc, or it does not show the process. */
+function startOf(pid: number): string {
+  try {
+    const boot = readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
+    const afterName = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ').at(-1)!; // from field 3 on
+    return `${boot}/${afterName.split(' ')[22 - 3]}`;
+  } catch {
+    return '';
+  }
 }
 
 function take(path: string): boolean {
@@ -114,21 +136,23 @@ function take(path: string): boolean {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
   }
   try {
-    const pid = Number.parseInt(readFileSync(path, 'utf8'), 10);
-    if (pid > 0 && !isAlive(pid)) rmSync(path, { force: true });
+    const [pid, , start] = readFileSync(path, 'utf8').split(' ');
+    if (Number(pid) > 0 && !isAlive(Number(pid), start)) rmSync(path, { force: true });
   } catch {
     // It was given back meanwhile.
   }
   return false;
 }
 
-function isAlive(pid: number): boolean {
+/** Whether the process runs that started at `start`, not a later one of the same number. */
+function isAlive(pid: number, start: string | undefined): boolean {
   try {
     process.kill(pid, 0);
-    return true;
   } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'EPERM';
+    if ((error as NodeJS.ErrnoException).code !== 'EPERM') return false;
   }
+  const found = startOf(pid);
+  return found === '' || found === start;
 }
 
 function named<Result>(action: () => Result): Result {

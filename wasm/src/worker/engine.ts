@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The C ABI, one function a call.
-import { TulleError } from '../error.js';
+import { wholeNumber } from '../numbers.js';
 import type {
   DecodeOptions,
   EncodeOptions,
@@ -12,11 +12,12 @@ import type {
   SessionOptions,
 } from '../types.js';
 import { writeGenerateOptions } from './generate_options.js';
-import type { Scope } from './memory.js';
+import { type Scope, textOf } from './memory.js';
 import { NativeCalls } from './native_calls.js';
 import type { OpenFile } from './open_file.js';
 
 const end = 31;
+const maxSize = 2 ** 32 - 1;
 const flags = {
   hasTokenizer: 1,
   hasChatTemplate: 2,
@@ -97,11 +98,11 @@ export class Engine extends NativeCalls {
 
   decode(tokens: Int32Array, { skipSpecialTokens = false }: DecodeOptions): string {
     return this.memory.scoped((scope) => {
-      const { address, size } = scope.integers(tokens);
+      const { address, size } = scope.tokens(tokens);
       const text = this.variable(scope, 1, (...out) =>
         this.module._tulle_decode(this.#model, address, size, skipSpecialTokens ? flags.skipSpecialTokens : 0, ...out),
       );
-      return new TextDecoder().decode(text);
+      return textOf(text);
     });
   }
 
@@ -121,7 +122,7 @@ export class Engine extends NativeCalls {
           ...out,
         ),
       );
-      return new TextDecoder().decode(text);
+      return textOf(text);
     });
   }
 
@@ -166,6 +167,7 @@ export class Engine extends NativeCalls {
   }
 
   truncate(session: number, length: number): void {
+    wholeNumber('length', length, 0, maxSize);
     this.memory.scoped((scope) =>
       this.check(scope, (error) => this.module._tulle_session_truncate(session, length, error)),
     );
@@ -188,9 +190,7 @@ export class Engine extends NativeCalls {
   draft(session: number, { draftModel, specLength = 0 }: Pick<GenerateOptions, 'draftModel' | 'specLength'>): void {
     const wanted = draftModel ? `${draftModel} ${specLength}` : '';
     if (wanted === (this.#drafters.get(session) ?? '')) return;
-    if (!Number.isInteger(specLength) || specLength < 0) {
-      throw new TulleError('invalid_argument', `specLength is ${specLength}; give a whole number`);
-    }
+    wholeNumber('specLength', specLength, 0, maxSize);
     this.memory.scoped((scope) => {
       const { address, size } = scope.text(draftModel ?? '');
       this.check(scope, (error) => this.module._tulle_session_draft(session, address, size, specLength, error));
@@ -201,7 +201,7 @@ export class Engine extends NativeCalls {
   /** Appends tokens; `next` then generates. */
   generate(session: number, tokens: Int32Array, options: Omit<GenerateOptions, 'signal'>): void {
     this.memory.scoped((scope) => {
-      const { address, size } = scope.integers(tokens);
+      const { address, size } = scope.tokens(tokens);
       const written = scope.struct('tulle_generate_options');
       this.module._tulle_generate_options_init(written.address, written.size);
       writeGenerateOptions(scope, written, options);

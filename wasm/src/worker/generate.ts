@@ -25,10 +25,13 @@ const breathMs = 8;
 const sliceMs = 180;
 const longestSlice = 256;
 
+type Request = Pick<GenerateRequest, 'prompt' | 'append' | 'options'>;
+
+/** A generation that fails leaves nothing of its prompt and text in the session. */
 export async function generate(
   engine: Engine,
   session: number,
-  { prompt, append, options }: Pick<GenerateRequest, 'prompt' | 'append' | 'options'>,
+  { prompt, append, options }: Request,
   breathing: Breathing,
   send: (pieces: Piece[]) => void,
   report: (promptFraction: number) => void,
@@ -44,12 +47,29 @@ export async function generate(
         : engine.encode(engine.chatPrompt(prompt.messages, true), { addSpecialTokens: false });
   if (whole.length === 0 && isFirst)
     throw new TulleError('invalid_argument', 'the prompt is empty; give at least one token');
-  const cachedTokens = history ? keepCommon(engine, session, history, whole) : 0;
-
   engine.draft(session, options);
+  const cachedTokens = history ? keepCommon(engine, session, history, whole) : 0;
+  const before = engine.history(session).length;
+  try {
+    return await run(engine, session, whole, cachedTokens, options, breathing, send, report);
+  } catch (error) {
+    if (error instanceof TulleError) engine.truncate(session, before); // after a trap nothing can be called
+    throw error;
+  }
+}
 
+async function run(
+  engine: Engine,
+  session: number,
+  whole: Int32Array,
+  cachedTokens: number,
+  options: Request['options'],
+  breathing: Breathing,
+  send: (pieces: Piece[]) => void,
+  report: (promptFraction: number) => void,
+): Promise<GenerationResult> {
   const begin = performance.now();
-  const last = await readPrompt(engine, session, whole.subarray(cachedTokens), breathing, report);
+  const last = await readPrompt(engine, session, whole.subarray(cachedTokens), options, breathing, report);
   let firstToken = begin;
   let finishReason: FinishReason = 'cancelled';
   let text = '';
@@ -120,11 +140,14 @@ async function readPrompt(
   engine: Engine,
   session: number,
   tokens: Int32Array,
+  options: Request['options'],
   breathing: Breathing,
   report: (fraction: number) => void,
 ): Promise<Int32Array | undefined> {
   const before = engine.history(session).length;
   const { pace } = breathing;
+  engine.generate(session, tokens, options); // refused before anything is read: wrong options, and what has no room
+  engine.truncate(session, before);
   let at = 0;
   await breathing.pause();
   while (!breathing.stopped && tokens.length - at > pace.slice) {

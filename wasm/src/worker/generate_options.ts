@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Options of a generation as the C ABI takes them.
-import { TulleError } from '../error.js';
 import type { GenerateOptions } from '../types.js';
 import type { Scope, Struct } from './memory.js';
 import type { FieldName } from './structs.js';
@@ -23,7 +22,6 @@ const numbers = {
   minNewTokens: 'min_new_tokens',
 } as const satisfies Partial<Record<keyof GenerateOptions, Field>>;
 
-const whole: readonly string[] = ['maxNewTokens', 'seed', 'topK', 'noRepeatNgram', 'minNewTokens'];
 const ofChance = ['temperature', 'topK', 'topP', 'minP', 'typicalP'] as const;
 
 export function writeGenerateOptions(
@@ -40,14 +38,10 @@ export function writeGenerateOptions(
   struct.set('sampler', options.sampler ?? defaultSampler(options));
   for (const [name, field] of Object.entries(numbers) as [keyof typeof numbers, Field][]) {
     const value = options[name];
-    if (value === undefined) continue;
-    if (whole.includes(name) && typeof value === 'number' && !Number.isSafeInteger(value)) {
-      throw new TulleError('invalid_argument', `${name} is ${value}; give a whole number`);
-    }
-    struct.set(field, value);
+    if (value !== undefined) struct.set(field, value);
   }
   if (options.eos?.length) {
-    const eos = scope.integers(options.eos);
+    const eos = scope.tokens(options.eos);
     struct.set('eos', eos.address);
     struct.set('eos_count', eos.size);
   }

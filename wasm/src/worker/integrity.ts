@@ -19,6 +19,17 @@ export function expectedHash(integrity: Integrity, name: string): string | undef
   );
 }
 
+/** Errors: invalid_argument for a name that no file has: its hash would never be compared. */
+export function checkNames(integrity: Integrity, names: readonly string[]): void {
+  if (typeof integrity === 'string') return;
+  const unknown = Object.keys(integrity ?? {}).filter((name) => !names.includes(name));
+  if (unknown.length === 0) return;
+  throw new TulleError(
+    'invalid_argument',
+    `integrity has a hash of ${unknown.join(', ')}; the files of this model are ${names.join(', ')}`,
+  );
+}
+
 export function hex(bytes: Uint8Array): string {
   return Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');
 }

@@ -1,12 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // Values in the engine's memory.
 import { TulleError } from '../error.js';
+import { tokenIds, wholeNumber } from '../numbers.js';
 import type { NativeModule } from './native_module.js';
 import { type FieldName, type Layout, layoutOf, type StructName } from './structs.js';
 
 const encoder = new TextEncoder();
-const decoder = new TextDecoder();
+const decoder = new TextDecoder('utf-8', { ignoreBOM: true }); // which keeps a leading U+FEFF
+const ranges = { u64: [0, 2n ** 64n - 1n], i32: [-(2 ** 31), 2 ** 31 - 1], u32: [0, 2 ** 32 - 1] } as const;
 const layouts = new Map<StructName, Layout>();
+
+export function textOf(utf8: ArrayBuffer | Uint8Array<ArrayBuffer>): string {
+  return decoder.decode(utf8);
+}
 
 function knownLayout(name: StructName): Layout {
   let layout = layouts.get(name);
@@ -32,7 +38,7 @@ export class Memory {
 
   /** UTF-8; a decoder takes no shared memory, so it gets a copy. */
   text(address: number, size: number): string {
-    return decoder.decode(this.bytes(address, size).slice());
+    return textOf(this.bytes(address, size).slice());
   }
 
   /** Runs `action` with memory that is given back when it ends. Errors: out_of_memory. */
@@ -74,8 +80,9 @@ export class Scope {
     return { address, size: bytes.length };
   }
 
-  integers(values: ArrayLike<number>): { address: number; size: number } {
-    const array = Int32Array.from(values);
+  /** Errors: invalid_argument. */
+  tokens(ids: ArrayLike<number>): { address: number; size: number } {
+    const array = tokenIds(ids);
     return { address: this.copy(new Uint8Array(array.buffer)).address, size: array.length };
   }
 
@@ -112,6 +119,7 @@ export class Struct<Name extends StructName> {
     return new Struct(this.#scope, this.#layout, this.address + index * this.size);
   }
 
+  /** Errors: invalid_argument for a number that the field cannot hold. */
   set(field: FieldName<Name>, value: number | bigint | string): void {
     const { offset, kind } = this.#layout.fields[field]!;
     const at = this.address + offset;
@@ -123,10 +131,13 @@ export class Struct<Name extends StructName> {
       return;
     }
     const view = this.#scope.memory.view();
-    if (kind === 'u64') view.setBigUint64(at, BigInt.asUintN(64, BigInt(value)), true);
-    else if (kind === 'f64') view.setFloat64(at, Number(value), true);
-    else if (kind === 'f32') view.setFloat32(at, Number(value), true);
-    else view.setInt32(at, Number(value) | 0, true);
+    if (kind === 'f64') return view.setFloat64(at, Number(value), true);
+    if (kind === 'f32') return view.setFloat32(at, Number(value), true);
+    const option = field.replace(/_(.)/g, (_, letter: string) => letter.toUpperCase());
+    const [min, max] = kind === 'u64' || kind === 'i32' ? ranges[kind] : ranges.u32;
+    const whole = wholeNumber(option, value as number | bigint, min, max);
+    if (kind === 'u64') view.setBigUint64(at, BigInt(whole), true);
+    else view.setInt32(at, Number(whole), true);
   }
 
   number(field: FieldName<Name>): number {

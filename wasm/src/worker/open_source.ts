@@ -4,7 +4,7 @@ import { messageOf, TulleError } from '../error.js';
 import type { LoadRequest, WorkerFile, WorkerSource } from '../protocol.js';
 import type { LoadProgress } from '../types.js';
 import type { Cache } from './cache.js';
-import { checkHash, expectedHash } from './integrity.js';
+import { checkHash, checkNames, expectedHash } from './integrity.js';
 import { joinedFile, type OpenFile } from './open_file.js';
 import type { WorkerPlatform } from './platform.js';
 
@@ -58,6 +58,10 @@ export class SourceOpener {
     const close = () => this.#opened.splice(0).forEach((file) => file.close());
     try {
       const files = await this.#filesOf(source);
+      checkNames(
+        this.#integrity,
+        files.map(({ name }) => name),
+      );
       for (const file of files) await this.#verify(file);
       return {
         files,
