@@ -44,13 +44,14 @@ inline constexpr std::array<GgufNumber, 10> gguf_numbers{
      {"expert_shared_feed_forward_length", "shared_expert_intermediate_size", true}}};
 inline constexpr std::size_t granite_numbers = 4;
 
-/// End tokens: eos, and the ends of a turn and of a message where the file has them (llama.cpp stops at all of these).
+/// End tokens: eos, and the ends of a turn and of a message, by the file's keys and by their texts.
 inline Json gguf_end_tokens(const GgufFile& file) {
   Json tokens = Json::array();
-  for (const char* name : {"eos", "eot", "eom"}) {
-    const Json id = gguf_token(file, name);
+  const auto add = [&](const Json& id) {
     if (!id.is_null() && std::find(tokens.begin(), tokens.end(), id) == tokens.end()) tokens.push_back(id);
-  }
+  };
+  for (const char* name : {"eos", "eot", "eom"}) add(gguf_token(file, name));
+  for (const std::size_t id : gguf_turn_ends(file.strings("tokenizer.ggml.tokens"))) add(id);
   if (tokens.empty()) return nullptr;
   return tokens.size() == 1 ? tokens[0] : tokens;
 }

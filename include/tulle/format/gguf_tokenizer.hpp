@@ -56,6 +56,9 @@ inline VocabularySpec gguf_vocabulary(const GgufFile& file) {
     }
     spec.types.push_back(static_cast<int>(type));
   }
+  for (const std::size_t id : detail::gguf_turn_ends(spec.tokens)) {
+    if (id < spec.types.size()) spec.types[id] = VocabularySpec::control;
+  }
   spec.scores = file.floats("tokenizer.ggml.scores");
   spec.merges = file.strings("tokenizer.ggml.merges");
   spec.model = detail::gguf_text(file, "tokenizer.ggml.model", "");

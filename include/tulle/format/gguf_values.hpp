@@ -2,7 +2,12 @@
 /// \file Single values of GGUF metadata, with their types checked (L3).
 #pragma once
 
+#include <algorithm>
+#include <array>
+#include <cstddef>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include <tulle/core/error.hpp>
 #include <tulle/core/json.hpp>
@@ -44,6 +49,22 @@ inline Json gguf_token(const GgufFile& file, const std::string& name) {
   if (name == "unknown") return 0;
   if (name == "bos") return 1;
   return name == "eos" ? Json(2) : Json();
+}
+
+/// Ids of the tokens that end a turn or a message, by their texts: many files name but the end of a text. llama.cpp finds
+/// them so too and takes them as control tokens (llama-vocab.cpp). Of gpt-oss <|end|> is none.
+inline std::vector<std::size_t> gguf_turn_ends(const std::vector<std::string>& tokens) {
+  constexpr std::array<std::string_view, 8> texts{"<|end|>",       "<|im_end|>", "<|eot_id|>", "<|eom_id|>",
+                                                  "<end_of_turn>", "<|return|>", "<|call|>",   "<EOT>"};
+  std::vector<std::size_t> ids;
+  bool has_return = false;
+  for (std::size_t id = 0; id < tokens.size(); ++id) {
+    if (std::find(texts.begin(), texts.end(), tokens[id]) == texts.end()) continue;
+    ids.push_back(id);
+    has_return = has_return || tokens[id] == "<|return|>";
+  }
+  std::erase_if(ids, [&](std::size_t id) { return has_return && tokens[id] == texts[0]; });
+  return ids;
 }
 
 }  // namespace tulle::detail

@@ -6,6 +6,7 @@
 
 #include <tulle/core/json.hpp>
 #include <tulle/model/architecture.hpp>
+#include <tulle/model/config_values.hpp>
 #include <tulle/model/llama.hpp>
 #include <tulle/model/qwen2_moe.hpp>
 
@@ -34,7 +35,7 @@ inline Architecture olmoe_architecture(const Json& config, std::string_view wher
   for (LayerSpec& layer : model.layers) layer.query_key_norm = QueryKeyNorm::row;
   model.names.query_norm = "self_attn.q_norm";
   model.names.key_norm = "self_attn.k_norm";
-  const ExpertSpec experts{.count = size("num_experts", 64),
+  const ExpertSpec experts{.count = first_size(config, {"num_experts", "num_local_experts"}, 64, where),
                            .per_row = size("num_experts_per_tok", 8),
                            .normalized = json_value(config, "norm_topk_prob", false, where)};
   detail::read_qwen_experts(Json::object(), experts, size("intermediate_size", 2048), where, model);

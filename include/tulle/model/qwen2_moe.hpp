@@ -52,7 +52,7 @@ inline Architecture qwen2_moe_architecture(const Json& config, std::string_view 
   if (!json_value(config, "qkv_bias", true, where)) {
     for (LayerSpec& layer : model.layers) layer.qkv_bias = false;
   }
-  const ExpertSpec experts{.count = size("num_experts", 60),
+  const ExpertSpec experts{.count = first_size(config, {"num_experts", "num_local_experts"}, 60, where),
                            .per_row = size("num_experts_per_tok", 4),
                            .shared_intermediate = size("shared_expert_intermediate_size", 5632),
                            .normalized = json_value(config, "norm_topk_prob", false, where)};

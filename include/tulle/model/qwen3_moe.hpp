@@ -6,6 +6,7 @@
 
 #include <tulle/core/json.hpp>
 #include <tulle/model/architecture.hpp>
+#include <tulle/model/config_values.hpp>
 #include <tulle/model/qwen2_moe.hpp>
 #include <tulle/model/qwen3.hpp>
 
@@ -25,7 +26,7 @@ inline Architecture qwen3_moe_architecture(const Json& config, std::string_view 
   full["max_window_layers"] = 0;      // windows are those of all layers
   Architecture model = qwen3_architecture(full, where);
   model.family = "qwen3_moe";
-  const ExpertSpec experts{.count = size("num_experts", 128),
+  const ExpertSpec experts{.count = first_size(config, {"num_experts", "num_local_experts"}, 128, where),
                            .per_row = size("num_experts_per_tok", 8),
                            .normalized = json_value(config, "norm_topk_prob", false, where)};
   detail::read_qwen_experts(config, experts, size("moe_intermediate_size", 768), where, model);

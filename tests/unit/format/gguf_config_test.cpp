@@ -238,6 +238,20 @@ TEST_CASE("optional keys and tensors change the config", "[format][gguf_config]"
   CHECK(config["eos_token_id"] == Json{3, 4});
 }
 
+TEST_CASE("ends of turns are found by their texts where the file does not name them", "[format][gguf_config]") {
+  const auto ends = [](const std::vector<std::string>& tokens) {
+    GgufBuilder gguf;
+    gguf.text("tokenizer.ggml.model", "gpt2").u32("tokenizer.ggml.eos_token_id", 1);
+    gguf.array<std::string>("tokenizer.ggml.tokens", 8, tokens);
+    const Bytes bytes = gguf.build();
+    return detail::gguf_end_tokens(parse_gguf_metadata(bytes, "f.gguf"));
+  };
+  CHECK(ends({"a", "<eos>", "<end_of_turn>"}) == Json{1, 2});
+  CHECK(ends({"<|end|>", "<|endoftext|>"}) == Json{1, 0});
+  CHECK(ends({"<|end|>", "<|return|>", "<|call|>"}) == Json{1, 2});  // gpt-oss
+  CHECK(ends({"a", "<|im_end|>"}) == 1);
+}
+
 TEST_CASE("rope scaling is linear, in factors, none, or as the file names it", "[format][gguf_config]") {
   const auto scaling = [](GgufBuilder gguf) { return config_of(gguf)["rope_scaling"]; };
   const auto linear = [](float factor) { return tiny_llama_gguf().f32("llama.rope.scaling.factor", factor); };

@@ -44,6 +44,14 @@ TEST_CASE("the vocabulary of a GGUF file is handed on as it is", "[format][gguf_
   CHECK(spec.where == "f.gguf");
 }
 
+TEST_CASE("the end of a turn is a control token, whatever the file says", "[format][gguf_tokenizer]") {
+  GgufBuilder gguf;
+  gguf.text("tokenizer.ggml.model", "gpt2")
+      .array<std::string>("tokenizer.ggml.tokens", 8, {"a", "<|end|>", "<|user|>"});
+  gguf.array<std::int32_t>("tokenizer.ggml.token_type", 5, {1, 4, 4});
+  CHECK(spec_of(gguf).types == std::vector<int>{1, VocabularySpec::control, VocabularySpec::user_defined});
+}
+
 TEST_CASE("defaults are llama.cpp's", "[format][gguf_tokenizer]") {
   const VocabularySpec spm = spec_of(words("llama").array<float>("tokenizer.ggml.scores", 6, {0, 0, 0, -1}));
   CHECK(spm.unk == 0);

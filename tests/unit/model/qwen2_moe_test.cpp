@@ -18,6 +18,7 @@ TEST_CASE("Qwen2-MoE has experts but in the layers that a config says are dense"
   CHECK_FALSE(model.layers[1].experts.normalized);
   CHECK(model.layers[1].qkv_bias);
   CHECK(model.names.shared_gate == "mlp.shared_expert_gate");
+  CHECK(qwen2_moe_architecture({{"num_local_experts", 6}}, "config.json").layers[0].experts.count == 6);
   CHECK(test::error_of([] { (void)qwen2_moe_architecture({{"use_sliding_window", true}}, "x"); }) ==
         ErrorCode::unsupported);
 }

@@ -17,5 +17,7 @@ TEST_CASE("Qwen3-MoE is Qwen3 with experts", "[model][qwen3_moe]") {
   CHECK(model.layers[0].experts.normalized);
   CHECK(model.layers[0].intermediate == 768);
   CHECK(model.layers[0].query_key_norm == QueryKeyNorm::head);
+  // as transformers 5 writes it
+  CHECK(qwen3_moe_architecture({{"num_local_experts", 6}}, "config.json").layers[0].experts.count == 6);
   CHECK(test::error_of([] { (void)qwen3_moe_architecture({{"num_experts", "many"}}, "x"); }) == ErrorCode::malformed);
 }
