@@ -8,7 +8,6 @@
 #include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 #include <tulle/core/json.hpp>
 #include <tulle/format/split_experts.hpp>
@@ -19,21 +18,27 @@ namespace tulle {
 
 namespace detail {
 
-/// What the model with a head puts before the names of the model inside. Files that were saved without a head lack it.
-inline constexpr std::array<std::pair<std::string_view, std::string_view>, 8> hub_prefixes{{{"gpt2", "transformer."},
-                                                                                            {"gpt_neo", "transformer."},
-                                                                                            {"gptj", "transformer."},
-                                                                                            {"codegen", "transformer."},
-                                                                                            {"bloom", "transformer."},
-                                                                                            {"falcon", "transformer."},
-                                                                                            {"mpt", "transformer."},
-                                                                                            {"opt", "model."}}};
+/// What a family calls its parts. The model with a head puts `prefix` before the names of the model inside; files that
+/// were saved without a head lack it.
+struct HubFamily {
+  std::string_view model_type, prefix, embedding, head = "lm_head";
+};
 
-inline std::string_view hub_prefix(std::string_view model_type) {
-  for (const auto& [type, prefix] : hub_prefixes) {
-    if (type == model_type) return prefix;
+inline constexpr std::array<HubFamily, 9> hub_families{{{"gpt2", "transformer.", "wte"},
+                                                        {"gpt_neo", "transformer.", "wte"},
+                                                        {"gptj", "transformer.", "wte"},
+                                                        {"codegen", "transformer.", "wte"},
+                                                        {"mpt", "transformer.", "wte"},
+                                                        {"bloom", "transformer.", "word_embeddings"},
+                                                        {"falcon", "transformer.", "word_embeddings"},
+                                                        {"gpt_neox", "gpt_neox.", "embed_in", "embed_out"},
+                                                        {"opt", "model.", "decoder.embed_tokens"}}};
+
+inline HubFamily hub_family(std::string_view model_type) {
+  for (const HubFamily& family : hub_families) {
+    if (family.model_type == model_type) return family;
   }
-  return "";
+  return {model_type, "model.", "embed_tokens"};
 }
 
 /// `model_type` of a config, or "".
@@ -52,28 +57,41 @@ inline bool is_transposed_in_hub(const Json& config, std::string_view name) {
          detail::model_type_of(config) == "gpt2";
 }
 
-/// Gives the tensors of a directory the names and the shapes that its model type's description expects.
+/// Gives the tensors of a directory the names and the shapes that its model type's description expects. Of a model that
+/// ties its head to the embedding a file may hold the head's matrix alone, which then is the embedding; where it holds
+/// both and they differ, `config` says that the head is not tied, as transformers 5 takes it.
 /// Errors: malformed where two tensors would have one name, or experts cannot be told apart.
-inline void complete_hub_names(const Json& config, TensorFiles& tensors, std::string_view where) {
+inline void complete_hub_names(Json& config, TensorFiles& tensors, std::string_view where) {
   const std::string model_type = detail::model_type_of(config);
-  const std::string_view prefix = detail::hub_prefix(model_type);
-  if (model_type == "gpt_oss") {
-    tensors.change([](EncodedTensor tensor, auto&& put) { detail::split_gpt_oss_experts(std::move(tensor), put); },
-                   where);
-  } else if (!prefix.empty()) {
-    const std::vector<std::string> names = tensors.names();
-    const auto has_prefix = [&](const std::string& name) { return name.starts_with(prefix); };
-    const bool lacks = std::none_of(names.begin(), names.end(), has_prefix);
-    tensors.change(
-        [&](EncodedTensor tensor, auto&& put) {
-          if (lacks && !tensor.name.starts_with("lm_head.")) tensor.name.insert(0, prefix);
-          if (tensor.shape.size() == 2 && is_float_dtype(tensor.dtype) && is_transposed_in_hub(config, tensor.name)) {
-            std::swap(tensor.shape[0], tensor.shape[1]);
-            tensor.transposed = !tensor.transposed;
-          }
-          put(std::move(tensor));
-        },
-        where);
+  if (model_type.empty()) return;
+  const detail::HubFamily family = detail::hub_family(model_type);
+  const std::string embedding = std::string(family.prefix).append(family.embedding) + ".";
+  const std::string head = std::string(family.head) + ".", head_weight = head + "weight";
+  const std::string_view inside = std::string_view(embedding).substr(family.prefix.size());
+  bool lacks_prefix = false, has_embedding = false;
+  for (const std::string& name : tensors.names()) {
+    lacks_prefix = lacks_prefix || name.starts_with(inside);
+    has_embedding = has_embedding || lacks_prefix || name.starts_with(embedding);
+  }
+  const auto tied = config.find("tie_word_embeddings");
+  const bool may_be_tied = tied == config.end() || *tied != false;
+  tensors.change(
+      [&](EncodedTensor tensor, auto&& put) {
+        if (may_be_tied && !has_embedding && tensor.name.starts_with(head_weight)) {
+          tensor.name.replace(0, head.size(), embedding);
+        } else if (lacks_prefix && !tensor.name.starts_with(head)) {
+          tensor.name.insert(0, family.prefix);
+        }
+        if (model_type == "gpt_oss") return detail::split_gpt_oss_experts(std::move(tensor), put);
+        if (tensor.shape.size() == 2 && is_float_dtype(tensor.dtype) && is_transposed_in_hub(config, tensor.name)) {
+          std::swap(tensor.shape[0], tensor.shape[1]);
+          tensor.transposed = !tensor.transposed;
+        }
+        put(std::move(tensor));
+      },
+      where);
+  if (may_be_tied && tensors.find(head_weight) != nullptr && !tensors.are_equal(head_weight, embedding + "weight")) {
+    config["tie_word_embeddings"] = false;
   }
 }
 

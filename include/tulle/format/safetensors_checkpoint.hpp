@@ -3,7 +3,7 @@
 #pragma once
 
 #include <cstddef>
-#include <map>
+#include <set>
 #include <span>
 #include <string>
 #include <utility>
@@ -37,7 +37,7 @@ inline void open_configs(const ModelFiles& files, CheckpointParts& parts) {
   if (files.has("generation_config.json")) parts.generation_config = files.json("generation_config.json");
 }
 
-inline const InputFile& open_safetensors(const ModelFiles& files, const std::string& name, CheckpointParts& parts) {
+inline void open_safetensors(const ModelFiles& files, const std::string& name, CheckpointParts& parts) {
   const InputFile& file = parts.tensors.keep(files.open(name));
   const std::string where = files.path(name);
   auto tensors = parse_head(file, [&](std::span<const std::byte> head) {
@@ -45,12 +45,11 @@ inline const InputFile& open_safetensors(const ModelFiles& files, const std::str
     file.release(head);
     return list;
   });
-  for (EncodedTensor& tensor : tensors) parts.tensors.add(std::move(tensor), file, parts.path);
-  return file;
+  for (EncodedTensor& tensor : tensors) parts.tensors.replace(std::move(tensor), file, parts.path);
 }
 
-/// Adds the tensors of a file to the parts.
-using OpenWeights = const InputFile& (*)(const ModelFiles& files, const std::string& name, CheckpointParts& parts);
+/// Adds the tensors of a file to the parts; those of a later shard take the place of an earlier one's.
+using OpenWeights = void (*)(const ModelFiles& files, const std::string& name, CheckpointParts& parts);
 
 /// What other files and versions name, shape and store in another way.
 inline void complete_tensors(const ModelFiles& files, CheckpointParts& parts) {
@@ -74,23 +73,17 @@ void open_shards(const ModelFiles& files, const std::string& index_name, Checkpo
   const std::string index_path = files.path(index_name);
   const auto map = index.find("weight_map");
   if (map == index.end() || !map->is_object()) fail(ErrorCode::malformed, index_path, " has no \"weight_map\"");
-  std::map<std::string, std::vector<std::string>> shards;  // file name -> tensors
+  // Only the names of the files count, as for transformers: indices list tensors that are elsewhere or nowhere.
+  std::set<std::string> shards;
   for (const auto& entry : map->items()) {
     const std::string name = entry.value().is_string() ? entry.value().get<std::string>() : std::string();
     if (!is_plain_file_name(name)) {
       fail(ErrorCode::malformed, index_path, ": the file of tensor ", quoted_name(entry.key()),
            " is no plain file name");
     }
-    shards[name].push_back(entry.key());
+    shards.insert(name);
   }
-  for (const auto& [name, tensors] : shards) {
-    const InputFile& shard = Open(files, name, parts);
-    for (const std::string& tensor : tensors) {
-      if (parts.tensors.file_of(tensor) != &shard) {
-        fail(ErrorCode::malformed, index_path, ": tensor ", quoted_name(tensor), " is not in ", quoted_name(name));
-      }
-    }
-  }
+  for (const std::string& name : shards) Open(files, name, parts);
   complete_tensors(files, parts);
 }
 

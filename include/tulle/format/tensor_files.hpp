@@ -2,7 +2,9 @@
 /// \file The tensors of several files by name, and the files they are read from (L3).
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
+#include <cstring>
 #include <functional>
 #include <map>
 #include <memory>
@@ -39,6 +41,16 @@ class TensorFiles final : public TensorSource {
     add_entry(std::move(name), Entry{std::move(tensor), &file}, where);
   }
 
+  /// As `add`, but for a tensor of that name from another file, whose place it takes.
+  void replace(EncodedTensor tensor, const InputFile& file, std::string_view where) {
+    const auto found = tensors_.find(tensor.name);
+    if (found != tensors_.end() && found->second.file != &file) {
+      size_bytes_ -= found->second.tensor.size_bytes();
+      tensors_.erase(found);
+    }
+    add(std::move(tensor), file, where);
+  }
+
   /// Puts in the place of every tensor those that work(tensor, put) puts: put(EncodedTensor), over the same bytes or a
   /// part of them. Errors: as `add`.
   template <class Work>
@@ -56,6 +68,26 @@ class TensorFiles final : public TensorSource {
   const InputFile* file_of(std::string_view name) const {
     const auto found = tensors_.find(name);
     return found == tensors_.end() ? nullptr : found->second.file;
+  }
+
+  /// Whether both tensors are there with the same type, shape and bytes. Reads up to the first MiB that differs.
+  bool are_equal(std::string_view first, std::string_view second) const {
+    const auto a = tensors_.find(first), b = tensors_.find(second);
+    if (a == tensors_.end() || b == tensors_.end()) return false;
+    const EncodedTensor &x = a->second.tensor, &y = b->second.tensor;
+    if (x.dtype != y.dtype || x.shape != y.shape || x.transposed != y.transposed) return false;
+    const InputFile &file = *a->second.file, &other = *b->second.file;
+    if (&file == &other && x.file_offset == y.file_offset) return true;
+    constexpr std::size_t max_bytes = std::size_t{1} << 20;
+    bool equal = true;
+    for (std::size_t at = 0, size = x.size_bytes(); equal && at < size; at += max_bytes) {
+      const std::size_t count = std::min(max_bytes, size - at);
+      const auto left = file.view(x.file_offset + at, count), right = other.view(y.file_offset + at, count);
+      equal = std::memcmp(left.data(), right.data(), count) == 0;
+      file.release(left);
+      other.release(right);
+    }
+    return equal;
   }
 
   std::size_t size_bytes() const noexcept { return size_bytes_; }  ///< of all tensors, as encoded

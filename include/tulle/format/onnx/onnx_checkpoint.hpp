@@ -22,7 +22,7 @@ namespace tulle {
 namespace detail {
 
 /// Errors: malformed, unsupported, not_found; those of reading.
-inline const InputFile& open_onnx(const ModelFiles& files, const std::string& name, CheckpointParts& parts) {
+inline void open_onnx(const ModelFiles& files, const std::string& name, CheckpointParts& parts) {
   const InputFile& file = parts.tensors.keep(files.open(name));
   const std::string where = files.path(name);
   const std::span<const std::byte> bytes = file.view();
@@ -50,7 +50,6 @@ inline const InputFile& open_onnx(const ModelFiles& files, const std::string& na
         put(std::move(tensor));
       },
       where);
-  return file;
 }
 
 inline constexpr char onnx_name[] = "model.onnx";

@@ -71,7 +71,7 @@ inline EncodedTensor locate_pickled_tensor(const PickledTensor& tensor, const Zi
 }
 
 /// Errors: unsupported for files of torch before 1.6 and for other byte orders, malformed.
-inline const InputFile& open_pytorch(const ModelFiles& files, const std::string& name, CheckpointParts& parts) {
+inline void open_pytorch(const ModelFiles& files, const std::string& name, CheckpointParts& parts) {
   constexpr std::uint64_t largest_pickle = std::uint64_t{1} << 26, legacy_begin = 0x469CFC6C0A8A0280;
   const InputFile& file = parts.tensors.keep(files.open(name));
   const std::string where = files.path(name);
@@ -110,10 +110,9 @@ inline const InputFile& open_pytorch(const ModelFiles& files, const std::string&
     }
     for (const PickledTensor& tensor : tensors) {
       const ZipArchive::Range storage = archive.locate(root + "data/" + std::string(tensor.storage));
-      parts.tensors.add(locate_pickled_tensor(tensor, storage, where), file, parts.path);
+      parts.tensors.replace(locate_pickled_tensor(tensor, storage, where), file, parts.path);
     }
   });
-  return file;
 }
 
 inline constexpr char pytorch_name[] = "pytorch_model.bin", pytorch_shards_name[] = "pytorch_model.bin.index.json";
