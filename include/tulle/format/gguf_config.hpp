@@ -136,6 +136,9 @@ inline void finish_gguf_config(const GgufFile& file, const GgufModel& model, Jso
   } else if (family == "phi3") {
     copy_gguf_number(file, prefix + "rope.scaling.original_context_length", true, "original_max_position_embeddings",
                      config);
+  } else if (family == "gemma2") {
+    // Where a file says nothing, the window is Gemma2Config's, as in llama.cpp.
+    if (!file.metadata.contains(prefix + "attention.sliding_window")) config.erase("sliding_window");
   } else if (family == "qwen2_moe" || family == "qwen3_moe") {
     config["norm_topk_prob"] = family == "qwen3_moe";
     complete_gguf_size(file, "blk.0.ffn_down_exps.weight", "moe_intermediate_size", config);

@@ -214,7 +214,9 @@ TEST_CASE("windows of some layers follow a pattern", "[format][gguf_config]") {
   CHECK(types(gemma("gemma3").array<std::uint8_t>(key + "_pattern", 7, {0, 1, 1, 0})) == "fssf");
   CHECK(code_of(gemma("gemma3").value<std::int32_t>(key + "_pattern", 5, -1)) == ErrorCode::malformed);
   CHECK(code_of(gemma("gemma3").array<float>(key + "_pattern", 6, {1, 0, 0, 0})) == ErrorCode::malformed);
-  CHECK(config_of(gemma("gemma3"))["sliding_window"].is_null());
+  CHECK(config_of(gemma("gemma3")).at("sliding_window").is_null());
+  CHECK_FALSE(config_of(gemma("gemma2")).contains("sliding_window"));  // so it is Gemma2Config's
+  CHECK(config_of(gemma("gemma2").u32("gemma2.attention.sliding_window", 0)).at("sliding_window").is_null());
   CHECK(config_of(gemma("gemma3").u32(key, 0))["sliding_window"].is_null());
   CHECK(config_of(gemma("gemma3").u32(key, 7))["sliding_window"] == 7);
   CHECK(code_of(gemma("olmo2").u32("olmo2.attention.sliding_window", 7)) == ErrorCode::unsupported);
@@ -250,6 +252,17 @@ TEST_CASE("ends of turns are found by their texts where the file does not name t
   CHECK(ends({"<|end|>", "<|endoftext|>"}) == Json{1, 0});
   CHECK(ends({"<|end|>", "<|return|>", "<|call|>"}) == Json{1, 2});  // gpt-oss
   CHECK(ends({"a", "<|im_end|>"}) == 1);
+}
+
+TEST_CASE("a llama with biases of queries, keys and values alone is what Hugging Face calls qwen2",
+          "[format][gguf_config]") {
+  const auto with_bias = [](GgufBuilder gguf, const char* name) { return gguf.tensor(name, {4}, 0, float_bytes(4)); };
+  const GgufBuilder some = with_bias(tiny_llama_gguf(), "blk.0.attn_q.bias");
+  const Architecture qkv = describe_model(config_of(some), "x");
+  CHECK((qkv.layers[0].qkv_bias && !qkv.layers[0].output_bias));
+  const Json all = config_of(with_bias(some, "blk.0.attn_output.bias"));
+  CHECK(all["model_type"] == "llama");
+  CHECK(describe_model(all, "x").layers[0].output_bias);
 }
 
 TEST_CASE("rope scaling is linear, in factors, none, or as the file names it", "[format][gguf_config]") {
