@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Models of a hub, over HTTP: `tulle --model hf:org/name`, libtulle and the server."""
 import ctypes
+import json
 import os
 import subprocess
 import sys
@@ -180,6 +181,18 @@ class HubTest(CommandTest):
         self.inspect(hub, NAME + ":q8_0.gguf")
         self.inspect(None, NAME + ":q8_0.gguf")
         self.refuse_model(self.hub({"README.md": b""}), "holds no model", model=NAME + "@other")
+
+    def test_a_gguf_file_beside_a_configuration_is_used_where_the_hub_is_not_reached(self):
+        files = {"config.json": (MODELS / "codegen-tiny" / "config.json").read_bytes(), "q8_0.gguf": Q8_0.read_bytes()}
+        self.inspect(self.hub(files), NAME + ":q8_0.gguf")
+        (self.snapshot / "config.json").write_bytes(files["config.json"])
+        mine = self.inspect(None)
+        self.assertEqual(json.loads(mine)["format"], "gguf")
+        self.assertEqual(self.inspect(None, HF_HUB_OFFLINE="0", HF_ENDPOINT="http://127.0.0.1:9"), mine)
+        weights = (MODELS / "codegen-tiny" / "model.safetensors").read_bytes()
+        hub = Hub({**files, "model.safetensors": weights})  # which has what comes before it
+        self.addCleanup(hub.close)
+        self.assertEqual(json.loads(self.inspect(hub))["format"], "safetensors")
 
     def test_two_processes_download_a_file_once(self):
         hub = self.hub({"q8_0.gguf": Q8_0.read_bytes()})

@@ -19,7 +19,7 @@ namespace tulle::detail {
 /// What the cache has of a model.
 struct CachedModel {
   std::string path;            ///< of the snapshot or of its GGUF file
-  bool may_lack_file = false;  ///< the hub may have a tokenizer that the cache lacks
+  bool may_lack_file = false;  ///< the hub may have a tokenizer, or other weights, that the cache lacks
 };
 
 /// The model of the revision that was last looked up, where all weights that it needs are there; nothing otherwise.
@@ -29,8 +29,6 @@ inline std::optional<CachedModel> find_cached_model(const HubCache& cache, const
   const HubNames names = cache.files_of(commit);
   const HubChoice choice = choose_hub_files(model, names, part);
   if (!choice.problem.empty()) return std::nullopt;
-  // A configuration without its weights is the rest of a model in another form, or of a tokenizer.
-  if (!choice.opened.empty() && model.file.empty() && names.contains("config.json")) return std::nullopt;
   const std::filesystem::path snapshot = cache.snapshot(commit);
   if (!choice.index.empty()) {
     const std::string index = (snapshot / choice.index).string();
@@ -38,7 +36,10 @@ inline std::optional<CachedModel> find_cached_model(const HubCache& cache, const
       if (!names.contains(shard)) return std::nullopt;
     }
   }
-  return CachedModel{(choice.opened.empty() ? snapshot : snapshot / choice.opened).string(), !choice.has_tokenizer};
+  // A configuration without its weights may be the rest of a model in another form, which comes before a GGUF file.
+  const bool may_lack_weights = !choice.opened.empty() && model.file.empty() && names.contains("config.json");
+  return CachedModel{(choice.opened.empty() ? snapshot : snapshot / choice.opened).string(),
+                     may_lack_weights || !choice.has_tokenizer};
 }
 
 /// Thrown by a download where the hub cannot be reached: what the cache has may do.
