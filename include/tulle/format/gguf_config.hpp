@@ -51,6 +51,7 @@ inline Json gguf_end_tokens(const GgufFile& file) {
     if (!id.is_null() && std::find(tokens.begin(), tokens.end(), id) == tokens.end()) tokens.push_back(id);
   };
   for (const char* name : {"eos", "eot", "eom"}) add(gguf_token(file, name));
+  for (const std::int64_t id : file.integers("tokenizer.ggml.eos_token_ids")) add(id);
   for (const std::size_t id : gguf_turn_ends(file.strings("tokenizer.ggml.tokens"))) add(id);
   if (tokens.empty()) return nullptr;
   return tokens.size() == 1 ? tokens[0] : tokens;

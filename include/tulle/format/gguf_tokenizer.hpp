@@ -57,6 +57,7 @@ inline VocabularySpec gguf_vocabulary(const GgufFile& file) {
     spec.types.push_back(static_cast<int>(type));
   }
   for (const std::size_t id : detail::gguf_turn_ends(spec.tokens)) {
+    if (spec.types.empty()) spec.types.assign(spec.tokens.size(), VocabularySpec::normal);
     if (id < spec.types.size()) spec.types[id] = VocabularySpec::control;
   }
   spec.scores = file.floats("tokenizer.ggml.scores");

@@ -51,11 +51,12 @@ inline Json gguf_token(const GgufFile& file, const std::string& name) {
   return name == "eos" ? Json(2) : Json();
 }
 
-/// Ids of the tokens that end a turn or a message, by their texts: many files name but the end of a text. llama.cpp finds
+/// Ids of the tokens that end a turn, a message or a text, by their texts: many files name but one of them. llama.cpp finds
 /// them so too and takes them as control tokens (llama-vocab.cpp). Of gpt-oss <|end|> is none.
 inline std::vector<std::size_t> gguf_turn_ends(const std::vector<std::string>& tokens) {
-  constexpr std::array<std::string_view, 8> texts{"<|end|>",       "<|im_end|>", "<|eot_id|>", "<|eom_id|>",
-                                                  "<end_of_turn>", "<|return|>", "<|call|>",   "<EOT>"};
+  constexpr std::array<std::string_view, 11> texts{
+      "<|end|>",  "<|im_end|>", "<|eot_id|>",    "<|eom_id|>",      "<end_of_turn>",     "<|return|>",
+      "<|call|>", "<EOT>",      "<|endoftext|>", "<|end_of_text|>", "<end_of_utterance>"};
   std::vector<std::size_t> ids;
   bool has_return = false;
   for (std::size_t id = 0; id < tokens.size(); ++id) {

@@ -252,6 +252,12 @@ TEST_CASE("ends of turns are found by their texts where the file does not name t
   CHECK(ends({"<|end|>", "<|endoftext|>"}) == Json{1, 0});
   CHECK(ends({"<|end|>", "<|return|>", "<|call|>"}) == Json{1, 2});  // gpt-oss
   CHECK(ends({"a", "<|im_end|>"}) == 1);
+  CHECK(ends({"<|end_of_text|>", "<|eot_id|>"}) == Json{1, 0});
+  const auto listed = [](const std::vector<std::int32_t>& ids) {
+    return config_of(tiny_llama_gguf().array<std::int32_t>("tokenizer.ggml.eos_token_ids", 5, ids))["eos_token_id"];
+  };
+  CHECK(listed({3, 5, 1}) == Json{3, 5, 1});
+  CHECK(listed({}) == 3);
 }
 
 TEST_CASE("a llama with biases of queries, keys and values alone is what Hugging Face calls qwen2",

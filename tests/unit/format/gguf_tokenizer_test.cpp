@@ -48,6 +48,7 @@ TEST_CASE("the end of a turn is a control token, whatever the file says", "[form
   GgufBuilder gguf;
   gguf.text("tokenizer.ggml.model", "gpt2")
       .array<std::string>("tokenizer.ggml.tokens", 8, {"a", "<|end|>", "<|user|>"});
+  CHECK(spec_of(gguf).types == std::vector<int>{1, VocabularySpec::control, 1});
   gguf.array<std::int32_t>("tokenizer.ggml.token_type", 5, {1, 4, 4});
   CHECK(spec_of(gguf).types == std::vector<int>{1, VocabularySpec::control, VocabularySpec::user_defined});
 }
