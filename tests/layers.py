@@ -106,6 +106,7 @@ UNTESTED = {
     "serve/server.hpp": "tested over HTTP by tests/serve",
     "serve/server_info.hpp": "tested over HTTP by tests/serve",
     "serve/api_error.hpp": "values; every refusal of tests/serve",
+    "serve/generation_job.hpp": "tested with model_worker.hpp",
     "serve/reply.hpp": "an interface; each API is one",
     "serve/running_job.hpp": "tested with model_worker.hpp",
     "serve/server_options.hpp": "values, tested through server_config.hpp and tests/serve",

@@ -200,9 +200,6 @@ class OperationTest(unittest.TestCase):
                 self.assertEqual(server.get("/v1/models", headers={"Authorization": "Bearer " + key})[0], 401)
             found = server.request("OPTIONS", CHAT, headers={"Origin": "https://page.example"})
             self.assertEqual((found[0], found[1]["Access-Control-Allow-Origin"]), (204, "https://page.example"))
-            asked = {"Origin": "https://page.example", "Access-Control-Request-Headers": "authorization,x-stainless-lang"}
-            self.assertEqual(server.request("OPTIONS", CHAT, headers=asked)[1]["Access-Control-Allow-Headers"],
-                             "authorization,x-stainless-lang")
             self.assertNotIn("Access-Control-Allow-Origin", server.request("OPTIONS", CHAT, headers={"Origin": "https://b"})[1])
 
     def test_it_stops_gracefully_under_load(self):
@@ -243,20 +240,6 @@ class OperationTest(unittest.TestCase):
                 connection.request("POST", TEXT, json.dumps({**LONG, "max_tokens": 3}), {"Content-Type": "application/json"})
                 self.assertEqual(json.loads(connection.getresponse().read())["usage"]["completion_tokens"], 3)
                 connection.close()
-                context = ssl.create_default_context(cafile=certificate)
-                with socket.create_connection(("127.0.0.1", server.port)) as plain, \
-                        context.wrap_socket(plain, server_hostname="127.0.0.1") as secure:
-                    secure.sendall(f"POST {TEXT} HTTP/1.1\r\nHost: x\r\nContent-Length: 60\r\n"
-                                   "Transfer-Encoding: chunked\r\n\r\n".encode())
-                    secure.sendall(b"GET /v1/models HTTP/1.1\r\nHost: x\r\n\r\n")  # the body of the request before
-                    secure.settimeout(10)
-                    answers = b""
-                    try:
-                        while part := secure.recv(65536):
-                            answers += part
-                    except OSError:  # the connection was reset
-                        pass
-                self.assertEqual(answers.count(b"HTTP/1.1 "), 1, answers)
             with self.assertRaisesRegex(RuntimeError, "no certificate that fits its key"):
                 Server("--ssl-cert", certificate, "--ssl-key", certificate)
 

@@ -187,18 +187,7 @@ class RoutesTest(ServeTest):
         long = {"prompt": "All work and no play makes Jack a dull boy. " * 3, **GREEDY}
         first, second = (self.succeed("/v1/completions", long) for _ in range(2))
         self.assertEqual(first["choices"], second["choices"])
-        cached = second["usage"]["prompt_tokens_details"]["cached_tokens"]
-        self.assertGreaterEqual(cached, 64)
-        several = self.succeed("/v1/completions", {**long, "n": 3})
-        self.assertEqual(several["usage"]["prompt_tokens_details"]["cached_tokens"], cached)
-
-    def test_what_is_odd_is_answered_all_the_same(self):
-        tools = [{"type": "function", "function": {"name": "look", "parameters": {"type": "object"}}}]
-        for messages, status in [("Hello", 200), ({"role": "user", "content": "Hello"}, 200), (5, 400), ([5], 400)]:
-            body = {"messages": messages, "tools": tools, **GREEDY}
-            self.assertEqual(self.server.post("/v1/chat/completions", body)[0], status, messages)
-        found = self.server.request("POST", "/v1/completions", b"--x--", {"Content-Type": "multipart/form-data; boundary=x"})
-        self.assertEqual(found[0], 415)
+        self.assertGreaterEqual(second["usage"]["prompt_tokens_details"]["cached_tokens"], 64)
 
     def test_drafts_are_counted_and_change_no_text(self):
         wanted = [self.succeed("/v1/completions", {"prompt": prompt, **GREEDY}) for prompt in ("Once", "one two one")]

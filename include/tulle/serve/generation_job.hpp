@@ -77,18 +77,13 @@ class GenerationJob {
     if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
   }
 
-  /// The next token of any of the texts; nothing after the last. Calls `given_up` whenever `patience` has passed, while
-  /// tokens come too: true cancels. Errors: what went wrong with the request, once.
+  /// The next token of any of the texts; nothing after the last. Waits at most `patience`, then calls `given_up`: true
+  /// cancels. Errors: what went wrong with the request, once.
   template <class GivenUp>
   std::optional<GenerationEvent> next(std::chrono::milliseconds patience, GivenUp&& given_up) {
     std::unique_lock lock(mutex_);
-    for (;;) {
-      if (!ended_ && Clock::now() - looked_ >= patience) {
-        if (given_up()) cancel();
-        looked_ = Clock::now();
-      }
-      if (!events_.empty() || ended_) break;
-      changed_.wait_for(lock, patience);
+    while (events_.empty() && !ended_) {
+      if (changed_.wait_for(lock, patience) == std::cv_status::timeout && given_up()) cancel();
     }
     if (!events_.empty()) {
       GenerationEvent event = std::move(events_.front());
@@ -150,7 +145,6 @@ class GenerationJob {
   std::deque<GenerationEvent> events_;
   std::exception_ptr failure_;
   bool taken_ = false, ended_ = false;
-  Clock::time_point looked_ = Clock::now();  // whether the reader is still wanted
   std::atomic<bool> cancelled_ = false;
   GenerationSummary summary_;
   std::vector<GeneratedText> texts_;

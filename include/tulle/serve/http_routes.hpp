@@ -67,10 +67,6 @@ class HttpRoutes {
                 [this, handle = std::move(handle), form](const Request& request, Response& response,
                                                          const httplib::ContentReader& reader) {
                   try {
-                    if (request.is_multipart_form_data()) {
-                      CurrentConnection::get().closes = true;  // the body is not read
-                      throw ApiError(415, "the body must be JSON, not multipart/form-data");
-                    }
                     RequestBody body{{}, read_body(reader, response, options_.max_body_bytes)};
                     body.json = RequestFields::parse(body.text);
                     (void)RequestFields(body.json);

@@ -84,8 +84,6 @@ inline std::unique_ptr<httplib::Server> make_http_server(const ServerOptions& op
   }
   if (!server->is_valid()) fail(ErrorCode::malformed, options.certificate, ": no certificate that fits its key");
   detail::set_limits(*server, options);
-  // Only `WatchedServer` ends a connection whose request was refused. One request each: nobody's body is the next one.
-  if (!options.certificate.empty()) server->set_keep_alive_max_count(1);
   return server;
 }
 

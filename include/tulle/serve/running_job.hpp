@@ -143,10 +143,8 @@ class RunningJob {
     ended_ = true;
     if (!begun_) begun_ = now;
     texts_ = stream_->results();
-    for (std::size_t i = 0; i < texts_.size(); ++i) {
-      const GeneratedText& text = texts_[i];
-      if (i % copies_ == 0)
-        summary_.cached_tokens += text.cached_prompt_tokens;  // of the prompt, which all copies share
+    for (const GeneratedText& text : texts_) {
+      summary_.cached_tokens += text.cached_prompt_tokens;
       summary_.draft_tokens += text.draft_tokens;
       summary_.accepted_draft_tokens += text.accepted_draft_tokens;
     }

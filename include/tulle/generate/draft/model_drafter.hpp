@@ -37,8 +37,7 @@ class ModelDrafter {
   void begin(Draft<SamplerType>& draft) {
     const std::span<const Token> history = draft.context.history;
     const std::size_t capacity = engine_->capacity();
-    // A drafter may have fewer tokens than the model: none of them can follow one that it lacks.
-    if (history.size() >= capacity || first_outside(history, engine_->architecture().vocabulary) != nullptr) {
+    if (history.size() >= capacity) {
       draft.ended = true;
       return;
     }
@@ -48,7 +47,6 @@ class ModelDrafter {
     const std::span<const Token> known = sequences.history(*guesses.id);
     const auto common = static_cast<std::size_t>(
         std::mismatch(known.begin(), known.end(), history.begin(), history.end()).first - known.begin());
-    sequences.stop(*guesses.id);  // runs where an error ended its last draft
     sequences.truncate(*guesses.id, common);
     sequences.append(*guesses.id, history.subspan(common));
     SequenceOptions options;

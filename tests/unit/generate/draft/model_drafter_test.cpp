@@ -61,23 +61,6 @@ TEST_CASE("a model drafts no further than its sequences reach", "[generate][draf
   CHECK(testing::draft_of(drafter, testing::random_tokens(24, 100, 5), 16).tokens.empty());
 }
 
-TEST_CASE("a model drafts nothing behind a token that it lacks, and drafts on elsewhere", "[generate][draft]") {
-  ModelDrafter<Engine, SamplerChain> drafter(engine());
-  Tokens foreign = prompt;
-  foreign.push_back(static_cast<Token>(drafter.engine().architecture().vocabulary));
-  CHECK(testing::draft_of(drafter, foreign, 4).tokens.empty());
-  CHECK(testing::draft_of(drafter, prompt, 4).tokens == alone(prompt, 4));
-
-  static const SamplerChain greedy;
-  Draft<SamplerChain> draft;  // begun, and left by an error elsewhere
-  draft.start(0, {prompt, 0, static_cast<Position>(prompt.size()), 0, 0});
-  draft.sampler = &greedy;
-  draft.max_tokens = 4;
-  draft.vocabulary = 100;
-  drafter.begin(draft);
-  CHECK(testing::draft_of(drafter, prompt, 4).tokens == alone(prompt, 4));
-}
-
 TEST_CASE("distributions are those that the tokens were drawn from", "[generate][draft]") {
   ModelDrafter<Engine, SamplerChain> drafter(engine());
   SamplingOptions sampling;
