@@ -47,8 +47,8 @@ inline std::string read_body(const httplib::ContentReader& reader, const httplib
   });
   CurrentConnection& connection = CurrentConnection::get();
   connection.received();
+  connection.closes = !complete;
   if (complete) return body;
-  connection.closes = true;
   if (too_long || response.status == 413) {
     throw ApiError(413, "the body of the request is longer than " + std::to_string(limit) + " bytes");
   }

@@ -31,9 +31,9 @@ class HttpGuard {
   /// Before the body is read. False: the answer stands in `response`.
   bool admit(const httplib::Request& request, httplib::Response& response) const {
     CurrentConnection& connection = CurrentConnection::get();
-    connection.closes = false;
     const bool has_length = request.has_header("Content-Length"), is_chunked = request.has_header("Transfer-Encoding");
     const bool takes_body = request.method == "POST" || request.method == "PUT" || request.method == "PATCH";
+    connection.closes = is_chunked || (has_length && request.get_header_value("Content-Length") != "0");
     // What a proxy before this server may have understood otherwise (RFC 9112, 6.3).
     const bool unclear = (has_length && is_chunked) || request.get_header_value_count("Content-Length") > 1 ||
                          (is_chunked && request.get_header_value("Transfer-Encoding") != "chunked");
@@ -41,9 +41,8 @@ class HttpGuard {
     if (takes_body && !has_length && !is_chunked) {
       return refuse(response, ApiError(411, "a body needs Content-Length or Transfer-Encoding: chunked"));
     }
-    if (!takes_body && (has_length || is_chunked)) {
-      // A body that nobody reads would be taken for the next request.
-      connection.closes = request.get_header_value("Content-Length") != "0";
+    if (takes_body && request.is_multipart_form_data()) {
+      return refuse(response, ApiError(415, "the body must be JSON (Content-Type: application/json)"));
     }
     if (!takes_body) connection.received();
     allow_origin(request, response);
