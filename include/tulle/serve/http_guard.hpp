@@ -118,7 +118,14 @@ class HttpGuard {
     response.set_header("Access-Control-Allow-Origin", *found == "*" ? "*" : *found);
     response.set_header("Vary", "Origin");
     response.set_header("Access-Control-Allow-Methods", "GET, POST, OPTIONS");
-    response.set_header("Access-Control-Allow-Headers", "Authorization, Content-Type, X-Api-Key, X-Request-Id");
+    // Clients have headers of their own (x-stainless-os, anthropic-version): what the page wants to send is allowed.
+    const std::string wanted = request.get_header_value("Access-Control-Request-Headers");
+    const bool are_names = !wanted.empty() && std::all_of(wanted.begin(), wanted.end(), [](unsigned char c) {
+      return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+             std::string_view("!#$%&'*+-.^_`|~, ").find(static_cast<char>(c)) != std::string_view::npos;
+    });
+    response.set_header("Access-Control-Allow-Headers",
+                        are_names ? wanted : "Authorization, Content-Type, X-Api-Key, X-Request-Id");
     response.set_header("Access-Control-Max-Age", "600");
   }
 
