@@ -77,13 +77,20 @@ class GenerationJob {
     if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
   }
 
-  /// The next token of any of the texts; nothing after the last. Waits at most `patience`, then calls `given_up`: true
-  /// cancels. Errors: what went wrong with the request, once.
+  /// The next token of any of the texts; nothing after the last. Calls `given_up` whenever `patience` has passed since
+  /// the last time, also while tokens come: true cancels. Errors: what went wrong with the request, once.
   template <class GivenUp>
   std::optional<GenerationEvent> next(std::chrono::milliseconds patience, GivenUp&& given_up) {
     std::unique_lock lock(mutex_);
-    while (events_.empty() && !ended_) {
-      if (changed_.wait_for(lock, patience) == std::cv_status::timeout && given_up()) cancel();
+    while (!ended_) {
+      if (Clock::now() >= looked_ + patience) {
+        lock.unlock();  // the model goes on meanwhile
+        if (given_up()) cancel();
+        looked_ = Clock::now();
+        lock.lock();
+      }
+      if (!events_.empty()) break;
+      changed_.wait_until(lock, looked_ + patience, [this] { return ended_ || !events_.empty(); });
     }
     if (!events_.empty()) {
       GenerationEvent event = std::move(events_.front());
@@ -140,6 +147,7 @@ class GenerationJob {
   }
 
  private:
+  Clock::time_point looked_ = arrival;  // whether the reader has given up
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<GenerationEvent> events_;

@@ -137,7 +137,7 @@ class HttpService {
     PreparedRequest prepared = prepare(body, held.model);
     prepared.request.time_limit = options_.request_time;
     const std::string request_id = routes_.request_id(request, response), model = held.model.id;
-    answer(std::move(held), std::move(prepared), request, response,
+    answer(std::move(held), std::move(prepared), response,
            [this, path, request_id, model, counted = answers_](int status, const GenerationJob& job) {
              metrics_.generated(job.summary());
              log(path, request_id, model, status, job.summary());
