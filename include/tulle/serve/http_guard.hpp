@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <map>
 #include <set>
@@ -71,9 +72,12 @@ class HttpGuard {
     set_error(response, ApiError(response.status, httplib::status_message(response.status)));
   }
 
+  void close_connections() noexcept { closes_connections_ = true; }
+
   /// The last header, when the answer is known.
   void finish(const httplib::Request& request, httplib::Response& response) const {
     if (!response.has_header("X-Request-Id")) (void)request_id(request, response);
+    if (closes_connections_) CurrentConnection::get().closes = true;
     if (CurrentConnection::get().closes) response.set_header("Connection", "close");
   }
 
@@ -130,6 +134,7 @@ class HttpGuard {
   }
 
   const ServerOptions& options_;
+  std::atomic<bool> closes_connections_ = false;
 };
 
 }  // namespace tulle::serve

@@ -91,6 +91,7 @@ class HttpService {
   void stop() { end(options_.stop_time); }
 
   void hand_over() {
+    routes_.close_connections();
     std::this_thread::sleep_for(std::chrono::milliseconds(500));  // of connections that are on their way to this one
     wait_for_answers(options_.stop_time);
     end(std::chrono::seconds(0));
