@@ -47,6 +47,8 @@ struct PromptToken {
 struct GenerationEvent {
   TextPiece piece;
   std::vector<Candidate> alternatives;  ///< the most probable first
+  /// With the first event of a prompt's texts: the prompt, with `GenerationRequest::prompt_probabilities`.
+  std::vector<PromptToken> prompt = {};
 };
 
 /// What is known when all texts have ended.
@@ -116,8 +118,6 @@ class GenerationJob {
   }
   /// All of the texts; their logits, where those were asked for.
   const std::vector<GeneratedText>& texts() const noexcept { return texts_; }
-  /// Tokens of prompt `index`, with `GenerationRequest::prompt_probabilities`, after the last event.
-  const std::vector<PromptToken>& prompt(std::size_t index) const { return prompts_.at(index); }
 
   /// For the thread of the model.
   void take() {
@@ -130,12 +130,10 @@ class GenerationJob {
     events_.push_back(std::move(event));
     changed_.notify_one();
   }
-  void end(const GenerationSummary& summary, std::vector<GeneratedText> texts,
-           std::vector<std::vector<PromptToken>> prompts) {
+  void end(const GenerationSummary& summary, std::vector<GeneratedText> texts) {
     const std::lock_guard lock(mutex_);
     summary_ = summary;
     texts_ = std::move(texts);
-    prompts_ = std::move(prompts);
     ended_ = true;
     changed_.notify_one();
   }
@@ -156,7 +154,6 @@ class GenerationJob {
   std::atomic<bool> cancelled_ = false;
   GenerationSummary summary_;
   std::vector<GeneratedText> texts_;
-  std::vector<std::vector<PromptToken>> prompts_;
 };
 
 }  // namespace tulle::serve

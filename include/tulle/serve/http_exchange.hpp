@@ -76,6 +76,9 @@ inline std::vector<FinishedText> collect(GenerationJob& job) {
     FinishedText& text = texts[event->piece.generation];
     text.text += event->piece.text;
     text.finish_reason = event->piece.finish_reason;
+    if (!event->prompt.empty()) {
+      texts[event->piece.generation - event->piece.generation % copies].prompt = std::move(event->prompt);
+    }
     if (event->piece.token >= 0) text.events.push_back(std::move(*event));
   }
   return texts;
