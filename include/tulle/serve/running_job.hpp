@@ -146,8 +146,9 @@ class RunningJob {
     ended_ = true;
     if (!begun_) begun_ = now;
     texts_ = stream_->results();
-    for (const GeneratedText& text : texts_) {
-      summary_.cached_tokens += text.cached_prompt_tokens;
+    for (std::size_t i = 0; i < texts_.size(); ++i) {
+      const GeneratedText& text = texts_[i];
+      if (i % copies_ == 0) summary_.cached_tokens += text.cached_prompt_tokens;  // the others share its prompt
       summary_.draft_tokens += text.draft_tokens;
       summary_.accepted_draft_tokens += text.accepted_draft_tokens;
     }
