@@ -117,6 +117,7 @@ class RunningJob {
   }
 
   std::size_t texts() const noexcept { return candidates_.size(); }
+  std::size_t copies() const noexcept { return copies_; }  ///< texts of a prompt
 
  private:
   static double seconds(GenerationJob::Clock::duration duration) noexcept {

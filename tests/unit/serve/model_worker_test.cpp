@@ -113,6 +113,23 @@ TEST_CASE("A full queue refuses, an error of one request ends no other", "[serve
   CHECK(worker->figures().failed == 1);
 }
 
+TEST_CASE("Without a queue a request is taken where it need not wait", "[serve]") {
+  const auto worker = tiny_worker(0);
+  CHECK(tokens_of(*worker->submit(request_of(*worker, "Once upon", 3))).size() == 3);
+  GenerationRequest four = request_of(*worker, "Once upon", 100);
+  four.options.num_return_sequences = 4;  // all sequences
+  const auto job = worker->submit(std::move(four));
+  CHECK_THROWS_AS(worker->submit(request_of(*worker, "Once", 1)), ApiError);
+  CHECK(tokens_of(*job).size() == 400);
+}
+
+TEST_CASE("A reader that has given up is noticed while tokens come", "[serve]") {
+  GenerationJob job({});
+  job.put({});
+  CHECK(job.next(std::chrono::milliseconds(0), [] { return true; }));
+  CHECK(job.cancelled());
+}
+
 TEST_CASE("A request that is cancelled or whose time is up ends where it is", "[serve]") {
   const auto worker = tiny_worker();
   const auto job = worker->submit(request_of(*worker, "Once upon", 100));
