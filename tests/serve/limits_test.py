@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """tulle serve under wrong, hostile and too many requests: the right status, and it goes on."""
-import http.client
 import json
+import os
 import re
+import resource
 import shutil
 import socket
 import ssl
@@ -17,6 +18,27 @@ from server import Q8_0, Server, ServeTest, make_certificate
 CHAT = "/v1/chat/completions"
 TEXT = "/v1/completions"
 LONG = {"prompt": "Once upon a time", "max_tokens": 200, "temperature": 0, "ignore_eos": True}
+
+
+END = b"\r\n\r\n"
+# (status, the parts of a request): a body that is refused must not be taken for a request.
+MISREAD = [(status, [start + b" HTTP/1.1\r\nHost: x\r\n" + head + END, b"0" + END + b"GET /slots HTTP/1.1\r\nHost: x" + END])
+           for status, start, head in [
+               (b"400", b"POST /v1/completions", b"Content-Length: 2\r\nTransfer-Encoding: chunked"),
+               (b"400", b"POST /v1/completions", b"Content-Length: 2\r\nContent-Length: 3"),
+               (b"400", b"POST /v1/completions", b"Transfer-Encoding: gzip, chunked"),
+               (b"411", b"POST /v1/completions", b"Accept: */*"), (b"200", b"GET /health", b"Content-Length: 37"),
+               (b"400", b"POST /nowhere", b"Content-Length: x"), (b"416", b"POST /v1/completions", b"Content-Length: 4\r\nRange: x"),
+               (b"414", b"POST /" + b"a" * 9000, b"Content-Length: 4"),
+               (b"415", b"POST /v1/completions", b"Content-Length: 4\r\nContent-Type: multipart/form-data; boundary=x")]]
+
+
+def soon(holds):
+    """Whether this holds within a minute."""
+    until = time.monotonic() + 60
+    while not (held := holds()) and time.monotonic() < until:
+        time.sleep(0.01)
+    return bool(held)
 
 
 class WrongRequestsTest(ServeTest):
@@ -39,6 +61,7 @@ class WrongRequestsTest(ServeTest):
                      {"messages": [{"role": "user", "content": [{"type": "image_url"}]}]}, {"messages": 3}]:
             with self.subTest(body):
                 self.refuse(400, CHAT, body, "")
+                self.refuse(400, CHAT, {**body, "tools": [{"type": "function", "function": {"name": "f"}}]}, "messages")
         self.refuse(400, "/predict", {}, "missing")
         # What the engine alone finds is a status, too, and not an event of a stream that has begun.
         self.refuse(400, "/predict", {"prompt": "x", "top_p": 7, "streaming": True}, "top_p")
@@ -51,6 +74,7 @@ class WrongRequestsTest(ServeTest):
             with self.subTest(body[:20]):
                 self.refuse(400, CHAT, body, saying)
         self.refuse(413, CHAT, b"x" * 3_000_000, "longer than")
+        self.refuse(415, CHAT, b"--x--", "JSON", headers={"Content-Type": "multipart/form-data; boundary=x"})
         for method, path, status in [("GET", CHAT, 405), ("POST", "/nowhere", 404), ("GET", "/../../etc/passwd", 404),
                                      ("GET", "/%2e%2e/%2e%2e/etc/passwd", 404),
                                      ("GET", "/v1/models/" + "a" * 8000, 404), ("GET", "/" + "a" * 9000, 414),
@@ -61,19 +85,10 @@ class WrongRequestsTest(ServeTest):
                 self.assertIn("error", json.loads(answer))
 
     def test_requests_that_proxies_could_misread(self):
-        end = b"\r\n\r\n"
-        for head, status in [(b"Content-Length: 2\r\nTransfer-Encoding: chunked", b"400"),
-                             (b"Content-Length: 2\r\nContent-Length: 3", b"400"),
-                             (b"Transfer-Encoding: gzip, chunked", b"400"), (b"Accept: */*", b"411")]:
-            with self.subTest(head):
-                smuggled = b"GET /slots HTTP/1.1\r\nHost: x" + end
-                answer = self.server.raw(b"POST " + CHAT.encode() + b" HTTP/1.1\r\nHost: x\r\n" + head + end + b"0" + end +
-                                         smuggled)
-                self.assertEqual(answer.split()[1], status)
-                self.assertEqual(answer.count(b"HTTP/1.1 "), 1)  # and no second answer
-        answer = self.server.raw(b"GET /health HTTP/1.1\r\nHost: x\r\nContent-Length: 40" + end +
-                                 b"GET /slots HTTP/1.1\r\nHost: x" + end)
-        self.assertEqual(answer.count(b"HTTP/1.1 "), 1)
+        for status, request in MISREAD:
+            with self.subTest(request[0][-99:]):
+                answer = self.server.raw(*request)
+                self.assertEqual((answer.split()[1], answer.count(b"HTTP/1.1 ")), (status, 1))
 
     def test_headers_do_not_come_back(self):
         status, headers, _ = self.server.request("GET", "/health", headers={"X-Request-Id": "a b\tc"})
@@ -201,6 +216,10 @@ class OperationTest(unittest.TestCase):
             found = server.request("OPTIONS", CHAT, headers={"Origin": "https://page.example"})
             self.assertEqual((found[0], found[1]["Access-Control-Allow-Origin"]), (204, "https://page.example"))
             self.assertNotIn("Access-Control-Allow-Origin", server.request("OPTIONS", CHAT, headers={"Origin": "https://b"})[1])
+            for wanted, allowed in [("authorization, x-stainless-os,anthropic-version", True), ("a: b", False), ("a\tb", False)]:
+                found = server.request("OPTIONS", CHAT, headers={"Origin": "https://page.example",
+                                                                 "Access-Control-Request-Headers": wanted})
+                self.assertEqual(found[1]["Access-Control-Allow-Headers"] == wanted, allowed)
 
     def test_it_stops_gracefully_under_load(self):
         with Server("--sequence-length", "256", "--stop-time", "60") as server:
@@ -234,14 +253,70 @@ class OperationTest(unittest.TestCase):
     def test_https(self):
         with tempfile.TemporaryDirectory() as folder:
             certificate, key = make_certificate(folder)
-            with Server("--ssl-cert", certificate, "--ssl-key", key) as server:
-                connection = http.client.HTTPSConnection("127.0.0.1", server.port, timeout=300,
-                                                         context=ssl.create_default_context(cafile=certificate))
-                connection.request("POST", TEXT, json.dumps({**LONG, "max_tokens": 3}), {"Content-Type": "application/json"})
-                self.assertEqual(json.loads(connection.getresponse().read())["usage"]["completion_tokens"], 3)
-                connection.close()
+            with Server("--ssl-cert", certificate, "--ssl-key", key, "--sequence-length", "100000",
+                        context=ssl.create_default_context(cafile=certificate)) as server:
+                self.assertEqual(server.post(TEXT, {**LONG, "max_tokens": 3})[1]["usage"]["completion_tokens"], 3)
+                self.leave(server)
+                for status, request in MISREAD:
+                    with self.subTest(request[0][-99:]):
+                        answer = server.raw(*request)
+                        self.assertEqual((answer.split()[1], answer.count(b"HTTP/1.1 ")), (status, 1))
             with self.assertRaisesRegex(RuntimeError, "no certificate that fits its key"):
                 Server("--ssl-cert", certificate, "--ssl-key", certificate)
+
+    def leave(self, server):
+        """Two clients that leave end their texts, and the log says how long these were."""
+        for stream in (False, True):
+            body = json.dumps({**LONG, "max_tokens": 90000, "stream": stream}).encode()
+            with server.socket() as connection:
+                connection.sendall(b"POST /v1/completions HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
+                self.assertTrue(soon(lambda: server.get("/slots")[1][0]["requests"]))
+                if stream:
+                    connection.recv(300)
+            self.assertTrue(soon(lambda: not server.get("/slots")[1][0]["requests"]))
+        left = lambda: [line for line in server.lines if '"status":499' in line]  # noqa: E731
+        self.assertTrue(soon(lambda: len(left()) == 2))
+        for line in left():
+            self.assertTrue(0 < json.loads(line)["generated_tokens"] < 90000, line)
+
+    def test_a_client_that_leaves_ends_its_text(self):
+        with Server("--sequence-length", "100000") as server:
+            self.leave(server)
+
+    @unittest.skipUnless(resource.getrlimit(resource.RLIMIT_NOFILE)[1] >= 4096, "this machine has few file descriptors")
+    def test_more_than_1024_descriptors(self):
+        limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (4096, limits[1]))
+        with open(os.devnull, "rb") as file:
+            held = [os.dup(file.fileno()) for _ in range(1100)]  # the server inherits them
+        try:
+            with Server(pass_fds=held) as server:
+                connections = [server.connect() for _ in range(16)]  # some may have numbers that were free
+                for connection in connections:
+                    connection.request("POST", TEXT, json.dumps({"prompt": "Once", "max_tokens": 1}))
+                    self.assertEqual(connection.getresponse().status, 200)
+                for connection in connections:
+                    connection.close()
+        finally:
+            for descriptor in held:
+                os.close(descriptor)
+            resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+
+    def test_no_model_takes_a_request_while_another_one_ends(self):
+        with tempfile.TemporaryDirectory() as folder:
+            config = Path(folder, "config.yaml")
+            endpoint = f"task: text_generation, model: {Q8_0}, kwargs: {{{{sequence_length: {{}}}}}}}}}}\n"
+            config.write_text("endpoints:\n  - {route: /one, " + endpoint.format(100000) +
+                              "  - {route: /two, " + endpoint.format(64))
+            with Server("--config-file", config, model=None) as server:
+                with socket.create_connection(("127.0.0.1", server.port)) as connection:
+                    body = json.dumps({"prompt": "Once", "max_new_tokens": 90000, "force_max_tokens": True}).encode()
+                    connection.sendall(b"POST /one HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
+                    self.assertTrue(soon(lambda: server.get("/slots")[1][0]["requests"]))
+                    server.process.terminate()
+                    self.assertTrue(soon(lambda: server.get("/ready")[0] == 503))
+                    self.assertEqual(server.post("/two", {"prompt": "Once", "max_new_tokens": 1})[0], 503)
+                self.assertEqual(server.wait(), 0)
 
     def test_a_text_ends_when_its_time_is_up(self):
         with Server("--request-time", "1", "--sequence-length", "100000") as server:
@@ -264,7 +339,7 @@ class OperationTest(unittest.TestCase):
             config = Path(folder, "config.yaml")
             endpoint = f"  - name: {{}}\n    route: {{}}\n    task: text_generation\n    model: {Q8_0}\n"
             config.write_text("num_cores: 1\nloggers: {}\nendpoints:\n" + endpoint.format("one", "/generate") +
-                              endpoint.format("two", "predict2") + "    kwargs: {max_new_tokens: 3, sequence_length: 64}\n")
+                              endpoint.format("two", "predict2") + "    kwargs: {max_new_tokens: 3, sequence_length: 64, do_sample: true, seed: 5}\n")
             with Server("--config-file", config, "--hot-reload", model=None) as server:
                 body = {"prompt": "Once", "force_max_tokens": True}
                 self.assertEqual(server.post("/generate", {**body, "max_new_tokens": 5})[0], 200)
@@ -296,12 +371,20 @@ class OperationTest(unittest.TestCase):
             config.write_text("endpoints:\n  - {route: /one, " + endpoint)
             with Server("--config-file", config, "--hot-reload", "--stop-time", "1", model=None) as server:
                 self.assertEqual(server.get("/health")[0], 200)
+                routes = []
+                kept = server.connect()  # as the pools of clients keep them
                 long = threading.Thread(target=server.post, args=[TEXT, {**LONG, "max_tokens": 90000}])  # the old one waits
                 long.start()
                 config.write_text("endpoints:\n  - {route: /two, " + endpoint)
                 until = time.monotonic() + 120
                 while "The new configuration is in use\n" not in server.lines and time.monotonic() < until:
                     self.assertEqual(server.post(TEXT, {"prompt": "Once", "max_tokens": 1})[0], 200)
+                    kept.request("GET", "/endpoints")
+                    answer = kept.getresponse()
+                    self.assertEqual(answer.status, 200)
+                    routes.append(json.loads(answer.read())[0]["route"])
+                self.assertEqual(routes[-1], "/two")
+                kept.close()
                 self.assertEqual(server.post("/two", {"prompt": "Once", "max_new_tokens": 1})[0], 200)
                 long.join()
 

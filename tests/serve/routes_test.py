@@ -57,6 +57,29 @@ class RoutesTest(ServeTest):
         self.assertAlmostEqual(max(top.values()), max(found["top_logprobs"][-1].values()), places=5)
         self.assertAlmostEqual(one["choices"][0]["logprobs"]["token_logprobs"][0], max(top.values()), places=5)
 
+    def test_offsets_count_the_characters_of_the_text(self):
+        prompt = "Zo\u00eb \u2603 a time"
+        ids = [1, *self.succeed("/tokenize", {"content": prompt})["tokens"]]
+        body = {"prompt": ids, "echo": True, "logprobs": 2, "n": 2, **GREEDY}
+        whole = self.succeed("/v1/completions", body)["choices"]
+        parts = [event["choices"][0] for _, event in self.server.stream("/v1/completions", {**body, "stream": True})[:-1]]
+        for choice in whole:
+            found = choice["logprobs"]
+            offsets = found["text_offset"]
+            self.assertTrue(choice["text"].startswith(prompt))
+            self.assertEqual(offsets[:2], [0, 0])  # behind <s>, which is not in the text
+            self.assertEqual(offsets[len(ids)], len(prompt))
+            for at, end, token in zip(offsets, offsets[1:], found["tokens"]):
+                if token.isalpha() and token.isascii():
+                    self.assertEqual(choice["text"][at:end], token)
+            mine = [part for part in parts if part["index"] == choice["index"]]
+            self.assertEqual("".join(part["text"] for part in mine), choice["text"])
+            for name, values in found.items():
+                self.assertEqual([value for part in mine if part["logprobs"] for value in part["logprobs"][name]], values)
+        (_, echo), (_, last), _ = self.server.stream("/v1/completions", {**body, "n": 1, "max_tokens": 0, "stream": True})
+        self.assertEqual(len(echo["choices"][0]["logprobs"]["tokens"]), len(ids))
+        self.assertEqual(last["choices"][0]["finish_reason"], "length")
+
     def test_chat(self):
         body = {"messages": [{"role": "system", "content": "Be brief."},
                              {"role": "user", "content": [{"type": "text", "text": "Hello"}]}], **GREEDY}
@@ -96,6 +119,10 @@ class RoutesTest(ServeTest):
         text = self.succeed("/v1/chat/completions", {"messages": "Who is the president?", "model": MODEL, **GREEDY})
         again = self.succeed("/v1/chat/completions", {"prompt": "Who is the president?", "model": MODEL, **GREEDY})
         self.assertEqual(text["choices"], again["choices"])
+        message = {"role": "user", "content": "Who is the president?"}
+        one, two, three = (self.succeed("/v1/chat/completions", {"messages": messages, "tools": [{"type": "function", "function": {"name": "f"}}], **GREEDY})["choices"]
+                           for messages in (message["content"], message, [message]))
+        self.assertEqual((one, two), (three, three))
 
     def test_responses(self):
         body = {"input": "Hello", "instructions": "Be brief.", "temperature": 0, "max_output_tokens": 8, "ignore_eos": True}
@@ -118,6 +145,12 @@ class RoutesTest(ServeTest):
         self.assertEqual("".join(data["delta"]["text"] for name, data in events if name == "content_block_delta"),
                          answer["content"][0]["text"])
         self.assertEqual(events[-1][0], "message_stop")
+        stop = answer["content"][0]["text"][2:4]
+        stopped = {**body, "stop_sequences": ["never there", stop]}
+        answer = self.succeed("/v1/messages", stopped)
+        self.assertEqual((answer["stop_reason"], answer["stop_sequence"]), ("stop_sequence", stop))
+        events = self.server.stream("/v1/messages", {**stopped, "stream": True})
+        self.assertEqual(events[-2][1]["delta"], {"stop_reason": "stop_sequence", "stop_sequence": stop})
         status, error = self.server.post("/v1/messages", {"messages": "Hello"})
         self.assertEqual((status, error["type"], error["error"]["type"]), (400, "error", "invalid_request_error"))
 
@@ -134,6 +167,11 @@ class RoutesTest(ServeTest):
         events = self.server.stream("/predict", {"prompt": "Once upon", "max_new_tokens": 6, "force_max_tokens": True,
                                                  "streaming": True})
         self.assertEqual("".join(data["generations"][0]["text"] for _, data in events[:-1]), later["text"])
+        two = {"prompt": ["Once upon", "Twice"], "max_new_tokens": 6, "force_max_tokens": True}
+        texts = [""] * 2
+        for _, data in self.server.stream("/predict", {**two, "streaming": True})[:-1]:
+            texts[data["generations"][0]["index"]] += data["generations"][0]["text"]
+        self.assertEqual(texts, [each["text"] for each in self.succeed("/predict", two)["generations"]])
 
     def test_what_a_seed_draws_does_not_depend_on_the_form_of_the_request(self):
         body = {"prompt": "Once upon", "max_tokens": 16, "temperature": 1, "seed": 7, "ignore_eos": True}
@@ -188,6 +226,8 @@ class RoutesTest(ServeTest):
         first, second = (self.succeed("/v1/completions", long) for _ in range(2))
         self.assertEqual(first["choices"], second["choices"])
         self.assertGreaterEqual(second["usage"]["prompt_tokens_details"]["cached_tokens"], 64)
+        many = self.succeed("/v1/completions", {**long, "n": 3})
+        self.assertEqual(many["usage"]["prompt_tokens_details"], second["usage"]["prompt_tokens_details"])
 
     def test_drafts_are_counted_and_change_no_text(self):
         wanted = [self.succeed("/v1/completions", {"prompt": prompt, **GREEDY}) for prompt in ("Once", "one two one")]

@@ -24,13 +24,13 @@ def make_certificate(folder):
 
 
 class Server:
-    """A server on a port that is free. `lines` are what it wrote on stderr."""
+    """A server on a port that is free. `lines` are what it wrote on stderr. `context`: of TLS."""
 
-    def __init__(self, *arguments, model=Q8_0, port=0):
+    def __init__(self, *arguments, model=Q8_0, port=0, context=None, pass_fds=()):
         named = [str(model)] if model else []
         self.process = subprocess.Popen([COMMAND, "serve", *named, "--port", str(port), *map(str, arguments)],
-                                        stderr=subprocess.PIPE, text=True, env=environment())
-        self.lines, self.port = [], None
+                                        stderr=subprocess.PIPE, text=True, env=environment(), pass_fds=pass_fds)
+        self.lines, self.port, self.context = [], None, context
         for line in self.process.stderr:
             self.lines.append(line)
             found = re.match(r"Listening on https?://[^ ]*:(\d+) ", line)
@@ -70,14 +70,21 @@ class Server:
         return status
 
     def connect(self, timeout=300):
+        if self.context:
+            return http.client.HTTPSConnection("127.0.0.1", self.port, timeout=timeout, context=self.context)
         return http.client.HTTPConnection("127.0.0.1", self.port, timeout=timeout)
 
-    def raw(self, data, timeout=60):
+    def socket(self, timeout=60):
+        plain = socket.create_connection(("127.0.0.1", self.port), timeout=timeout)
+        return self.context.wrap_socket(plain, server_hostname="127.0.0.1") if self.context else plain
+
+    def raw(self, head, body=b""):
         """What the server answers to these bytes, until it closes the connection or is silent."""
-        with socket.create_connection(("127.0.0.1", self.port), timeout=timeout) as connection:
-            connection.sendall(data)
+        with self.socket() as connection:
             answer = b""
             try:
+                for part in (head, body) if self.context else (head + body,):  # with TLS a record each
+                    connection.sendall(part)
                 while part := connection.recv(65536):
                     answer += part
             except (TimeoutError, ConnectionError):

@@ -115,6 +115,7 @@ class Completion {
     }
     result_.text += piece.text;
     result_.finish_reason = piece.finish_reason;
+    if (piece.finish_reason == FinishReason::stop) result_.stop_string = stops_.found();
     return piece;
   }
 

@@ -48,7 +48,8 @@ struct Draft {
 /// - `begin(draft)`: a draft begins; whatever the drafter keeps of its sequence is brought up to its history.
 /// - `extend(drafts)`: adds a token or more to each of the drafts, which have begun and not ended, or ends it. One that
 ///   is still reading its history may add nothing yet. Drafts of other sequences may be left out and taken in again.
-/// - `end(draft)`: no more is wanted of it.
+/// - `end(draft)`: no more is wanted of it. After an error of the drafter it is called for all drafts of the step, also
+///   for those that have ended or not begun.
 ///
 /// A drafter whose tokens cost nothing has `static constexpr bool is_free = true`; its tokens are certain.
 ///

@@ -61,6 +61,7 @@ struct GeneratedText {
   std::size_t prompt_tokens = 0;
   std::size_t cached_prompt_tokens = 0;                     ///< of them, those that the cache held already
   std::size_t draft_tokens = 0, accepted_draft_tokens = 0;  ///< tokens that were guessed; those that are in the text
+  std::string stop_string;  ///< of `GenerationOptions::stop`, that which the text ended before; empty: none
 };
 
 struct Timings {

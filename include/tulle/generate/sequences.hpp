@@ -35,6 +35,7 @@ class Sequences {
   /// For the generator, which puts rows into it.
   Cache& cache() noexcept { return cache_; }
   std::size_t size() const noexcept { return slots_.size(); }  ///< open or not
+  std::size_t vocabulary() const noexcept { return vocabulary_; }
   std::size_t free() const noexcept {
     return static_cast<std::size_t>(
         std::count_if(slots_.begin(), slots_.end(), [](const Slot& each) { return !each.open; }));

@@ -47,13 +47,16 @@ class Speculative final : public Speculation<GeneratorType> {
     const Clock::time_point started = Clock::now();
     std::erase_if(drafting_, [&](Draft<Sampling>* draft) { return !is_worth_a_try(*draft); });
     begun_ = drafting_;
-    bool reads = false;
-    for (Draft<Sampling>* draft : begun_) {
-      reads = reads || !has_seen_nearly_all(*draft);
-      drafter_.begin(*draft);
+    const bool reads = std::any_of(begun_.begin(), begun_.end(),
+                                   [&](const Draft<Sampling>* draft) { return !has_seen_nearly_all(*draft); });
+    try {
+      for (Draft<Sampling>* draft : begun_) drafter_.begin(*draft);
+      for (end_unwanted(); !drafting_.empty(); end_unwanted())
+        drafter_.extend(std::span<Draft<Sampling>* const>(drafting_));
+    } catch (...) {
+      for (Draft<Sampling>* draft : begun_) drafter_.end(*draft);
+      throw;
     }
-    for (end_unwanted(); !drafting_.empty(); end_unwanted())
-      drafter_.extend(std::span<Draft<Sampling>* const>(drafting_));
     std::size_t tokens = 0;
     for (Draft<Sampling>* draft : begun_) {
       places_[draft->sequence].seen = draft->context.history.size() + draft->tokens.size();

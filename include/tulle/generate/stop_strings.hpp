@@ -25,13 +25,19 @@ class StopStrings {
   }
 
   bool stopped() const noexcept { return stopped_; }
+  const std::string& found() const noexcept { return found_; }  ///< what the text ended at; empty before
 
   /// Adds text; returns what may be shown now.
   std::string push(std::string_view piece) {
     if (stopped_) return {};
     held_ += piece;
     std::size_t first = std::string::npos;
-    for (const std::string& stop : stops_) first = std::min(first, held_.find(stop));
+    for (const std::string& stop : stops_) {
+      const std::size_t at = held_.find(stop);
+      if (at >= first) continue;
+      first = at;
+      found_ = stop;
+    }
     if (first != std::string::npos) {
       stopped_ = true;
       held_.resize(first);
@@ -53,7 +59,7 @@ class StopStrings {
 
  private:
   std::vector<std::string> stops_;
-  std::string held_;
+  std::string held_, found_;
   bool stopped_ = false;
 };
 

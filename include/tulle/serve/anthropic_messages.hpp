@@ -36,16 +36,12 @@ class MessagesReply : public Reply {
  public:
   MessagesReply(const ServedModel& model, std::size_t prompt_tokens)
       : prompt_tokens_(prompt_tokens),
-        head_{{"id", new_id("msg_")},
-              {"type", "message"},
-              {"role", "assistant"},
-              {"model", model.id},
-              {"stop_sequence", nullptr}} {}
+        head_{{"id", new_id("msg_")}, {"type", "message"}, {"role", "assistant"}, {"model", model.id}} {}
 
   Json whole(std::span<const FinishedText> texts, const GenerationJob& job) override {
     Json result = head_;
     result["content"] = Json::array({Json{{"type", "text"}, {"text", texts.front().text}}});
-    result["stop_reason"] = reason(texts.front().finish_reason);
+    result.update(ending(texts.front().finish_reason, job));
     result["usage"] = usage(job.summary());
     return result;
   }
@@ -53,7 +49,7 @@ class MessagesReply : public Reply {
   std::string opening() override {
     Json message = head_;
     message["content"] = Json::array();
-    message["stop_reason"] = nullptr;
+    message["stop_reason"] = message["stop_sequence"] = nullptr;
     message["usage"] = {{"input_tokens", prompt_tokens_}, {"output_tokens", 0}};
     return event("message_start", {{"message", std::move(message)}}) +
            event("content_block_start", {{"index", 0}, {"content_block", {{"type", "text"}, {"text", ""}}}});
@@ -66,8 +62,7 @@ class MessagesReply : public Reply {
   }
   std::string closing(const GenerationJob& job) override {
     return event("content_block_stop", {{"index", 0}}) +
-           event("message_delta", {{"delta", {{"stop_reason", reason(reason_)}, {"stop_sequence", nullptr}}},
-                                   {"usage", usage(job.summary())}}) +
+           event("message_delta", {{"delta", ending(reason_, job)}, {"usage", usage(job.summary())}}) +
            event("message_stop", Json::object());
   }
   std::string failure(const ApiError& error) override { return sent_event(anthropic_error_json(error), "error"); }
@@ -77,8 +72,11 @@ class MessagesReply : public Reply {
     fields["type"] = type;
     return sent_event(fields, type);
   }
-  static const char* reason(FinishReason finish) {
-    return finish == FinishReason::stop || finish == FinishReason::callback ? "end_turn" : "max_tokens";
+  static Json ending(FinishReason finish, const GenerationJob& job) {
+    const std::string& stop = job.texts().front().stop_string;
+    if (!stop.empty()) return {{"stop_reason", "stop_sequence"}, {"stop_sequence", stop}};
+    const bool ended = finish == FinishReason::stop || finish == FinishReason::callback;
+    return {{"stop_reason", ended ? "end_turn" : "max_tokens"}, {"stop_sequence", nullptr}};
   }
   static Json usage(const GenerationSummary& summary) {
     return {{"input_tokens", summary.prompt_tokens - summary.cached_tokens},

@@ -134,9 +134,11 @@ class ChatTools {
   /// Messages as templates want them: contents as texts, the arguments of calls as objects.
   OrderedJson template_messages() const {
     OrderedJson result = OrderedJson::array();
-    const OrderedJson given = ordered_.value("messages", OrderedJson::array());
-    for (std::size_t i = 0; i < given.size(); ++i) {
-      OrderedJson message = given[i];
+    OrderedJson given = ordered_.value("messages", OrderedJson::array());
+    if (given.is_string()) given = OrderedJson{{"role", "user"}, {"content", given}};
+    if (given.is_object()) given = OrderedJson::array({given});
+    if (!given.is_array()) given = OrderedJson::array();
+    for (OrderedJson& message : given) {
       const ChatMessage plain = detail::chat_message(Json::parse(message.dump()), "messages");
       message["role"] = plain.role;
       message["content"] = plain.content;

@@ -47,6 +47,8 @@ struct PromptToken {
 struct GenerationEvent {
   TextPiece piece;
   std::vector<Candidate> alternatives;  ///< the most probable first
+  /// With the first event of a prompt's texts: the prompt, with `GenerationRequest::prompt_probabilities`.
+  std::vector<PromptToken> prompt = {};
 };
 
 /// What is known when all texts have ended.
@@ -77,13 +79,20 @@ class GenerationJob {
     if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
   }
 
-  /// The next token of any of the texts; nothing after the last. Waits at most `patience`, then calls `given_up`: true
-  /// cancels. Errors: what went wrong with the request, once.
+  /// The next token of any of the texts; nothing after the last. Calls `given_up` whenever `patience` has passed since
+  /// the last time, also while tokens come: true cancels. Errors: what went wrong with the request, once.
   template <class GivenUp>
   std::optional<GenerationEvent> next(std::chrono::milliseconds patience, GivenUp&& given_up) {
     std::unique_lock lock(mutex_);
-    while (events_.empty() && !ended_) {
-      if (changed_.wait_for(lock, patience) == std::cv_status::timeout && given_up()) cancel();
+    while (!ended_) {
+      if (Clock::now() >= looked_ + patience) {
+        lock.unlock();  // the model goes on meanwhile
+        if (given_up()) cancel();
+        looked_ = Clock::now();
+        lock.lock();
+      }
+      if (!events_.empty()) break;
+      changed_.wait_until(lock, looked_ + patience, [this] { return ended_ || !events_.empty(); });
     }
     if (!events_.empty()) {
       GenerationEvent event = std::move(events_.front());
@@ -109,8 +118,6 @@ class GenerationJob {
   }
   /// All of the texts; their logits, where those were asked for.
   const std::vector<GeneratedText>& texts() const noexcept { return texts_; }
-  /// Tokens of prompt `index`, with `GenerationRequest::prompt_probabilities`, after the last event.
-  const std::vector<PromptToken>& prompt(std::size_t index) const { return prompts_.at(index); }
 
   /// For the thread of the model.
   void take() {
@@ -123,12 +130,10 @@ class GenerationJob {
     events_.push_back(std::move(event));
     changed_.notify_one();
   }
-  void end(const GenerationSummary& summary, std::vector<GeneratedText> texts,
-           std::vector<std::vector<PromptToken>> prompts) {
+  void end(const GenerationSummary& summary, std::vector<GeneratedText> texts) {
     const std::lock_guard lock(mutex_);
     summary_ = summary;
     texts_ = std::move(texts);
-    prompts_ = std::move(prompts);
     ended_ = true;
     changed_.notify_one();
   }
@@ -140,6 +145,7 @@ class GenerationJob {
   }
 
  private:
+  Clock::time_point looked_ = arrival;  // whether the reader has given up
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<GenerationEvent> events_;
@@ -148,7 +154,6 @@ class GenerationJob {
   std::atomic<bool> cancelled_ = false;
   GenerationSummary summary_;
   std::vector<GeneratedText> texts_;
-  std::vector<std::vector<PromptToken>> prompts_;
 };
 
 }  // namespace tulle::serve

@@ -12,6 +12,7 @@
 #include <string>
 #include <system_error>
 #include <thread>
+#include <type_traits>
 #include <utility>
 
 #include <sys/socket.h>
@@ -128,11 +129,22 @@ class ConnectionWatch {
 struct CurrentConnection {
   ConnectionWatch* watch = nullptr;
   int socket = -1;
+  SSL* tls = nullptr;   ///< null: HTTP
   bool closes = false;  ///< after this answer: what the client sent may not have been read to its end
 
   static CurrentConnection& get() {
     static thread_local CurrentConnection current;
     return current;
+  }
+  /// Whether the client has closed it.
+  bool is_left() const {
+    if (!httplib::detail::is_socket_alive(socket)) return true;
+    if (tls == nullptr || httplib::detail::select_read(socket, 0, 0) <= 0) return false;
+    char next = 0;  // perhaps there is but the record that says so
+    httplib::detail::set_nonblocking(socket, true);
+    (void)SSL_peek(tls, &next, 1);
+    httplib::detail::set_nonblocking(socket, false);
+    return (SSL_get_shutdown(tls) & SSL_RECEIVED_SHUTDOWN) != 0;
   }
   /// The request is complete.
   void received() {
@@ -140,35 +152,69 @@ struct CurrentConnection {
   }
 };
 
-/// An HTTP server without TLS, whose connections are watched.
-class WatchedServer final : public httplib::Server {
+/// An HTTP server (`Base` is httplib::Server) or HTTPS server (httplib::SSLServer) whose connections are watched, and
+/// closed where `CurrentConnection` says so.
+template <class Base>
+class WatchedServer final : public Base {
  public:
-  explicit WatchedServer(std::chrono::seconds receive_time) : watch_(receive_time) {}
+  template <class... Arguments>
+  explicit WatchedServer(std::chrono::seconds receive_time, const Arguments&... arguments)
+      : Base(arguments...), watch_(receive_time) {}
 
  private:
+  static constexpr bool has_tls = std::is_same_v<Base, httplib::SSLServer>;
+
   bool process_and_close_socket(socket_t socket) override {
     CurrentConnection& current = CurrentConnection::get();
-    current = {&watch_, socket, false};
+    current = {&watch_, socket, nullptr, false};
     std::string remote, local;
     int remote_port = 0, local_port = 0;
     httplib::detail::get_remote_ip_and_port(socket, remote, remote_port);
     httplib::detail::get_local_ip_and_port(socket, local, local_port);
-    const bool done = httplib::detail::process_server_socket(
-        svr_sock_, socket, keep_alive_max_count_, keep_alive_timeout_sec_, read_timeout_sec_, read_timeout_usec_,
-        write_timeout_sec_, write_timeout_usec_, [&](httplib::Stream& stream, bool close, bool& closed) {
-          watch_.begin(socket);
-          const bool served = process_request(stream, remote, remote_port, local, local_port, close, closed, nullptr);
-          watch_.end(socket);
-          closed = closed || current.closes;
-          return served;
-        });
+    const bool done = serve(socket, [&](httplib::Stream& stream, bool close, bool& closed) {
+      watch_.begin(socket);
+      current.closes = true;  // unless the guard sees the request: what comes behind a wrong head is no request
+      const bool served = this->process_request(stream, remote, remote_port, local, local_port, close, closed, nullptr);
+      watch_.end(socket);
+      closed = closed || current.closes;
+      return served;
+    });
     httplib::detail::shutdown_socket(socket);
     httplib::detail::close_socket(socket);
     current = {};
     return done;
   }
 
+  /// All requests of a connection.
+  template <class Request>
+  bool serve(socket_t socket, Request request) {
+    if constexpr (has_tls) {
+      watch_.begin(socket);
+      SSL* const tls = httplib::detail::ssl_new(
+          socket, this->ssl_context(), tls_mutex_,
+          [&](SSL* handle) {
+            return httplib::detail::ssl_connect_or_accept_nonblocking(
+                socket, handle, SSL_accept, this->read_timeout_sec_, this->read_timeout_usec_);
+          },
+          [](SSL*) { return true; });
+      watch_.end(socket);
+      if (tls == nullptr) return false;
+      CurrentConnection::get().tls = tls;
+      const bool done = httplib::detail::process_server_socket_ssl(
+          this->svr_sock_, tls, socket, this->keep_alive_max_count_, this->keep_alive_timeout_sec_,
+          this->read_timeout_sec_, this->read_timeout_usec_, this->write_timeout_sec_, this->write_timeout_usec_,
+          request);
+      httplib::detail::ssl_delete(tls_mutex_, tls, socket, done);
+      return done;
+    } else {
+      return httplib::detail::process_server_socket(
+          this->svr_sock_, socket, this->keep_alive_max_count_, this->keep_alive_timeout_sec_, this->read_timeout_sec_,
+          this->read_timeout_usec_, this->write_timeout_sec_, this->write_timeout_usec_, request);
+    }
+  }
+
   ConnectionWatch watch_;
+  std::mutex tls_mutex_;  // of its context
 };
 
 }  // namespace tulle::serve

@@ -47,8 +47,8 @@ inline std::string read_body(const httplib::ContentReader& reader, const httplib
   });
   CurrentConnection& connection = CurrentConnection::get();
   connection.received();
+  connection.closes = !complete;
   if (complete) return body;
-  connection.closes = true;
   if (too_long || response.status == 413) {
     throw ApiError(413, "the body of the request is longer than " + std::to_string(limit) + " bytes");
   }
@@ -64,14 +64,21 @@ using Finished = std::function<void(int status, const GenerationJob& job)>;
 namespace detail {
 
 inline constexpr std::chrono::milliseconds patience{250};  // between looks whether the client is still there
+inline bool client_has_left() {
+  return CurrentConnection::get().is_left();
+}
 
 /// All texts, complete. Cancels when the client leaves.
-inline std::vector<FinishedText> collect(GenerationJob& job, const httplib::Request& request) {
-  std::vector<FinishedText> texts(job.request.prompts.size() * job.request.options.num_return_sequences);
-  while (auto event = job.next(patience, [&] { return request.is_connection_closed(); })) {
+inline std::vector<FinishedText> collect(GenerationJob& job) {
+  const std::size_t copies = job.request.options.num_return_sequences;
+  std::vector<FinishedText> texts(job.request.prompts.size() * copies);
+  while (auto event = job.next(patience, client_has_left)) {
     FinishedText& text = texts[event->piece.generation];
     text.text += event->piece.text;
     text.finish_reason = event->piece.finish_reason;
+    if (!event->prompt.empty()) {
+      texts[event->piece.generation - event->piece.generation % copies].prompt = std::move(event->prompt);
+    }
     if (event->piece.token >= 0) text.events.push_back(std::move(*event));
   }
   return texts;
@@ -91,7 +98,7 @@ struct SentStream {
     try {
       if (!std::exchange(opened, true)) text = reply->opening();
       if (text.empty()) {
-        const auto event = job->next(patience, [&] { return !sink.is_writable(); });
+        const auto event = job->next(patience, client_has_left);
         text = event ? reply->next(*event) : reply->closing(*job);
         if (!event) {
           (void)sink.write(text.data(), text.size());
@@ -107,18 +114,28 @@ struct SentStream {
     }
     return text.empty() || sink.write(text.data(), text.size());
   }
+
+  /// Returns when the job has ended, wherever the reader left it: its figures are complete then.
+  void end() {
+    job->cancel();  // changes nothing after the last token
+    try {
+      while (job->next()) {
+      }
+    } catch (...) {
+      return;  // an error that there is nobody to tell
+    }
+  }
 };
 
 }  // namespace detail
 
 /// Submits a prepared request and answers it, as a whole or by server-sent events. Errors: those of the request before
 /// its answer has begun.
-inline void answer(ServedModels::Held held, PreparedRequest prepared, const httplib::Request& request,
-                   httplib::Response& response, Finished finished) {
+inline void answer(ServedModels::Held held, PreparedRequest prepared, httplib::Response& response, Finished finished) {
   const auto job = held.worker->submit(std::move(prepared.request));
   job->wait_until_taken();
   if (!prepared.streams) {
-    const std::vector<FinishedText> texts = detail::collect(*job, request);
+    const std::vector<FinishedText> texts = detail::collect(*job);
     set_json(response, prepared.reply->whole(texts, *job));
     finished(job->cancelled() && !job->summary().timed_out ? client_left : 200, *job);
     return;
@@ -130,7 +147,7 @@ inline void answer(ServedModels::Held held, PreparedRequest prepared, const http
   response.set_chunked_content_provider(
       "text/event-stream", [stream](std::size_t, httplib::DataSink& sink) { return stream->send(sink); },
       [stream](bool complete) {
-        stream->job->cancel();  // changes nothing after the last token
+        stream->end();
         stream->finished(complete ? 200 : client_left, *stream->job);
       });
 }

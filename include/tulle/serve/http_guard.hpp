@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <map>
 #include <set>
@@ -31,9 +32,9 @@ class HttpGuard {
   /// Before the body is read. False: the answer stands in `response`.
   bool admit(const httplib::Request& request, httplib::Response& response) const {
     CurrentConnection& connection = CurrentConnection::get();
-    connection.closes = false;
     const bool has_length = request.has_header("Content-Length"), is_chunked = request.has_header("Transfer-Encoding");
     const bool takes_body = request.method == "POST" || request.method == "PUT" || request.method == "PATCH";
+    connection.closes = is_chunked || (has_length && request.get_header_value("Content-Length") != "0");
     // What a proxy before this server may have understood otherwise (RFC 9112, 6.3).
     const bool unclear = (has_length && is_chunked) || request.get_header_value_count("Content-Length") > 1 ||
                          (is_chunked && request.get_header_value("Transfer-Encoding") != "chunked");
@@ -41,9 +42,8 @@ class HttpGuard {
     if (takes_body && !has_length && !is_chunked) {
       return refuse(response, ApiError(411, "a body needs Content-Length or Transfer-Encoding: chunked"));
     }
-    if (!takes_body && (has_length || is_chunked)) {
-      // A body that nobody reads would be taken for the next request.
-      connection.closes = request.get_header_value("Content-Length") != "0";
+    if (takes_body && request.is_multipart_form_data()) {
+      return refuse(response, ApiError(415, "the body must be JSON (Content-Type: application/json)"));
     }
     if (!takes_body) connection.received();
     allow_origin(request, response);
@@ -72,9 +72,12 @@ class HttpGuard {
     set_error(response, ApiError(response.status, httplib::status_message(response.status)));
   }
 
+  void close_connections() noexcept { closes_connections_ = true; }
+
   /// The last header, when the answer is known.
   void finish(const httplib::Request& request, httplib::Response& response) const {
     if (!response.has_header("X-Request-Id")) (void)request_id(request, response);
+    if (closes_connections_) CurrentConnection::get().closes = true;
     if (CurrentConnection::get().closes) response.set_header("Connection", "close");
   }
 
@@ -119,11 +122,19 @@ class HttpGuard {
     response.set_header("Access-Control-Allow-Origin", *found == "*" ? "*" : *found);
     response.set_header("Vary", "Origin");
     response.set_header("Access-Control-Allow-Methods", "GET, POST, OPTIONS");
-    response.set_header("Access-Control-Allow-Headers", "Authorization, Content-Type, X-Api-Key, X-Request-Id");
+    // Clients have headers of their own (x-stainless-os, anthropic-version): what the page wants to send is allowed.
+    const std::string wanted = request.get_header_value("Access-Control-Request-Headers");
+    const bool are_names = !wanted.empty() && std::all_of(wanted.begin(), wanted.end(), [](unsigned char c) {
+      return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+             std::string_view("!#$%&'*+-.^_`|~, ").find(static_cast<char>(c)) != std::string_view::npos;
+    });
+    response.set_header("Access-Control-Allow-Headers",
+                        are_names ? wanted : "Authorization, Content-Type, X-Api-Key, X-Request-Id");
     response.set_header("Access-Control-Max-Age", "600");
   }
 
   const ServerOptions& options_;
+  std::atomic<bool> closes_connections_ = false;
 };
 
 }  // namespace tulle::serve

@@ -53,6 +53,8 @@ class HttpRoutes {
 
   httplib::Server& http() noexcept { return *http_; }
   std::string request_id(const Request& request, Response& response) { return guard_.request_id(request, response); }
+  /// From now on each connection is closed after its next answer: a client that keeps connections opens another one.
+  void close_connections() noexcept { guard_.close_connections(); }
 
   void get(const std::string& path, std::function<void(const Request&, Response&)> handle) {
     methods_[path].insert("GET");

@@ -78,9 +78,10 @@ inline std::unique_ptr<httplib::Server> make_http_server(const ServerOptions& op
   }
   std::unique_ptr<httplib::Server> server;
   if (options.certificate.empty()) {
-    server = std::make_unique<WatchedServer>(options.receive_time);
+    server = std::make_unique<WatchedServer<httplib::Server>>(options.receive_time);
   } else {
-    server = std::make_unique<httplib::SSLServer>(options.certificate.c_str(), options.private_key.c_str());
+    server = std::make_unique<WatchedServer<httplib::SSLServer>>(options.receive_time, options.certificate.c_str(),
+                                                                 options.private_key.c_str());
   }
   if (!server->is_valid()) fail(ErrorCode::malformed, options.certificate, ": no certificate that fits its key");
   detail::set_limits(*server, options);

@@ -39,7 +39,7 @@ struct RequestFigures {
 /// Threads: all members may be called from any thread.
 class ModelWorker {
  public:
-  /// Requests beyond `max_queue` that wait are refused. Errors: those of `TextGeneration`.
+  /// Requests beyond `max_queue` that would wait for a sequence are refused. Errors: those of `TextGeneration`.
   ModelWorker(TextGeneration pipeline, std::size_t max_queue, MakeGrammars make_grammars = {});
   ModelWorker(const ModelWorker&) = delete;
   ModelWorker& operator=(const ModelWorker&) = delete;
@@ -75,6 +75,7 @@ class ModelWorker {
   void pass();
   void count(const RunningJob& job);
   void report();
+  void place(std::size_t texts) noexcept;
 
   TextGeneration pipeline_;
   const std::size_t max_queue_;
@@ -84,6 +85,7 @@ class ModelWorker {
   mutable std::mutex mutex_;  // of all below but jobs_
   std::condition_variable changed_;
   std::vector<std::shared_ptr<GenerationJob>> arrivals_;
+  std::size_t room_, queued_ = 0;  // sequences that no request will take; requests that have to wait for one
   bool stopping_ = false, idle_ = false;
   std::atomic<bool> cancel_all_ = false;
   WorkerFigures figures_;

@@ -26,6 +26,7 @@ TULLE_SERVE_INLINE ModelWorker::ModelWorker(TextGeneration pipeline, std::size_t
     : pipeline_(std::move(pipeline)),
       max_queue_(max_queue),
       make_grammars_(std::move(make_grammars)),
+      room_(pipeline_.engine().sequences().free()),
       thread_([this] { run(); }) {}
 
 TULLE_SERVE_INLINE ModelWorker::~ModelWorker() {
@@ -47,12 +48,15 @@ TULLE_SERVE_INLINE Grammars& ModelWorker::grammars() {
 
 TULLE_SERVE_INLINE std::shared_ptr<GenerationJob> ModelWorker::submit(GenerationRequest request) {
   auto job = std::make_shared<GenerationJob>(std::move(request));
+  const std::size_t texts = job->request.options.num_return_sequences;
   const std::lock_guard lock(mutex_);
   if (stopping_) throw ApiError(503, "the server is shutting down");
-  if (figures_.waiting >= max_queue_) {
+  const bool waits = queued_ != 0 || texts > room_;
+  if (waits && queued_ >= max_queue_) {
     ++figures_.refused;
     throw ApiError(429, "too many requests are waiting; try again in a moment", {}, "queue_full");
   }
+  place(texts);
   ++figures_.waiting;
   arrivals_.push_back(job);
   changed_.notify_all();
@@ -141,12 +145,24 @@ TULLE_SERVE_INLINE void ModelWorker::count(const RunningJob& job) {
 }
 
 TULLE_SERVE_INLINE void ModelWorker::report() {
-  figures_.running = 0;
+  figures_.running = queued_ = 0;
+  room_ = pipeline_.engine().sequences().free();
   requests_.clear();
   for (const auto& job : jobs_) {
+    if (!job->begun()) place(job->copies());
     const GenerationSummary& summary = job->summary();
     requests_.push_back({job->begun(), job->texts(), summary.prompt_tokens, summary.generated_tokens});
     figures_.running += job->begun() ? 1 : 0;
+  }
+  for (const auto& job : arrivals_) place(job->request.options.num_return_sequences);
+}
+
+/// A request that has not begun, with `texts` of a prompt, in order of arrival: takes its sequences, or waits for them.
+TULLE_SERVE_INLINE void ModelWorker::place(std::size_t texts) noexcept {
+  if (queued_ == 0 && texts <= room_) {
+    room_ -= texts;
+  } else {
+    ++queued_;
   }
 }
 

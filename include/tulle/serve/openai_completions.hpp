@@ -11,6 +11,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -19,6 +20,7 @@
 #include <tulle/serve/reply.hpp>
 #include <tulle/serve/request_fields.hpp>
 #include <tulle/serve/sampling_fields.hpp>
+#include <tulle/text/token_stream.hpp>
 
 namespace tulle::serve {
 
@@ -34,6 +36,12 @@ inline std::vector<Token> token_list(const Json& list) {
   return tokens;
 }
 
+/// How many characters a text has, as Python counts them.
+inline std::size_t count_characters(std::string_view text) noexcept {
+  return static_cast<std::size_t>(
+      std::count_if(text.begin(), text.end(), [](char byte) { return (byte & 0xc0) != 0x80; }));
+}
+
 /// The `logprobs` object of a completion, filled token by token.
 class CompletionProbabilities {
  public:
@@ -47,6 +55,15 @@ class CompletionProbabilities {
     for (const Candidate& each : alternatives) top[token_text(tokenizer_, each.token)] = each.log_probability;
     top_.push_back(std::move(top));
     offsets_.push_back(text_offset);
+  }
+  /// A prompt that is echoed, without its special tokens: the offsets are those in that text.
+  void add(std::span<const PromptToken> prompt) {
+    TokenStream text(tokenizer_, true);
+    std::size_t offset = 0;
+    for (const PromptToken& token : prompt) {
+      add(token.token, token.log_probability, token.alternatives, offset);
+      offset += count_characters(text.push(token.token));
+    }
   }
   Json take() {
     return {{"tokens", std::exchange(tokens_, Json::array())},
@@ -113,17 +130,11 @@ class CompletionReply : public Reply {
       Json probabilities = nullptr;
       if (options_.probabilities) {
         detail::CompletionProbabilities list(tokenizer_);
-        std::size_t offset = 0;
-        if (options_.echo) {
-          for (const PromptToken& token : job.prompt(i / options_.copies)) {
-            list.add(token.token, token.log_probability, token.alternatives, offset);
-            offset += token_text(tokenizer_, token.token).size();
-          }
-          offset = text.size();
-        }
+        list.add(texts[i - i % options_.copies].prompt);
+        std::size_t offset = detail::count_characters(text);
         for (const GenerationEvent& event : texts[i].events) {
           list.add(event.piece.token, event.piece.log_probability, event.alternatives, offset);
-          offset += event.piece.text.size();
+          offset += detail::count_characters(event.piece.text);
         }
         probabilities = list.take();
       }
@@ -138,24 +149,24 @@ class CompletionReply : public Reply {
 
   std::string opening() override {
     std::string events;
-    for (std::size_t i = 0; options_.echo && i < lengths_.size(); ++i) {
-      lengths_[i] = echoes_[i / options_.copies].size();
-      events += chunk(choice(i, echoes_[i / options_.copies], nullptr, FinishReason::none));
-    }
+    if (options_.probabilities) return events;  // the echo comes with those of the prompt
+    for (std::size_t prompt = 0; prompt < echoes_.size(); ++prompt) events += echo(prompt, {});
     return events;
   }
 
   std::string next(const GenerationEvent& event) override {
     const TextPiece& piece = event.piece;
+    std::string events;
+    if (!event.prompt.empty()) events = echo(piece.generation / options_.copies, event.prompt);
     Json probabilities = nullptr;
     if (options_.probabilities && piece.token >= 0) {
       detail::CompletionProbabilities list(tokenizer_);
       list.add(piece.token, piece.log_probability, event.alternatives, lengths_[piece.generation]);
       probabilities = list.take();
     }
-    lengths_[piece.generation] += piece.text.size();
-    if (piece.text.empty() && probabilities.is_null() && piece.finish_reason == FinishReason::none) return {};
-    return chunk(choice(piece.generation, piece.text, std::move(probabilities), piece.finish_reason));
+    lengths_[piece.generation] += detail::count_characters(piece.text);
+    if (piece.text.empty() && probabilities.is_null() && piece.finish_reason == FinishReason::none) return events;
+    return events + chunk(choice(piece.generation, piece.text, std::move(probabilities), piece.finish_reason));
   }
 
   std::string closing(const GenerationJob& job) override {
@@ -176,6 +187,21 @@ class CompletionReply : public Reply {
             {"logprobs", std::move(probabilities)},
             {"finish_reason", finish_reason_json(reason)}};
   }
+  /// A prompt, at the beginning of each of its texts. `tokens`: with their probabilities, where those are wanted.
+  std::string echo(std::size_t prompt, std::span<const PromptToken> tokens) {
+    std::string events;
+    for (std::size_t i = prompt * options_.copies; i < (prompt + 1) * options_.copies; ++i) {
+      lengths_[i] = detail::count_characters(echoes_[prompt]);
+      Json probabilities = nullptr;
+      if (!tokens.empty()) {
+        detail::CompletionProbabilities list(tokenizer_);
+        list.add(tokens);
+        probabilities = list.take();
+      }
+      events += chunk(choice(i, echoes_[prompt], std::move(probabilities), FinishReason::none));
+    }
+    return events;
+  }
   std::string chunk(Json one) const {
     Json result = head_;
     result["choices"] = Json::array({std::move(one)});
@@ -185,7 +211,7 @@ class CompletionReply : public Reply {
 
   const Tokenizer& tokenizer_;
   Options options_;
-  std::vector<std::size_t> lengths_;  // [texts] bytes that were sent
+  std::vector<std::size_t> lengths_;  // [texts] characters that were sent
   std::vector<std::string> echoes_;   // [prompts]
   Json head_;
 };

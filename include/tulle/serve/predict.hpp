@@ -68,7 +68,9 @@ class PredictReply : public Reply {
 
   std::string next(const GenerationEvent& event) override {
     if (event.piece.text.empty() && event.piece.finish_reason == FinishReason::none) return {};
-    return sent_event(answer(Json::array({generation(event.piece.text, event.piece.finish_reason)})));
+    Json one = generation(event.piece.text, event.piece.finish_reason);
+    one["index"] = event.piece.generation;
+    return sent_event(answer(Json::array({std::move(one)})));
   }
   std::string closing(const GenerationJob&) override { return "data: [DONE]\n\n"; }
 
@@ -94,12 +96,12 @@ class PredictReply : public Reply {
   Json input_tokens_;
 };
 
-/// `defaults`: of the endpoint. Errors: ApiError 400, and invalid_argument for what the arguments' table refuses.
+/// `defaults`: of the endpoint; without a seed (0) each request draws its own. Errors: ApiError 400, and invalid_argument for what the arguments' table refuses.
 inline PreparedRequest prepare_prediction(const Json& body, const ServedModel& model,
                                           const GenerationOptions& defaults) {
   DeepSparseCall call;
   call.options = defaults;
-  if (!body.contains("seed")) call.options.seed = detail::random_seed();
+  if (defaults.seed == 0) call.options.seed = detail::random_seed();
   apply_call_arguments(body, call);
   if (call.prompts.empty()) throw ApiError(400, "\"prompt\" or \"sequences\" is missing", "prompt");
   if (!call.session_ids.empty()) {

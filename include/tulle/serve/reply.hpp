@@ -29,6 +29,7 @@ struct FinishedText {
   std::string text;
   FinishReason finish_reason = FinishReason::none;
   std::vector<GenerationEvent> events;  ///< of its tokens
+  std::vector<PromptToken> prompt;      ///< of the first text of a prompt, with `prompt_probabilities`
 };
 
 /// A server-sent event (WHATWG HTML, 9.2), with a name where the API gives it one.

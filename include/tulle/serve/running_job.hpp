@@ -99,7 +99,7 @@ class RunningJob {
     if (failure_) {
       job_->fail(std::move(failure_));
     } else {
-      job_->end(summary_, std::move(texts_), std::move(prompts_));
+      job_->end(summary_, std::move(texts_));
     }
   }
 
@@ -117,6 +117,7 @@ class RunningJob {
   }
 
   std::size_t texts() const noexcept { return candidates_.size(); }
+  std::size_t copies() const noexcept { return copies_; }  ///< texts of a prompt
 
  private:
   static double seconds(GenerationJob::Clock::duration duration) noexcept {
@@ -125,6 +126,9 @@ class RunningJob {
 
   void put(TextPiece piece, GenerationJob::Clock::time_point now) {
     GenerationEvent event{std::move(piece), {}};
+    if (job_->request.prompt_probabilities) {
+      event.prompt = std::exchange(prompts_[event.piece.generation / copies_], {});
+    }
     if (event.piece.token >= 0) {
       ++summary_.generated_tokens;
       auto& of_text = candidates_[event.piece.generation];
@@ -143,8 +147,9 @@ class RunningJob {
     ended_ = true;
     if (!begun_) begun_ = now;
     texts_ = stream_->results();
-    for (const GeneratedText& text : texts_) {
-      summary_.cached_tokens += text.cached_prompt_tokens;
+    for (std::size_t i = 0; i < texts_.size(); ++i) {
+      const GeneratedText& text = texts_[i];
+      if (i % copies_ == 0) summary_.cached_tokens += text.cached_prompt_tokens;  // the others share its prompt
       summary_.draft_tokens += text.draft_tokens;
       summary_.accepted_draft_tokens += text.accepted_draft_tokens;
     }
@@ -161,7 +166,8 @@ class RunningJob {
     const double log_sum = tulle::detail::log_sum_exp(logits, tulle::detail::largest_logit(logits));
     const std::size_t next = std::size_t{position} + 1;
     const std::size_t prompt = text / copies_;
-    if (request.prompt_probabilities && next < prompts_[prompt].size()) {
+    if (request.prompt_probabilities && next < request.prompts[prompt].size()) {
+      if (prompts_[prompt].empty()) return;  // computed again
       PromptToken& token = prompts_[prompt][next];
       token.log_probability =
           static_cast<float>(static_cast<double>(logits[static_cast<std::size_t>(token.token)]) - log_sum);
@@ -174,7 +180,7 @@ class RunningJob {
   std::shared_ptr<GenerationJob> job_;
   std::size_t waits_, copies_ = 1;                              // texts that have not ended; texts of a prompt
   std::vector<std::deque<std::vector<Candidate>>> candidates_;  // [texts] of tokens that have not been delivered
-  std::vector<std::vector<PromptToken>> prompts_;
+  std::vector<std::vector<PromptToken>> prompts_;               // until the reader has them
   std::vector<GeneratedText> texts_;
   GenerationSummary summary_;
   std::optional<GenerationJob::Clock::time_point> begun_, first_;

@@ -68,8 +68,9 @@ class ServedModels {
     ServedModel model;
   };
   /// `id` may be empty where there is one model. Errors: ApiError 404 for an unknown name; 503 when the model cannot be
-  /// loaded.
+  /// loaded, and for all models as soon as they are stopped.
   Held acquire(std::string_view id) {
+    refuse_when_stopping();
     Entry& entry = find(id);
     std::shared_ptr<ModelWorker> worker;
     try {

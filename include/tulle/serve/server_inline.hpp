@@ -91,6 +91,7 @@ class HttpService {
   void stop() { end(options_.stop_time); }
 
   void hand_over() {
+    routes_.close_connections();
     std::this_thread::sleep_for(std::chrono::milliseconds(500));  // of connections that are on their way to this one
     wait_for_answers(options_.stop_time);
     end(std::chrono::seconds(0));
@@ -137,7 +138,7 @@ class HttpService {
     PreparedRequest prepared = prepare(body, held.model);
     prepared.request.time_limit = options_.request_time;
     const std::string request_id = routes_.request_id(request, response), model = held.model.id;
-    answer(std::move(held), std::move(prepared), request, response,
+    answer(std::move(held), std::move(prepared), response,
            [this, path, request_id, model, counted = answers_](int status, const GenerationJob& job) {
              metrics_.generated(job.summary());
              log(path, request_id, model, status, job.summary());

@@ -23,7 +23,7 @@ struct ModelSettings {
   std::string id;
   std::string path;
   TextGenerationOptions options = server_defaults();
-  GenerationOptions defaults = {};  ///< of DeepSparse's routes
+  GenerationOptions defaults = {};  ///< of DeepSparse's routes; seed 0: each request draws its own
 
   /// Many sequences, whose common beginnings are computed once.
   static TextGenerationOptions server_defaults() {

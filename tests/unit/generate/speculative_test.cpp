@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstddef>
 #include <memory>
+#include <new>
 #include <optional>
 #include <span>
 #include <string>
@@ -230,6 +231,35 @@ TEST_CASE("right drafts save passes and are counted", "[generate][speculative]")
   CHECK(figures.mean_accepted() == Catch::Approx(33.0 / 5 - 1));
   CHECK(figures.acceptance() == 1);
   CHECK(figures.histogram == std::vector<std::size_t>{0, 0, 0, 0, 0, 0, 0, 4});
+}
+
+TEST_CASE("an error of a drafter leaves none of its drafts behind", "[generate][speculative]") {
+  class FailsOnce {
+   public:
+    explicit FailsOnce(std::unique_ptr<Engine> engine) : drafter_(std::move(engine)) {}
+    void begin(Draft<SamplerChain>& draft) { drafter_.begin(draft); }
+    void extend(std::span<Draft<SamplerChain>* const> drafts) {
+      if (!std::exchange(failed_, true)) throw std::bad_alloc();
+      drafter_.extend(drafts);
+    }
+    void end(Draft<SamplerChain>& draft) { drafter_.end(draft); }
+
+   private:
+    ModelDrafter<Engine, SamplerChain> drafter_;
+    bool failed_ = false;
+  };
+  const AnyModel model = random_model(1);
+  const auto pipeline = testing::pipeline_of(model, "", testing::small_engine());
+  const std::vector<std::string> prompts{"the answer", "one two one"};
+  GenerationOptions options;
+  options.max_new_tokens = 16;
+  options.force_max_tokens = true;
+  const Texts plain = generate(*pipeline, prompts, options, 0);
+  pipeline->engine().speculate(
+      speculation_of(FailsOnce(make_engine(model, testing::small_engine(), vocabulary)), {5, false}));
+  CHECK_THROWS_AS(generate(*pipeline, prompts, options, 0), std::bad_alloc);
+  require_equal(generate(*pipeline, prompts, options, 0), plain);
+  CHECK(pipeline->engine().speculation()->figures().acceptance() == 1);
 }
 
 namespace {

@@ -74,3 +74,11 @@ TEST_CASE("without stop strings everything passes; an empty one is an error", "[
   CHECK(shown({}, {"a", "", "b"}) == "ab");
   CHECK(test::error_of([] { (void)StopStrings({"a", ""}); }) == ErrorCode::invalid_argument);
 }
+
+TEST_CASE("it is known which stop string a text ended before", "[generate][stop_strings]") {
+  StopStrings strings({"two", "one", "on"});
+  CHECK(strings.push("ten t").size() == 4);
+  CHECK(strings.found().empty());
+  CHECK(strings.push("one two") == "t");
+  CHECK(strings.found() == "one");
+}

@@ -70,7 +70,9 @@ TEST_CASE("The candidates of a position are its most probable tokens", "[serve]"
   const std::size_t prompt = request.prompts.front().size();
   const auto job = worker->submit(std::move(request));
   std::size_t count = 0;
+  std::vector<PromptToken> read;
   while (const auto event = job->next()) {
+    if (!event->prompt.empty()) read = event->prompt;
     if (event->piece.token < 0) continue;
     REQUIRE(event->alternatives.size() == 3);
     CHECK(event->alternatives[0].token == event->piece.token);  // greedy
@@ -79,11 +81,11 @@ TEST_CASE("The candidates of a position are its most probable tokens", "[serve]"
     ++count;
   }
   CHECK(count == 5);
-  REQUIRE(job->prompt(0).size() == prompt);
-  CHECK_FALSE(job->prompt(0)[0].log_probability);
+  REQUIRE(read.size() == prompt);
+  CHECK_FALSE(read[0].log_probability);
   for (std::size_t i = 1; i < prompt; ++i) {
-    const float best = job->prompt(0)[i].alternatives[0].log_probability;
-    CHECK(job->prompt(0)[i].log_probability.value_or(INFINITY) <= best + 1e-5f);
+    const float best = read[i].alternatives[0].log_probability;
+    CHECK(read[i].log_probability.value_or(INFINITY) <= best + 1e-5f);
   }
 }
 
@@ -109,6 +111,23 @@ TEST_CASE("A full queue refuses, an error of one request ends no other", "[serve
   CHECK_FALSE(failed->next());
   CHECK(tokens_of(*good).size() == 3);
   CHECK(worker->figures().failed == 1);
+}
+
+TEST_CASE("Without a queue a request is taken where it need not wait", "[serve]") {
+  const auto worker = tiny_worker(0);
+  CHECK(tokens_of(*worker->submit(request_of(*worker, "Once upon", 3))).size() == 3);
+  GenerationRequest four = request_of(*worker, "Once upon", 100);
+  four.options.num_return_sequences = 4;  // all sequences
+  const auto job = worker->submit(std::move(four));
+  CHECK_THROWS_AS(worker->submit(request_of(*worker, "Once", 1)), ApiError);
+  CHECK(tokens_of(*job).size() == 400);
+}
+
+TEST_CASE("A reader that has given up is noticed while tokens come", "[serve]") {
+  GenerationJob job({});
+  job.put({});
+  CHECK(job.next(std::chrono::milliseconds(0), [] { return true; }));
+  CHECK(job.cancelled());
 }
 
 TEST_CASE("A request that is cancelled or whose time is up ends where it is", "[serve]") {

@@ -25,7 +25,7 @@ namespace tulle {
 ///
 /// `EngineType` has `sequences`, `run` and `step` of `Engine`, and at least as many sequences as the target. It keeps
 /// the sequences of the target that it has drafted for; what a new history has in common with an old one is not run
-/// again. It may itself speculate: a stack of two drafters.
+/// again. A history with a token that it does not have gets no draft. It may itself speculate: a stack of two drafters.
 template <class EngineType, class SamplerType>
 class ModelDrafter {
  public:
@@ -37,12 +37,12 @@ class ModelDrafter {
   void begin(Draft<SamplerType>& draft) {
     const std::span<const Token> history = draft.context.history;
     const std::size_t capacity = engine_->capacity();
-    if (history.size() >= capacity) {
+    Guesses& guesses = of(draft.sequence);
+    auto& sequences = engine_->sequences();
+    if (history.size() >= capacity || first_outside(history, sequences.vocabulary()) != nullptr) {
       draft.ended = true;
       return;
     }
-    Guesses& guesses = of(draft.sequence);
-    auto& sequences = engine_->sequences();
     if (!guesses.id) guesses.id = sequences.open();
     const std::span<const Token> known = sequences.history(*guesses.id);
     const auto common = static_cast<std::size_t>(

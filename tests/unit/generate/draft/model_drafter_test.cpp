@@ -61,6 +61,17 @@ TEST_CASE("a model drafts no further than its sequences reach", "[generate][draf
   CHECK(testing::draft_of(drafter, testing::random_tokens(24, 100, 5), 16).tokens.empty());
 }
 
+TEST_CASE("a history with a token that the drafting model lacks gets no draft", "[generate][draft]") {
+  ModelDrafter<Engine, SamplerChain> drafter(engine());
+  Tokens history = prompt;
+  history[7] = 300;
+  CHECK(testing::draft_of(drafter, history, 4).tokens.empty());
+  CHECK(testing::draft_of(drafter, prompt, 4).tokens == alone(prompt, 4));
+  history = prompt;
+  history.push_back(300);  // of a text whose beginning it has seen
+  CHECK(testing::draft_of(drafter, history, 4).tokens.empty());
+}
+
 TEST_CASE("distributions are those that the tokens were drawn from", "[generate][draft]") {
   ModelDrafter<Engine, SamplerChain> drafter(engine());
   SamplingOptions sampling;
