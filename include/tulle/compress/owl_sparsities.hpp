@@ -88,8 +88,8 @@ inline StagePlan with_owl_sparsities(StagePlan plan, const TensorSource& dense, 
     for (const LinearRole role : {LinearRole::query_key_value, LinearRole::output, LinearRole::up, LinearRole::down}) {
       for (const std::string& name : layer_names(model, layer, role)) {
         const auto found = plan.layers.find(name);
-        if (found == plan.layers.end() || !found->second.pruning || !found->second.pruning->owl) continue;
-        own.push_back(&*found->second.pruning);
+        if (found == plan.layers.end()) continue;
+        if (auto& pruning = found->second.pruning; pruning && pruning->owl) own.push_back(&*pruning);
       }
     }
     if (own.empty()) continue;
