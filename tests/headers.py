@@ -30,18 +30,16 @@ def direct_includes(path):
 def closures(names):
     """header -> every header of ours that it includes, at any depth."""
     direct = {name: direct_includes(INCLUDE / name) for name in names}
-    closed = {}
 
-    def close(name):
-        if name not in closed:
-            closed[name] = set()
-            for other in direct[name]:
-                closed[name] |= {other} | close(other)
-        return closed[name]
+    def reached(name):
+        found, left = {name}, [name]
+        while left:
+            more = direct[left.pop()] - found
+            found |= more
+            left += more
+        return found - {name}
 
-    for name in names:
-        close(name)
-    return closed
+    return {name: reached(name) for name in names}
 
 
 def body_before_includes(name):
@@ -62,7 +60,9 @@ def body_before_includes(name):
 
 
 def code_of(name):
-    return re.sub(r"//[^\n]*", "", (INCLUDE / name).read_text(encoding="utf-8"))
+    """Without comments and raw strings."""
+    code = re.sub(r'R"(\w*)\(.*?\)\1"', '""', (INCLUDE / name).read_text(encoding="utf-8"), flags=re.DOTALL)
+    return re.sub(r"//[^\n]*", "", code)
 
 
 NO_NAMES = set("alignas auto bool const constexpr decltype default defined detail enum false int noexcept requires sizeof "
@@ -74,7 +74,7 @@ def declared_names(code):
     names = set(re.findall(r"^#\s*define\s+(\w+)", code, re.MULTILINE))
     for line in re.findall(r"^(?!template\b)[A-Za-z_\[][^\n]*", code, re.MULTILINE):
         names |= set(re.findall(r"\b(?:struct|class|concept|using|enum)\s+(?:class\s+)?(\w+)", line))
-        for name, end in re.findall(r"(?<![\w:])([A-Za-z_]\w*)(?:\[[^\]]*\])?\s*([({=;])", line):
+        for name, end in re.findall(r"(?<![\w:.])([A-Za-z_]\w*)(?:\[[^\]]*\])?\s*([({=;])", line):
             names.add(name)
             if line.startswith("enum") or (end == "(" and name not in NO_NAMES):
                 break  # what follows are enumerators or parameters
@@ -83,29 +83,29 @@ def declared_names(code):
 
 # Where names of other libraries are. A header that uses any other must stand first of its translation unit.
 FOREIGN = {name: header for header, names in {
-    "algorithm": "adjacent_find all_of any_of clamp copy copy_n count count_if equal fill fill_n find find_if "
+    "algorithm": "minmax_element stable_sort adjacent_find all_of any_of clamp copy copy_n count count_if equal fill fill_n find find_if "
                  "lower_bound make_heap max max_element merge min mismatch none_of nth_element partial_sort pop_heap "
                  "push_heap reverse sort transform unique upper_bound",
     "array": "array",
     "atomic": "atomic memory_order_acq_rel memory_order_acquire memory_order_relaxed memory_order_release "
               "memory_order_seq_cst",
-    "bit": "bit_cast bit_ceil bit_floor countr_zero endian has_single_bit popcount", "bitset": "bitset",
+    "bit": "rotl bit_cast bit_ceil bit_floor countr_zero endian has_single_bit popcount", "bitset": "bitset",
     "cassert": "assert", "cctype": "isalnum isalpha tolower", "cerrno": "errno", "cfloat": "FLT_MAX",
     "charconv": "chars_format errc from_chars to_chars", "chrono": "chrono",
-    "cmath": "abs ceil cos exp exp2 fabs floor fma fmod isfinite isinf isnan ldexp llround log log2 lround nearbyint "
+    "cmath": "abs ceil cos erf exp exp2 fabs floor fma fmod isfinite isinf isnan ldexp llround log log2 lround nearbyint "
              "nextafter pow round sin sqrt tanh",
     "compare": "partial_ordering", "concepts": "constructible_from convertible_to same_as", "condition_variable": "condition_variable cv_status",
-    "csignal": "SIG_BLOCK SIG_SETMASK pthread_sigmask sigaddset sigemptyset sigismember sigpending sigwait",
+    "csignal": "kill SIG_BLOCK SIG_SETMASK pthread_sigmask sigaddset sigemptyset sigismember sigpending sigwait",
     "cstddef": "byte ptrdiff_t size_t to_integer",
-    "cstdint": "INT64_MAX SIZE_MAX UINT32_MAX int16_t int32_t int64_t int8_t uint16_t uint32_t uint64_t uint8_t uintmax_t uintptr_t",
-    "cstdio": "FILE SEEK_END SEEK_SET fclose fflush fopen fread fseek ftell fwrite rename snprintf",
-    "cstdlib": "aligned_alloc atoi free getenv setenv strtod", "cstring": "memcpy memset strchr strerror",
+    "cstdint": "INT32_MAX INT64_MAX SIZE_MAX UINT32_MAX int16_t int32_t int64_t int8_t uint16_t uint32_t uint64_t uint8_t uintmax_t uintptr_t",
+    "cstdio": "FILE SEEK_END SEEK_SET fclose fdopen fflush fileno fopen fread fseek ftell fwrite rename setvbuf snprintf",
+    "cstdlib": "aligned_alloc atoi free getenv setenv strtod", "cstring": "memcmp memcpy memset strchr strerror",
     "ctime": "gmtime_r strftime time time_t tm",
     "deque": "deque", "exception": "current_exception exception exception_ptr rethrow_exception",
-    "fcntl.h": "O_CLOEXEC O_CREAT O_RDONLY O_RDWR open", "filesystem": "filesystem", "functional": "function greater less less_equal",
+    "fcntl.h": "AT_FDCWD O_CLOEXEC O_CREAT O_EXCL O_RDONLY O_RDWR O_WRONLY open", "filesystem": "filesystem", "functional": "function greater less less_equal",
     "initializer_list": "initializer_list", 
     "iterator": "back_inserter default_sentinel_t input_iterator_tag make_move_iterator prev size",
-    "limits": "numeric_limits", "fstream": "ifstream", "istream": "istream", "map": "map multimap", "memory": "make_shared make_unique shared_ptr unique_ptr",
+    "limits": "numeric_limits", "fstream": "ifstream", "istream": "istream", "map": "map multimap", "memory": "make_shared make_unique make_unique_for_overwrite shared_ptr unique_ptr",
     "mutex": "lock_guard mutex unique_lock", "new": "bad_alloc nothrow", "numbers": "numbers",
     "numeric": "accumulate iota", "optional": "nullopt nullopt_t optional", "random": "mt19937_64 random_device",
     "ranges": "ranges views", "sched.h": "CPU_ISSET CPU_SET CPU_SETSIZE CPU_ZERO", "set": "set",
@@ -114,16 +114,16 @@ FOREIGN = {name: header for header, names in {
     "sys/file.h": "LOCK_EX LOCK_NB flock", "openssl/evp.h": "EVP_MAX_MD_SIZE EVP_MD EVP_MD_CTX EVP_DigestFinal_ex EVP_MD_CTX_new EVP_DigestUpdate "
                      "EVP_DigestInit_ex EVP_sha1 EVP_MD_CTX_free EVP_sha256",
     "sys/mman.h": "MADV_DONTNEED MADV_HUGEPAGE MAP_FAILED MAP_PRIVATE PROT_READ madvise mmap munmap",
-    "sys/socket.h": "SHUT_RDWR SOL_SOCKET SO_REUSEADDR SO_REUSEPORT setsockopt shutdown",
-    "sys/stat.h": "S_ISREG fstat", "system_error": "error_code", "thread": "this_thread thread",
+    "sys/socket.h": "SHUT_RDWR SOL_SOCKET SO_ATTACH_REUSEPORT_CBPF SO_REUSEADDR SO_REUSEPORT setsockopt shutdown",
+    "sys/stat.h": "S_ISREG S_IWGRP S_IWOTH fstat stat utimensat", "system_error": "error_code system_error", "thread": "this_thread thread",
     "tuple": "apply tie tuple tuple_element_t",
-    "type_traits": "bool_constant conditional_t is_arithmetic_v is_base_of_v is_floating_point_v is_integral_v "
+    "type_traits": "bool_constant conditional_t integral_constant is_arithmetic_v is_base_of_v is_enum_v is_floating_point_v is_integral_v "
                    "is_nothrow_invocable_v is_same_v is_signed_v is_trivially_copyable_v remove_cvref_t "
                    "remove_reference_t type_identity",
-    "unistd.h": "close getpid sysconf", "unordered_map": "unordered_map",
+    "unistd.h": "close fsync geteuid getpid sysconf unlink", "unordered_map": "unordered_map",
     "utility": "as_const declval exchange forward get in_place in_range index_sequence make_index_sequence move pair swap",
     "variant": "get_if holds_alternative variant visit", "vector": "erase erase_if vector",
-    "zlib.h": "MAX_WBITS Z_BUF_ERROR Z_MEM_ERROR Z_NO_FLUSH Z_OK Z_STREAM_END", "httplib.h": "httplib",
+    "linux/filter.h": "BPF_K BPF_RET", "openssl/ssl.h": "SSL_RECEIVED_SHUTDOWN", "zlib.h": "MAX_WBITS Z_BUF_ERROR Z_MEM_ERROR Z_NO_FLUSH Z_OK Z_STREAM_END", "httplib.h": "httplib",
     "immintrin.h": "__m _mm", "nlohmann/json.hpp": "nlohmann", "xsimd/xsimd.hpp": "xsimd", "yaml-cpp/parser.h": "YAML", "prometheus/registry.h": "prometheus", "xtensor/xadapt.hpp": "xt",
 }.items() for name in names.split()}
 
@@ -133,8 +133,13 @@ def foreign_names(code):
     code = re.sub(r'"(\\.|[^"\\\n])*"', "", re.sub(r"^\s*#.*$", "", code, flags=re.MULTILINE))
     names = re.findall(r"\bstd::(\w+)|\b(nlohmann|xsimd|xt|httplib|YAML|prometheus)::", code)
     names += re.findall(r"\b(assert|errno|_mm|__m)(?:\d+\w*|_\w+)?\b()", code)
-    names += re.findall(r"(?<![\w>:])::(\w+)\b()|\b(?!TULLE_)([A-Z][A-Z0-9]*_[A-Z0-9_]*|FILE)\b", code)
+    names += re.findall(r"(?<![\w>:)])::(\w+)\b()|\b(?!TULLE_)([A-Z][A-Z0-9]*_[A-Z0-9_]*|FILE)\b", code)
     return {name for pair in names for name in pair if name}
+
+
+def named(code):
+    """Identifiers, but for those in texts and those of members, which stand behind a point or an arrow."""
+    return set(re.findall(r"(?<![\w.])(?<!->)[A-Za-z_]\w*", re.sub(r'"(\\.|[^"\\\n])*"', "", code)))
 
 
 def chains(names, closed):
@@ -143,7 +148,7 @@ def chains(names, closed):
     only what is in headers that it includes. Where that cannot be told, it stands first."""
     code = {name: code_of(name) for name in closed}
     declared = {name: declared_names(code[name]) for name in closed}
-    words = {name: set(re.findall(r"[A-Za-z_]\w*", code[name])) for name in closed}
+    words = {name: named(code[name]) for name in closed}
     others = {name: set(re.findall(r"^\s*#\s*include\s*<((?!tulle/)[^>]+)>", code[name], re.MULTILINE)) for name in closed}
     # Of a header ours or not: what it sees by what it includes, at any depth.
     known = {name: set().union(*(declared[other] for other in closed[name])) for name in closed}
