@@ -197,15 +197,17 @@ func (s *Session) Restore(saved []byte) error {
 	return wrap(s.handle.Restore(saved))
 }
 
-// Timings of a generation: the prompt until the first token, and the rest.
+// Timings of a generation: the prompt until the first token, and the rest; tokens that a drafter guessed, and those of
+// them that are in the text.
 type Timings struct {
-	PromptTokens, GeneratedTokens int
-	PrefillSeconds, DecodeSeconds float64
+	PromptTokens, GeneratedTokens    int
+	PrefillSeconds, DecodeSeconds    float64
+	DraftTokens, AcceptedDraftTokens int
 }
 
 // Timings of the last generation so far.
 func (s *Session) Timings() (Timings, error) {
 	defer runtime.KeepAlive(s)
-	prompt, generated, prefill, decode, failure := s.handle.Timings()
-	return Timings{prompt, generated, prefill, decode}, wrap(failure)
+	timings, failure := s.handle.Timings()
+	return Timings(timings), wrap(failure)
 }

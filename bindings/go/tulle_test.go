@@ -163,6 +163,9 @@ func TestCopiesOfASessionGoOnAlike(t *testing.T) {
 			t.Error(ids, again)
 		}
 	}
+	if timings, err := restored.Timings(); err != nil || timings.DraftTokens == 0 {
+		t.Error(timings, err)
+	}
 	history, err := session.History()
 	if err != nil || session.Truncate(len(history)-10) != nil {
 		t.Fatal(err)

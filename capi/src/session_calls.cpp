@@ -244,7 +244,7 @@ int32_t tulle_session_timings(tulle_session* session, tulle_timings* timings, tu
     const Timings& measured = used->timings();
     write_struct(timings,
                  tulle_timings{0, 0, measured.prompt_tokens, measured.generated_tokens, measured.prefill_seconds,
-                               measured.decode_seconds},
+                               measured.decode_seconds, measured.draft_tokens, measured.accepted_draft_tokens},
                  "tulle_timings");
     return TULLE_OK;
   });

@@ -121,7 +121,7 @@ static void drafted_tokens(const tulle_model* model, const tulle_model_info* inf
   enum { prompt_tokens = 32, max_tokens = 60 };
   tulle_session* session = open_session(model);
   tulle_token token = TULLE_TOKEN_INIT;
-  tulle_timings timings = {sizeof timings, 0, 0, 0, 0, 0};
+  tulle_timings timings = {sizeof timings, 0, 0, 0, 0, 0, 0, 0};
   tulle_generate_options options;
   float* logits = malloc(info->vocabulary * sizeof *logits);
   int32_t prompt[prompt_tokens];
@@ -493,7 +493,7 @@ int main(int count, char** arguments) {
   golden facts;
   tulle_model* model;
   tulle_model_info info = {sizeof info, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
-  tulle_timings timings = {sizeof timings, 0, 0, 0, 0, 0};
+  tulle_timings timings = {sizeof timings, 0, 0, 0, 0, 0, 0, 0};
   tulle_session* session;
   int line = 0;
   CHECK((count == 2 || count == 3) && tulle_abi_version() == TULLE_ABI_VERSION && strlen(tulle_version()) > 4);
@@ -513,10 +513,12 @@ int main(int count, char** arguments) {
   session = open_session(model);
   check_greedy(session, &facts);
   CHECK_OK(tulle_session_timings(session, &timings, &error));
-  CHECK(timings.generated_tokens == facts.greedy_size && timings.decode_seconds > 0);
+  CHECK(timings.generated_tokens == facts.greedy_size && timings.decode_seconds > 0 && timings.draft_tokens == 0);
   CHECK_OK(tulle_session_truncate(session, 0, &error));
   CHECK_OK(tulle_session_draft(session, "self:i8", 7, 4, &error));
   check_greedy(session, &facts); /* drafts change no text */
+  CHECK_OK(tulle_session_timings(session, &timings, &error));
+  CHECK(timings.draft_tokens > 0 && timings.accepted_draft_tokens <= timings.draft_tokens);
   CHECK(tulle_session_free(session) == TULLE_OK && tulle_model_free(model) == TULLE_OK);
   ways_to_load(&facts);
   packed_weights(&facts);

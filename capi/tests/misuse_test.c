@@ -73,7 +73,7 @@ static int32_t restore(void* h) {
   return tulle_session_restore(SESSION(h), text, 0, &error);
 }
 static int32_t timings(void* h) {
-  tulle_timings measured = {sizeof measured, 0, 0, 0, 0, 0};
+  tulle_timings measured = {sizeof measured, 0, 0, 0, 0, 0, 0, 0};
   return tulle_session_timings(SESSION(h), &measured, &error);
 }
 static int32_t read_prompt(void* h) {

@@ -35,13 +35,15 @@ std::optional<TextPiece> Run::next() {
 }
 
 void Run::end_part() {
+  const Timings timings = stream_->timings();
   std::vector<GeneratedText> part = stream_->results();
   std::move(part.begin(), part.end(), std::back_inserter(results_));
-  const Timings timings = stream_->timings();
   timings_.prompt_tokens += timings.prompt_tokens;
   timings_.generated_tokens += timings.generated_tokens;
   timings_.prefill_seconds += timings.prefill_seconds;
   timings_.decode_seconds += timings.decode_seconds;
+  timings_.draft_tokens += timings.draft_tokens;
+  timings_.accepted_draft_tokens += timings.accepted_draft_tokens;
   stream_.reset();
   parts_.pop_front();
 }
@@ -79,6 +81,8 @@ nb::dict timings(const Run& run) {
   facts["generated_tokens"] = run.timings().generated_tokens;
   facts["prefill_seconds"] = run.timings().prefill_seconds;
   facts["decode_seconds"] = run.timings().decode_seconds;
+  facts["draft_tokens"] = run.timings().draft_tokens;
+  facts["accepted_draft_tokens"] = run.timings().accepted_draft_tokens;
   return facts;
 }
 

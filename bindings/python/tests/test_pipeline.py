@@ -77,10 +77,10 @@ def test_packed_weights_are_kept_and_verified(tiny, tmp_path, monkeypatch):
 
 def test_drafts_change_no_text(golden):
     model = golden / "models" / "gguf" / "q8_0.gguf"
-    texts = [TextGeneration(model, num_cores=1, draft_model=draft, spec_length=4)(
-        "one two one", max_new_tokens=16, force_max_tokens=True).generations[0].tokens
-             for draft in (None, "ngram", "self:i4", model)]
-    assert all(text == texts[0] for text in texts)
+    outputs = [TextGeneration(model, num_cores=1, draft_model=draft, spec_length=4)(
+        "one two one", max_new_tokens=16, force_max_tokens=True) for draft in (None, "ngram", "self:i4", model)]
+    assert all(output.generations[0].tokens == outputs[0].generations[0].tokens for output in outputs)
+    assert outputs[0].timings["draft_tokens"] == 0 and outputs[3].timings["draft_tokens"] > 0
     with pytest.raises(ValueError, match="unknown kernel"):
         TextGeneration(model, draft_model="self:i5")
 

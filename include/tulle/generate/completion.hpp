@@ -127,6 +127,8 @@ class Completion {
 
   std::size_t tokens() const noexcept { return tokens_; }  ///< accepted, read or not
   std::size_t prompt_tokens() const noexcept { return result_.prompt_tokens; }
+  std::size_t draft_tokens() const noexcept { return result_.draft_tokens; }
+  std::size_t accepted_draft_tokens() const noexcept { return result_.accepted_draft_tokens; }
   void set_cached_prompt_tokens(std::size_t tokens) noexcept { result_.cached_prompt_tokens = tokens; }
   std::optional<Clock::time_point> first() const noexcept { return first_; }  ///< when the first token was accepted
   Clock::time_point latest() const noexcept { return latest_; }               ///< when the last one was

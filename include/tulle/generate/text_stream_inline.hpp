@@ -111,6 +111,8 @@ TULLE_INLINE Timings TextStream::timings() const {
     const Completion& completion = completions_[i];
     if (i % copies_ == 0 && completion.begun()) timings.prompt_tokens += completion.prompt_tokens();
     timings.generated_tokens += completion.tokens();
+    timings.draft_tokens += completion.draft_tokens();
+    timings.accepted_draft_tokens += completion.accepted_draft_tokens();
     if (!completion.first()) continue;
     first = std::min(first.value_or(*completion.first()), *completion.first());
     latest = std::max(latest, completion.latest());

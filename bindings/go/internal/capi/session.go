@@ -181,12 +181,18 @@ func (s Session) Restore(saved []byte) *Failure {
 	return check(C.tulle_session_restore(s.handle, unsafe.Pointer(data), size, &failure), &failure)
 }
 
-// Timings: tokens that were read and generated, and the seconds of both.
-func (s Session) Timings() (prompt, generated int, prefill, decode float64, err *Failure) {
+// Timings: tokens that were read and generated, and the seconds of both; drafted tokens, and those that were accepted.
+type Timings struct {
+	PromptTokens, GeneratedTokens    int
+	PrefillSeconds, DecodeSeconds    float64
+	DraftTokens, AcceptedDraftTokens int
+}
+
+func (s Session) Timings() (Timings, *Failure) {
 	var raw C.tulle_timings
 	raw.struct_size = C.sizeof_tulle_timings
 	failure := newError()
-	err = check(C.tulle_session_timings(s.handle, &raw, &failure), &failure)
-	prefill, decode = float64(raw.prefill_seconds), float64(raw.decode_seconds)
-	return int(raw.prompt_tokens), int(raw.generated_tokens), prefill, decode, err
+	err := check(C.tulle_session_timings(s.handle, &raw, &failure), &failure)
+	return Timings{int(raw.prompt_tokens), int(raw.generated_tokens), float64(raw.prefill_seconds),
+		float64(raw.decode_seconds), int(raw.draft_tokens), int(raw.accepted_draft_tokens)}, err
 }

@@ -206,6 +206,8 @@ pub struct tulle_timings {
     pub generated_tokens: u64,
     pub prefill_seconds: f64,
     pub decode_seconds: f64,
+    pub draft_tokens: u64,
+    pub accepted_draft_tokens: u64,
 }
 
 #[repr(C)]

@@ -46,7 +46,10 @@ fn structs_are_laid_out_as_in_c() {
             presence_penalty, frequency_penalty, top_k, no_repeat_ngram, min_new_tokens, eos, eos_count, stop, stop_count
         }
         tulle_token { struct_size, id, log_probability, finish_reason, bytes, text }
-        tulle_timings { struct_size, reserved, prompt_tokens, generated_tokens, prefill_seconds, decode_seconds }
+        tulle_timings {
+            struct_size, reserved, prompt_tokens, generated_tokens, prefill_seconds, decode_seconds, draft_tokens,
+            accepted_draft_tokens
+        }
         tulle_file { struct_size, reserved, name, size, read, context }
         tulle_adapter { struct_size, scale, path }
     };

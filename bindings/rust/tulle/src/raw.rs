@@ -471,6 +471,8 @@ pub fn timings(session: &mut SessionHandle) -> Result<Timings> {
         generated_tokens: 0,
         prefill_seconds: 0.0,
         decode_seconds: 0.0,
+        draft_tokens: 0,
+        accepted_draft_tokens: 0,
     };
     // SAFETY: the struct says its size.
     check(|error| unsafe { sys::tulle_session_timings(session.0, &mut raw, error) })?;
@@ -479,5 +481,7 @@ pub fn timings(session: &mut SessionHandle) -> Result<Timings> {
         generated_tokens: raw.generated_tokens,
         prefill_seconds: raw.prefill_seconds,
         decode_seconds: raw.decode_seconds,
+        draft_tokens: raw.draft_tokens,
+        accepted_draft_tokens: raw.accepted_draft_tokens,
     })
 }

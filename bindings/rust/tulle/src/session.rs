@@ -38,6 +38,10 @@ pub struct Timings {
     pub prefill_seconds: f64,
     /// After the first token.
     pub decode_seconds: f64,
+    /// Tokens that a drafter guessed.
+    pub draft_tokens: u64,
+    /// Of them, those that are in the text.
+    pub accepted_draft_tokens: u64,
 }
 
 impl Session {

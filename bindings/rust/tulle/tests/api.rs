@@ -145,6 +145,7 @@ fn copies_of_a_session_go_on_alike() {
     restored.restore(&session.save().unwrap()).unwrap();
     let text = session.generate_tokens(&[], &draw).unwrap().into_text().unwrap();
     assert_eq!(copy.generate_tokens(&[], &draw).unwrap().into_text().unwrap(), text);
+    assert!(copy.timings().unwrap().draft_tokens > 0 && session.timings().unwrap().draft_tokens == 0);
     assert_eq!(restored.generate_tokens(&[], &draw).unwrap().into_text().unwrap(), text);
     let length = session.history().unwrap().len();
     session.truncate(length - 10).unwrap();
