@@ -119,8 +119,7 @@ class SchemeReader {
   void note_activations(std::size_t line, const std::string& owner, std::string_view what) {
     add_note(notes_,
              at_line(line) + owner + ": input activations are " + std::string(what) +
-                 " in the recipe; here they are int8, symmetric, with a scale per token that is found while the "
-                 "model runs");
+                 " in the recipe; here they are int8, symmetric, with scales that are found while the model runs");
   }
 
  private:

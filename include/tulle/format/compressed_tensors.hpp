@@ -126,9 +126,10 @@ inline void check_quantization_config(const Json& config, std::string_view where
   }
 }
 
-/// Whether the checkpoint needs activations with one scale per token: the "input_activations" of a group have the
-/// strategy "token".
-inline bool quantizes_activations_per_token(const Json& config) {
+namespace detail {
+
+/// Whether the "input_activations" of a group have the strategy "token".
+inline bool declares_activations_per_token(const Json& config) {
   const Json* settings = detail::filled_object(config, "quantization_config", "config");
   const Json* groups = settings == nullptr ? nullptr : detail::filled_object(*settings, "config_groups", "config");
   if (groups == nullptr) return false;
@@ -138,6 +139,19 @@ inline bool quantizes_activations_per_token(const Json& config) {
     if (json_value(*activations, "strategy", std::string(), "config") == "token") return true;
   }
   return false;
+}
+
+}  // namespace detail
+
+/// Key of a config whose quantized activations may have a scale per group of columns, although it declares one per
+/// token for other programs. Its value is "group".
+inline constexpr const char* activation_scales_key = "tulle_activation_scales";
+
+/// Whether the checkpoint needs activations with one scale per token: the "input_activations" of a group have the
+/// strategy "token", and the config does not allow finer ones.
+inline bool quantizes_activations_per_token(const Json& config) {
+  return detail::declares_activations_per_token(config) &&
+         json_value(config, activation_scales_key, std::string(), "config") != "group";
 }
 
 /// Every I8 matrix "P.weight" [N, K], every F8 one where the config has groups, and every packed one "P.weight_packed"

@@ -134,6 +134,7 @@ TEST_CASE("wrong JSON types are malformed", "[format][compressed_tensors]") {
 TEST_CASE("activations per token are what the strategy of a group says", "[format][compressed_tensors]") {
   Json settings = w8a8();
   CHECK(quantizes_activations_per_token({{"quantization_config", settings}}));
+  CHECK_FALSE(quantizes_activations_per_token({{"quantization_config", settings}, {activation_scales_key, "group"}}));
   settings["config_groups"]["group_0"]["input_activations"]["type"] = "float";
   CHECK_FALSE(quantizes_activations_per_token({{"quantization_config", settings}}));
   settings["config_groups"]["group_0"]["input_activations"] = {{"type", "int"}, {"strategy", "tensor"}};

@@ -110,6 +110,8 @@ inline Json compressed_tensors_config(const std::map<CodeScheme, std::vector<std
 /// Zeros stay in place. int8 with a scale per row becomes int-quantized with activations quantized per token;
 /// other symmetric codes become pack-quantized, of 4 or 8 bits. Everything else becomes floats: embeddings and heads,
 /// codes with minimums, and rows that are no whole number of groups. Scales are F32: a reader multiplies in their type.
+/// compressed-tensors has no group scales for activations beside such weights. Where the model does not itself ask for
+/// activations per token, the config allows Tulle finer ones (`activation_scales_key`).
 /// `config`: the model's. Lifetime: that of the source. Errors: those of the source.
 inline ExportedForm compressed_tensors_form(const TensorSource& source, const Json& config) {
   ExportedForm form;
@@ -117,7 +119,7 @@ inline ExportedForm compressed_tensors_form(const TensorSource& source, const Js
   form.config.erase("compression_config");
   form.config.erase("quantization_config");
   const bool weights_only =
-      !detail::quantization_groups(config, "config.json").empty() && !quantizes_activations_per_token(config);
+      !detail::quantization_groups(config, "config.json").empty() && !detail::declares_activations_per_token(config);
   const ModelParts parts = model_parts(source, config);
   std::map<detail::CodeScheme, std::vector<std::string>> schemes;
   std::vector<std::string> unquantized{"lm_head"};  // a tied head is a layer, too
@@ -155,6 +157,9 @@ inline ExportedForm compressed_tensors_form(const TensorSource& source, const Js
   }
   if (!schemes.empty()) {
     form.config["quantization_config"] = detail::compressed_tensors_config(schemes, unquantized);
+    if (!quantizes_activations_per_token(config) && detail::declares_activations_per_token(form.config)) {
+      form.config[activation_scales_key] = "group";
+    }
   }
   return form;
 }

@@ -46,7 +46,14 @@ TEST_CASE("int8 rows become int-quantized with activations per token", "[format]
       (group.at("input_activations").at("strategy") == "token" && group.at("input_activations").at("dynamic") == true));
   CHECK_FALSE(group.contains("format"));  // versions before 0.11 refuse it
   check_quantization_config(form.config, "config.json");
-  CHECK(quantizes_activations_per_token(form.config));
+
+  // Others find one scale per token; Tulle uses a scale per group, unless the model itself asked for one per token.
+  CHECK_FALSE(quantizes_activations_per_token(form.config));
+  CHECK(compressed_tensors_form(model, form.config).config == form.config);
+  Json per_token = form.config;
+  per_token.erase(activation_scales_key);
+  CHECK(quantizes_activations_per_token(per_token));
+  CHECK(compressed_tensors_form(model, per_token).config == per_token);
 
   // Of a model whose activations are floats they stay so.
   Json weights_only = form.config;
