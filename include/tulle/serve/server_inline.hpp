@@ -71,7 +71,10 @@ class HttpService {
   void listen() {
     (void)bind();
     listening_ = true;
-    if (stopping_) return;
+    if (stopping_) {
+      ended_ = true;  // a `stop` that has seen `listening_` waits for this
+      return;
+    }
     std::thread accepts([this] {
       served_ = routes_.http().listen_after_bind();
       ended_ = true;
