@@ -218,7 +218,7 @@ class HttpService {
       for (const std::string& id : models_.ids()) data.push_back(model_card(id, started_));
       set_json(response, {{"object", "list"}, {"data", std::move(data)}});
     });
-    routes_.get_below("/v1/models/", "{id}", [this](const std::string& id, Response& response) {
+    routes_.get_below("/v1/models/", [this](const std::string& id, Response& response) {
       set_json(response, model_card(models_.settings(id).id, started_));
     });
     routes_.get("/config", [this](const Request&, Response& response) { set_json(response, config_json(options_)); });
