@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "assembly.hpp"
 
-#include <algorithm>
 #include <vector>
 
 #include <tulle/core/error.hpp>

@@ -8,8 +8,6 @@
 #include <cstdint>
 #include <memory>
 #include <span>
-#include <string>
-#include <string_view>
 #include <utility>
 
 #include <tulle/core/compiled.hpp>

@@ -6,11 +6,9 @@
 #include <cctype>
 #include <charconv>
 #include <chrono>
-#include <cstddef>
 #include <filesystem>
 #include <fstream>
 #include <string>
-#include <string_view>
 #include <system_error>
 
 #include <tulle/core/environment.hpp>

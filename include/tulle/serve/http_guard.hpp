@@ -5,12 +5,10 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <cstddef>
 #include <map>
 #include <set>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include <tulle/hub/hub_model.hpp>
 #include <tulle/serve/api_error.hpp>
