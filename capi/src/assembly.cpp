@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "assembly.hpp"
 
-#include <algorithm>
 #include <vector>
 
 #include <tulle/core/error.hpp>
@@ -20,11 +19,6 @@ std::vector<std::string> make_cache_choices() {
     }
   }
   return names;
-}
-
-template <class Names>
-void require_known(const Names& names, std::string_view name, std::string_view what) {
-  tulle::detail::require_name(names, name, what);
 }
 
 }  // namespace
@@ -47,20 +41,20 @@ Assembly parse_assembly(std::string_view name) {
     rest.remove_prefix(slash + 1);
   }
   (void)kernel_choice(assembly.kernel);
-  require_known(cache_choices(), assembly.cache, "cache");
-  require_known(sampler_choices, assembly.sampler, "sampler");
+  detail::require_name(cache_choices(), assembly.cache, "cache");
+  detail::require_name(sampler_choices, assembly.sampler, "sampler");
   return assembly;
 }
 
 void choose_cache(std::string_view name, EngineOptions& options) {
-  require_known(cache_choices(), name, "cache");
+  detail::require_name(cache_choices(), name, "cache");
   const std::size_t mark = name.find('_');
   options.cache = name.substr(0, mark);
   options.cache_dtype = mark == std::string_view::npos ? "auto" : std::string(name.substr(mark + 1));
 }
 
 void choose_sampler(std::string_view name, SamplingOptions& options) {
-  require_known(sampler_choices, name, "sampler");
+  detail::require_name(sampler_choices, name, "sampler");
   options.do_sample = name != sampler_choices.front();
   if (options.do_sample) options.order = sampler_order(name);
 }

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file Versions, names of values, and what can be chosen by name.
-#include <span>
-#include <string>
 #include <string_view>
 
 #include <tulle/kernel/any_kernel.hpp>

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file Speculative decoding of a session.
-#include <memory>
 #include <string>
 
 #include <tulle/generate/draft/make_speculation.hpp>

@@ -2,10 +2,8 @@
 /// \file The exported functions that take a session.
 #include <algorithm>
 #include <cstddef>
-#include <limits>
 #include <memory>
 #include <span>
-#include <string>
 #include <utility>
 #include <vector>
 

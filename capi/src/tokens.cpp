@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file Text to tokens and back, and chat prompts.
-#include <optional>
 #include <span>
 #include <string>
 #include <vector>

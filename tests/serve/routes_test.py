@@ -203,6 +203,10 @@ class RoutesTest(ServeTest):
         self.assertEqual(self.server.get("/v2/models/text_generation-0")[1], {"model_path": MODEL})
         document = self.server.get("/openapi.json")[1]
         self.assertIn("/v1/chat/completions", document["paths"])
+        sampling = document["components"]["schemas"]["Sampling"]["properties"]
+        for field in ["temperature", "top_p", "top_k", "min_p", "typical_p", "presence_penalty", "frequency_penalty",
+                      "repetition_penalty", "logit_bias", "seed", "stop", "ignore_eos"]:
+            self.assertIn(field, sampling)
         status, headers, page = self.server.request("GET", "/docs")
         self.assertEqual((status, headers["Content-Type"]), (200, "text/html; charset=utf-8"))
         self.assertNotRegex(page.decode(), r"(src|href)=\"https?:")

@@ -3,7 +3,6 @@
 
 #include <chrono>
 #include <cstdio>
-#include <cstdlib>
 #include <tulle/compat/deepsparse/names.hpp>
 #include <tulle/core/error.hpp>
 #include <tulle/serve/server_config.hpp>
@@ -84,8 +83,7 @@ void ServeFlags::check() const {
     throw UsageError("--task " + task + " is not known; there is text_generation");
   }
   if (hot_reload && config.empty()) throw UsageError("--hot-reload follows a --config-file");
-  const char* by_default = std::getenv("TULLE_MODEL");
-  if (!config.empty() && !model.path.empty() && (by_default == nullptr || model.path != by_default)) {
+  if (!config.empty() && is_given(model.path)) {
     throw UsageError("a model or --config-file: its endpoints name their models");
   }
   if (!config.empty() && !model.adapters.empty())

@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <string>
 #include <tulle/serve/server_options.hpp>
-#include <vector>
 
 #include "tools/tulle/command_line.hpp"
 #include "tools/tulle/draft_flags.hpp"

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <cstdlib>
 #include <memory>
 #include <string>
 #include <tulle/core/error.hpp>
@@ -106,8 +105,7 @@ void check(const BenchmarkFlags& flags) {
     tulle::fail(tulle::ErrorCode::unsupported,
                 "--thread-pinning numa is not built; use core, or bind the whole command to a node from outside");
   }
-  const char* variable = std::getenv("TULLE_MODEL");
-  const bool has_flag = !flags.model.path.empty() && (variable == nullptr || flags.model.path != variable);
+  const bool has_flag = is_given(flags.model.path);
   if (!flags.shape.empty() && (has_flag || !flags.path.empty())) throw UsageError("--shape excludes a model");
   if (!flags.shape.empty() && !flags.model.adapters.empty()) throw UsageError("--shape excludes --lora");
   if (has_flag && !flags.path.empty()) throw UsageError("--model excludes MODEL");

@@ -2,7 +2,6 @@
 /// \file tulle evaluate: perplexity, multiple choice, and completions of HumanEval.
 #include <algorithm>
 #include <cstdio>
-#include <cstdlib>
 #include <memory>
 #include <string>
 #include <tulle/core/error.hpp>
@@ -136,8 +135,7 @@ int complete_tasks(const EvaluateFlags& flags, const std::string& path) {
 }
 
 int evaluate(const EvaluateFlags& flags) {
-  const char* variable = std::getenv("TULLE_MODEL");
-  const bool has_flag = !flags.model.path.empty() && (variable == nullptr || flags.model.path != variable);
+  const bool has_flag = is_given(flags.model.path);
   if (has_flag && !flags.path.empty()) throw UsageError("--model excludes MODEL");
   const int tasks = !flags.dataset.empty() + !flags.multiple_choice.empty() + !flags.humaneval.empty();
   if (tasks != 1) throw UsageError("one of --dataset, --multiple-choice and --humaneval is required");

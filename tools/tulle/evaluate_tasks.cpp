@@ -5,7 +5,6 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
-#include <memory>
 #include <tulle/core/error.hpp>
 #include <tulle/evaluate/humaneval.hpp>
 #include <tulle/evaluate/multiple_choice.hpp>

@@ -2,7 +2,6 @@
 /// \file tulle inspect: the parts of a model and its memory.
 #include <memory>
 #include <span>
-#include <string>
 #include <tulle/core/json.hpp>
 #include <tulle/format/checkpoint.hpp>
 #include <tulle/tensor/isa.hpp>

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model_files.hpp"
 
-#include <system_error>
 #include <tulle/format/checkpoint.hpp>
 #include <tulle/format/tokenizer_files.hpp>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// \file Flags for the model and its engine, shared by generate, chat, logits and inspect.
+/// \file Flags for the model and its engine, which most subcommands share.
 #pragma once
 
 #include <string>

@@ -43,6 +43,10 @@ void add_model_path(CLI::App& flags, std::string& path, const std::string& what)
       ->type_name("PATH");
 }
 
+bool is_given(const std::string& path) {
+  return !path.empty() && path != tulle::environment("TULLE_MODEL");
+}
+
 void add_adapters(CLI::App& flags, std::vector<tulle::AdapterPath>& adapters) {
   const auto read = [&adapters](const std::vector<std::string>& given) {
     adapters.clear();

@@ -13,6 +13,9 @@ void add_model_path(
     CLI::App& flags, std::string& path,
     const std::string& what = "A Hugging Face directory, a GGUF file, or hf:org/name[@revision][:file.gguf]");
 
+/// Whether `path`, of that flag, is more than what TULLE_MODEL says.
+bool is_given(const std::string& path);
+
 /// "--lora", as often as it is wanted: PATH or PATH=SCALE.
 void add_adapters(CLI::App& flags, std::vector<tulle::AdapterPath>& adapters);
 

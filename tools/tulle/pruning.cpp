@@ -5,7 +5,6 @@
 #include <array>
 #include <bit>
 #include <cmath>
-#include <cstdlib>
 #include <numeric>
 #include <span>
 #include <tulle/tensor/sparsity.hpp>

@@ -22,8 +22,9 @@ struct RowSlot : SequenceSlot {
   RowStore<Element> rows;
 };
 
-/// Row = position. The memory of a sequence, `capacity` rows of every layer, is reserved when it is first extended, provided
-/// by the system as it grows (see `RowStore`), and given back when it is released. Layers with a window keep all their rows, too. `fork` copies.
+/// Row = position. The memory of a sequence, `capacity` rows of every layer, is reserved when it is first extended,
+/// provided by the system as it grows (see `RowStore`), and given back when it is released. Layers with a window keep
+/// all their rows, too. `fork` copies.
 template <CacheElement ElementType>
 class ContiguousCache : public SlotTable<RowSlot<ElementType>> {
   using Base = SlotTable<RowSlot<ElementType>>;

@@ -6,10 +6,8 @@
 #include <array>
 #include <charconv>
 #include <cstddef>
-#include <cstdint>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include <tulle/core/error.hpp>

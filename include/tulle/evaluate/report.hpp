@@ -2,8 +2,6 @@
 /// \file Results of evaluations as JSON (L5).
 #pragma once
 
-#include <cmath>
-#include <cstddef>
 #include <string>
 
 #include <tulle/core/json.hpp>

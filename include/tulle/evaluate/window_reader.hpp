@@ -5,7 +5,6 @@
 #include <atomic>
 #include <cstddef>
 #include <span>
-#include <string>
 
 #include <tulle/core/error.hpp>
 #include <tulle/core/types.hpp>

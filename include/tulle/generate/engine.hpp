@@ -8,7 +8,6 @@
 #include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 #include <tulle/cache/any_cache.hpp>
 #include <tulle/core/error.hpp>

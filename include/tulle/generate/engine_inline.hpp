@@ -8,8 +8,6 @@
 #include <cstdint>
 #include <memory>
 #include <span>
-#include <string>
-#include <string_view>
 #include <utility>
 
 #include <tulle/core/compiled.hpp>
@@ -103,8 +101,8 @@ TULLE_INLINE std::unique_ptr<Engine> make_engine(std::shared_ptr<const Model<Any
   constexpr std::size_t default_max = 4096;
   if (options.sequence_length == 0)
     options.sequence_length = std::min(model->architecture().context_length, default_max);
-  if (options.sequence_length > most || options.window > most || options.sinks > most) {
-    fail(ErrorCode::invalid_argument, "sequence length, window and sinks must be at most ", most);
+  if (std::max({options.sequence_length, options.window, options.sinks, options.max_sequences}) > most) {
+    fail(ErrorCode::invalid_argument, "sequence length, window, sinks and sequences must be at most ", most);
   }
   const Architecture& architecture = model->architecture();
   if (const std::size_t rows = architecture.learned_positions; rows != 0) {

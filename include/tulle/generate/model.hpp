@@ -5,7 +5,6 @@
 #include <memory>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include <tulle/core/error.hpp>
 #include <tulle/format/checkpoint.hpp>

@@ -2,7 +2,6 @@
 /// \file Text in, text out (L4).
 #pragma once
 
-#include <cstddef>
 #include <memory>
 #include <span>
 #include <string>

@@ -45,8 +45,8 @@ inline bool starts_with(const OrderedJson& definitions, const OrderedJson& value
                      [&](const OrderedJson& one) { return starts_with(definitions, one, name, seen); });
 }
 
-/// `names`: of places, by their pointers. Errors: invalid_argument for a definition without a finite value, or one that names itself
-/// before anything is written.
+/// `names`: of places, by their pointers. Errors: invalid_argument for a definition without a finite value, or one that
+/// names itself before anything is written.
 inline void check_definitions(const OrderedJson& definitions, const std::map<std::string, std::string>& names) {
   std::set<std::string> ends;
   for (bool grows = true; grows;) {

@@ -2,7 +2,6 @@
 /// \file Which files of a repository a model needs: those that its readers open (L4).
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>

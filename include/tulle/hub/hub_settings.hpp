@@ -6,11 +6,9 @@
 #include <cctype>
 #include <charconv>
 #include <chrono>
-#include <cstddef>
 #include <filesystem>
 #include <fstream>
 #include <string>
-#include <string_view>
 #include <system_error>
 
 #include <tulle/core/environment.hpp>
@@ -50,7 +48,7 @@ inline std::chrono::seconds environment_seconds(const char* name, std::chrono::s
                                                                                    : fallback;
 }
 
-/// The first line of a file without spaces around it; "" where it cannot be read.
+/// The first word of a file; "" where it cannot be read.
 inline std::string first_word(const std::filesystem::path& path) {
   std::string word;
   std::ifstream(path) >> word;
@@ -84,8 +82,9 @@ inline HubSettings HubSettings::from_environment() {
   settings.token = environment("HF_TOKEN");
   if (settings.token.empty()) settings.token = environment("HUGGING_FACE_HUB_TOKEN");
   if (settings.token.empty() && !detail::is_environment_true("HF_HUB_DISABLE_IMPLICIT_TOKEN")) {
-    const std::filesystem::path file = environment_path("HF_TOKEN_PATH");
-    settings.token = detail::first_word(file.empty() ? home / "token" : file);
+    std::filesystem::path file = environment_path("HF_TOKEN_PATH");
+    if (file.empty() && !home.empty()) file = home / "token";
+    settings.token = detail::first_word(file);
   }
   const auto is_odd = [](char c) { return c <= ' ' || c > '~'; };
   if (std::any_of(settings.token.begin(), settings.token.end(), is_odd)) {

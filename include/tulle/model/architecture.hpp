@@ -110,6 +110,8 @@ struct WeightNames {
 /// Everything that describes a model to the decoder, as run-time values. A new family is a new function that fills one
 /// of these.
 struct Architecture {
+  static constexpr std::size_t max_heads = 65536, max_head_dim = 4096;
+
   std::string family;
   std::size_t vocabulary = 0;
   std::size_t hidden = 0;
@@ -232,10 +234,10 @@ struct Architecture {
     require(vocabulary > 0 && vocabulary <= (std::size_t{1} << 24), "the vocabulary size must be 1 to 16777216");
     require(hidden > 0 && hidden <= most, "the hidden size must be 1 to 1048576");
     require_layers(layers.size(), where);
-    require(heads > 0 && heads <= 65536, "the number of attention heads must be 1 to 65536");
+    require(heads > 0 && heads <= max_heads, "the number of attention heads must be 1 to 65536");
     require(kv_heads > 0 && kv_heads <= heads && heads % kv_heads == 0,
             "the number of attention heads must be a multiple of the number of key-value heads");
-    require(head_dim > 0 && head_dim <= 4096, "the head dimension must be 1 to 4096");
+    require(head_dim > 0 && head_dim <= max_head_dim, "the head dimension must be 1 to 4096");
     require(query_rows() <= most, "heads times head dimension must be at most 1048576");
     for (const LayerSpec& layer : layers) {
       require(layer.intermediate > 0 && layer.intermediate <= most, "the intermediate size must be 1 to 1048576");

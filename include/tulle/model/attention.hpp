@@ -2,7 +2,6 @@
 /// \file Causal attention over whatever spans a cache layout has (L3).
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 
 #include <tulle/cache/cache_layout.hpp>

@@ -2,7 +2,6 @@
 /// \file The special tokens that configs name (L3).
 #pragma once
 
-#include <optional>
 #include <string_view>
 #include <vector>
 

@@ -20,13 +20,19 @@ std::size_t first_size(const Json& config, const char* const (&keys)[N], std::si
   return fallback;
 }
 
-/// hidden / heads. Errors: malformed where that is no whole number.
+/// hidden / heads. Errors: malformed where that is no whole number, and for more than a model may have: families make
+/// tables of both before `Architecture::validate`.
 inline std::size_t even_head_dim(const Architecture& model, std::string_view where) {
   if (model.heads == 0 || model.hidden % model.heads != 0) {
     fail(ErrorCode::malformed, where, ": the hidden size ", model.hidden, " is no multiple of ", model.heads,
          " attention heads");
   }
-  return model.hidden / model.heads;
+  const std::size_t head_dim = model.hidden / model.heads;
+  if (model.heads > Architecture::max_heads || head_dim > Architecture::max_head_dim) {
+    fail(ErrorCode::malformed, where, ": ", model.heads, " attention heads of dimension ", head_dim,
+         "; there must be at most ", Architecture::max_heads, ", of dimension ", Architecture::max_head_dim);
+  }
+  return head_dim;
 }
 
 /// The MLP without a gate that an activation names. Errors: unsupported for one that is not known.

@@ -6,7 +6,6 @@
 #include <atomic>
 #include <cstddef>
 #include <span>
-#include <vector>
 
 #include <tulle/cache/cache_layout.hpp>
 #include <tulle/core/aligned_buffer.hpp>

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstddef>
-#include <utility>
 
 #include <tulle/core/thread_pool.hpp>
 #include <tulle/kernel/linear_kernel.hpp>

@@ -40,8 +40,9 @@ inline Architecture llama_architecture(const Json& config, std::string_view wher
                     .output_bias = attention_bias,
                     .mlp_bias = json_value(config, "mlp_bias", false, where)},
                    where);
-  if (model.head_dim > 4096) {
-    fail(ErrorCode::malformed, where, ": the head dimension ", model.head_dim, " must be at most 4096");
+  if (model.head_dim > Architecture::max_head_dim) {
+    fail(ErrorCode::malformed, where, ": the head dimension ", model.head_dim, " must be at most ",
+         Architecture::max_head_dim);
   }
   model.rotary_tables = {
       rotary_table(config, rotary_dimensions(rotary_part(config, 1, where), model.head_dim, where), where)};

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <span>
-#include <type_traits>
 #include <utility>
 #include <variant>
 #include <vector>

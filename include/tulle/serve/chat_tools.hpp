@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -14,6 +13,7 @@
 #include <tulle/core/json.hpp>
 #include <tulle/generate/tool_call_splitter.hpp>
 #include <tulle/grammar/grammars.hpp>
+#include <tulle/hub/hub_model.hpp>
 #include <tulle/serve/api_error.hpp>
 #include <tulle/serve/chat_prompt.hpp>
 #include <tulle/serve/reply.hpp>
@@ -91,7 +91,7 @@ class ChatTools {
     if (!name.is_string()) return false;
     const auto& text = name.get_ref<const std::string&>();
     return !text.empty() && text.size() <= 64 && std::all_of(text.begin(), text.end(), [](char c) {
-      return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-';
+      return tulle::detail::is_ascii_alphanumeric(c) || c == '_' || c == '-';
     });
   }
 

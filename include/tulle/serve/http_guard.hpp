@@ -5,13 +5,12 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <cstddef>
 #include <map>
 #include <set>
 #include <string>
 #include <string_view>
-#include <vector>
 
+#include <tulle/hub/hub_model.hpp>
 #include <tulle/serve/api_error.hpp>
 #include <tulle/serve/constant_time.hpp>
 #include <tulle/serve/http_connections.hpp>
@@ -84,8 +83,8 @@ class HttpGuard {
   /// That of the client, where it has an unsuspicious one; else a new one. The answer carries it.
   std::string request_id(const httplib::Request& request, httplib::Response& response) const {
     std::string id = request.get_header_value("X-Request-Id");
-    const bool is_plain = !id.empty() && id.size() <= 64 && std::all_of(id.begin(), id.end(), [](unsigned char c) {
-      return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' || c == '_';
+    const bool is_plain = !id.empty() && id.size() <= 64 && std::all_of(id.begin(), id.end(), [](char c) {
+      return tulle::detail::is_ascii_alphanumeric(c) || c == '-' || c == '_';
     });
     if (!is_plain) id = new_id("req_");
     response.set_header("X-Request-Id", id);
@@ -124,9 +123,9 @@ class HttpGuard {
     response.set_header("Access-Control-Allow-Methods", "GET, POST, OPTIONS");
     // Clients have headers of their own (x-stainless-os, anthropic-version): what the page wants to send is allowed.
     const std::string wanted = request.get_header_value("Access-Control-Request-Headers");
-    const bool are_names = !wanted.empty() && std::all_of(wanted.begin(), wanted.end(), [](unsigned char c) {
-      return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-             std::string_view("!#$%&'*+-.^_`|~, ").find(static_cast<char>(c)) != std::string_view::npos;
+    const bool are_names = !wanted.empty() && std::all_of(wanted.begin(), wanted.end(), [](char c) {
+      return tulle::detail::is_ascii_alphanumeric(c) ||
+             std::string_view("!#$%&'*+-.^_`|~, ").find(c) != std::string_view::npos;
     });
     response.set_header("Access-Control-Allow-Headers",
                         are_names ? wanted : "Authorization, Content-Type, X-Api-Key, X-Request-Id");

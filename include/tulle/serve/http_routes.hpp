@@ -79,10 +79,8 @@ class HttpRoutes {
                 });
   }
 
-  /// A route whose last part, `name` in lists, is given to `handle`.
-  void get_below(const std::string& path, const std::string& name,
-                 std::function<void(const std::string&, Response&)> handle) {
-    methods_[path + name].insert("GET");
+  /// Routes below `path`, whose last part is given to `handle`.
+  void get_below(const std::string& path, std::function<void(const std::string&, Response&)> handle) {
     http_->Get(path + "(.+)", [handle = std::move(handle)](const Request& request, Response& response) {
       handle(request.matches[1].str(), response);
     });

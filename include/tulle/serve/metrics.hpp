@@ -2,11 +2,6 @@
 /// \file What a server has done, for Prometheus (L6). The only include of prometheus-cpp.
 #pragma once
 
-#include <array>
-#include <cstddef>
-#include <map>
-#include <memory>
-#include <mutex>
 #include <sstream>
 #include <string>
 #include <utility>

@@ -30,6 +30,7 @@ inline constexpr std::string_view openapi_base = R"json({
     "top_p": {"type": "number", "minimum": 0, "maximum": 1, "default": 1},
     "top_k": {"type": "integer", "minimum": -1, "maximum": 2147483647, "default": 0},
     "min_p": {"type": "number", "minimum": 0, "maximum": 1, "default": 0},
+    "typical_p": {"type": "number", "exclusiveMinimum": 0, "maximum": 1, "default": 1},
     "presence_penalty": {"type": "number", "minimum": -2, "maximum": 2, "default": 0},
     "frequency_penalty": {"type": "number", "minimum": -2, "maximum": 2, "default": 0},
     "repetition_penalty": {"type": "number", "minimum": 0.01, "maximum": 100, "default": 1},

@@ -96,7 +96,8 @@ class PredictReply : public Reply {
   Json input_tokens_;
 };
 
-/// `defaults`: of the endpoint; without a seed (0) each request draws its own. Errors: ApiError 400, and invalid_argument for what the arguments' table refuses.
+/// `defaults`: of the endpoint; without a seed (0) each request draws its own. Errors: ApiError 400, and
+/// invalid_argument for what the arguments' table refuses.
 inline PreparedRequest prepare_prediction(const Json& body, const ServedModel& model,
                                           const GenerationOptions& defaults) {
   DeepSparseCall call;

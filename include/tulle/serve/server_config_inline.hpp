@@ -66,6 +66,7 @@ class EndpointReader {
     }
     Json arguments = Json::object();
     if (entry.contains("kwargs") && !entry["kwargs"].is_null()) arguments = entry["kwargs"];
+    if (!arguments.is_object()) fail(ErrorCode::invalid_argument, where, ": \"kwargs\" must be a mapping");
     for (const char* key : {"task", "model", "model_path", "batch_size"}) {
       if (entry.contains(key) && !entry[key].is_null()) arguments[key] = entry[key];
     }

@@ -2,7 +2,6 @@
 /// \file What a server says about itself and its models (L6).
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>

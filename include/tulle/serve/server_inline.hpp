@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <cstddef>
 #include <cstdint>
 #include <exception>
 #include <functional>
@@ -15,7 +14,6 @@
 #include <string_view>
 #include <thread>
 #include <utility>
-#include <vector>
 
 #include <tulle/core/error.hpp>
 #include <tulle/core/json.hpp>
@@ -71,7 +69,10 @@ class HttpService {
   void listen() {
     (void)bind();
     listening_ = true;
-    if (stopping_) return;
+    if (stopping_) {
+      ended_ = true;  // a `stop` that has seen `listening_` waits for this
+      return;
+    }
     std::thread accepts([this] {
       served_ = routes_.http().listen_after_bind();
       ended_ = true;
@@ -215,7 +216,7 @@ class HttpService {
       for (const std::string& id : models_.ids()) data.push_back(model_card(id, started_));
       set_json(response, {{"object", "list"}, {"data", std::move(data)}});
     });
-    routes_.get_below("/v1/models/", "{id}", [this](const std::string& id, Response& response) {
+    routes_.get_below("/v1/models/", [this](const std::string& id, Response& response) {
       set_json(response, model_card(models_.settings(id).id, started_));
     });
     routes_.get("/config", [this](const Request&, Response& response) { set_json(response, config_json(options_)); });

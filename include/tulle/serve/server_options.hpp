@@ -7,8 +7,6 @@
 #include <functional>
 #include <set>
 #include <string>
-#include <string_view>
-#include <utility>
 #include <vector>
 
 #include <tulle/core/error.hpp>

@@ -3,7 +3,6 @@
 /// Source: https://platform.openai.com/docs/guides/structured-outputs
 #pragma once
 
-#include <memory>
 #include <string>
 #include <string_view>
 

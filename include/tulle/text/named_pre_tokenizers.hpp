@@ -7,6 +7,7 @@
 #include <vector>
 
 #include <tulle/core/error.hpp>
+#include <tulle/text/pre_tokenizer.hpp>
 
 namespace tulle {
 
@@ -21,8 +22,7 @@ struct NamedPreTokenizer {
 
 /// The names are those of `tokenizer.ggml.pre` in llama.cpp; the patterns those of the models' tokenizer.json.
 inline const std::vector<NamedPreTokenizer>& named_pre_tokenizers() {
-  static constexpr std::string_view gpt2 =
-      R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)";
+  static constexpr std::string_view gpt2 = gpt2_pattern;
   static constexpr std::string_view llama3 =
       R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*)"
       R"(|\s*[\r\n]+|\s+(?!\S)|\s+)";

@@ -2,7 +2,6 @@
 /// \file Tables of numbers in a compact encoding of variable length (L2).
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>

@@ -2,7 +2,6 @@
 /// \file The instructions of a regular expression, and how they are combined (L2).
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <vector>
 

@@ -14,6 +14,17 @@ TEST_CASE("sizes are found under the first name that a config has", "[model][con
   CHECK(first_size(config, {"width"}, 7, "x") == 7);
 }
 
+TEST_CASE("heads that no model has are refused before tables are made of them", "[model][config_values]") {
+  Architecture model;
+  model.hidden = 65536;
+  model.heads = 16;
+  CHECK(even_head_dim(model, "x") == 4096);
+  model.heads = 1;
+  CHECK(test::error_of([&] { (void)even_head_dim(model, "x"); }) == ErrorCode::malformed);
+  model.hidden = model.heads = std::size_t{1} << 40;
+  CHECK(test::error_of([&] { (void)even_head_dim(model, "x"); }) == ErrorCode::malformed);
+}
+
 TEST_CASE("activations are known by all their names", "[model][config_values]") {
   CHECK(plain_mlp("relu", "x") == MlpKind::relu);
   CHECK(plain_mlp("gelu", "x") == MlpKind::gelu_erf);

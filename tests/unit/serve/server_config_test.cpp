@@ -98,6 +98,8 @@ TEST_CASE("What a configuration has wrong is named", "[serve]") {
                     ContainsSubstring("did you mean route"));
   CHECK_THROWS_WITH(read("endpoints:\n  - {task: text_generation, model: m, bucketing: {a: 1}}"),
                     ContainsSubstring("bucketing"));
+  CHECK_THROWS_WITH(read("endpoints:\n  - {task: text_generation, model: m, kwargs: [1]}"),
+                    ContainsSubstring("\"kwargs\" must be a mapping"));
   CHECK_THROWS_WITH(read("- a"), ContainsSubstring("must be a mapping"));
   CHECK_THROWS_WITH(read("port: 70000\nendpoints:\n  - {task: text_generation, model: m}"),
                     ContainsSubstring("\"port\""));

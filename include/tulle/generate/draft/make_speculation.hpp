@@ -4,7 +4,6 @@
 
 #include <functional>
 #include <memory>
-#include <string>
 
 #include <tulle/core/progress.hpp>
 #include <tulle/format/checkpoint.hpp>

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <span>
-#include <utility>
 #include <vector>
 
 #include <tulle/core/types.hpp>

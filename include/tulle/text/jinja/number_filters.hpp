@@ -4,7 +4,6 @@
 
 #include <cmath>
 #include <cstdint>
-#include <string>
 
 #include <tulle/text/jinja/arithmetic.hpp>
 #include <tulle/text/jinja/text_filters.hpp>

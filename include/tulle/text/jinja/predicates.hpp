@@ -2,7 +2,6 @@
 /// \file What may follow `is`: Jinja's tests (L2, text).
 #pragma once
 
-#include <string>
 #include <string_view>
 
 #include <tulle/text/jinja/arguments.hpp>

@@ -6,7 +6,6 @@
 #include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 #include <tulle/text/jinja/arithmetic.hpp>
 #include <tulle/text/jinja/sorting.hpp>
