@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Help, version, and command lines that make no sense."""
 
+import subprocess
 import unittest
 
-from command import Q8_0, CommandTest, environment
+from command import COMMAND, Q8_0, CommandTest, environment
 
 SUBCOMMANDS = ["generate", "chat", "tokenize", "detokenize", "logits", "inspect", "benchmark", "evaluate", "compress", "export",
                "serve"]
@@ -44,7 +45,16 @@ class UsageTest(CommandTest):
             2, "generate", "--model", Q8_0, "--prompt", "a", "--prompt-file", "b", saying=["--prompt", "--prompt-file"]
         )
         self.refuse(2, "generate", "--model", Q8_0, "--prompt", "a", "--logprobs", saying=["--logprobs", "--json"])
-        self.refuse(2, "generate", "--model", Q8_0, "--prompt", "a", "b", saying="b")
+        self.refuse(2, "generate", "--model", Q8_0, "--prompt", "a", "b", saying="unexpected argument b")
+        for wrong, near in [(["generat"], "generate"), (["generate", "--promt", "a"], "--prompt"),
+                            (["chat", "--max_new_token=5"], "--max-new-tokens"), (["--vresion"], "--version")]:
+            self.refuse(2, *wrong, saying=["unknown", f"did you mean {near}"])
+
+    def test_help_that_cannot_be_written(self):
+        with open("/dev/full", "wb") as full:
+            for flags in (["--help"], ["--version"], ["generate", "--help"]):
+                done = subprocess.run([COMMAND, *flags], stdout=full, stderr=subprocess.PIPE, env=environment())
+                self.assertEqual((done.returncode, done.stderr), (1, b"tulle: cannot write to standard output\n"))
 
     def test_values_out_of_range(self):
         for flag, values in {

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""JSON schemas in the manner of the JSON-Schema-Test-Suite and of tools, for tests of structured output. The first 24 hold
-every keyword once; the others are drawn, always the same. Most are bounded, so that a text that follows one ends."""
+"""JSON schemas in the manner of the JSON-Schema-Test-Suite and of tools, for tests of structured output. The first ones
+hold every keyword; the others are drawn, always the same. Most are bounded, so that a text that follows one ends."""
 import itertools
 import random
 
@@ -53,6 +53,13 @@ FIRST = [
     {"properties": {"deep": closed(er=closed(est={"type": "array", "items": closed(x=COUNT), "maxItems": 2}))}},
     {"type": "integer", "minimum": 0.5, "maximum": 3.5},
     {"type": "object", "properties": {"q\"\\\n": {"const": "\u2603"}}, "required": ["q\"\\\n"]},
+    closed(long={"type": "string", "pattern": "^[^\u00e9]{1,300}$"}, empty={"type": "string", "maxLength": 1000}),
+    {"type": "array", "items": {"type": "string", "pattern": "^[^\u00e9]{3}$"}, "minItems": 6, "maxItems": 6},
+    {"type": "array", "items": {"type": "string", "pattern": "^\\t\"\\\\[ -~][\\s\\S]$"}, "minItems": 6, "maxItems": 6},
+    {"type": "array", "prefixItems": [{"type": "null"}, COUNT], "minItems": 1, "maxItems": 1},
+    {"type": "array", "items": {"type": "string", "format": "relative-json-pointer"}, "minItems": 1, "maxItems": 1},
+    {"type": "number", "minimum": 0.25, "maximum": 0.25},
+    {"type": ["object", "number"], "anyOf": [{"type": "integer", "minimum": 0, "maximum": 9}, closed(a=COUNT)]},
 ]
 
 

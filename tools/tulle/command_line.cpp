@@ -4,11 +4,19 @@
 #include <algorithm>
 #include <cstdio>
 #include <exception>
+#include <iostream>
 #include <new>
+#include <string_view>
+#include <tulle/core/near_names.hpp>
 #include <utility>
 #include <vector>
 
 namespace {
+
+const CLI::App& chosen_command(const CLI::App& program) {
+  const std::vector<CLI::App*> chosen = program.get_subcommands();
+  return chosen.empty() ? program : *chosen.front();
+}
 
 /// The arguments as CLI11 takes them, the last one first. It reads "--flag=" as a flag without a value; here the value
 /// is empty.
@@ -29,7 +37,38 @@ int usage_error(const CLI::App& program, std::string message) {
   std::string command = program.get_name();
   for (const CLI::App* chosen : program.get_subcommands()) command += " " + chosen->get_name();
   if (message.ends_with('.')) message.pop_back();
-  return report_error(2, message + "; see '" + command + " --help'");
+  return report_error(2, message + (message.ends_with('?') ? " See '" : "; see '") + command + " --help'");
+}
+
+/// What of the command line is not known, and the known names that are near.
+std::string unknown_argument(const CLI::App& program) {
+  const CLI::App& command = chosen_command(program);
+  const std::vector<std::string> rest = program.remaining(true);
+  const auto is_flag = [](const std::string& argument) { return argument.size() > 1 && argument.front() == '-'; };
+  const auto flag = std::find_if(rest.begin(), rest.end(), is_flag);
+  const bool names_command = !command.get_subcommands({}).empty() && !is_flag(rest.front());
+  std::vector<std::string> known;
+  std::string argument, kind;
+  if (names_command) {
+    argument = rest.front();
+    kind = "unknown subcommand ";
+    for (const CLI::App* each : command.get_subcommands({})) known.push_back(each->get_name());
+  } else if (flag != rest.end()) {
+    argument = flag->substr(0, flag->find('='));
+    kind = "unknown flag ";
+    for (const CLI::Option* option : command.get_options()) {
+      for (const std::string& name : option->get_lnames()) {
+        if (name.find('_') == std::string::npos) known.push_back("--" + name);
+      }
+    }
+  } else {
+    return "unexpected argument " + rest.front();
+  }
+  std::string dashed = argument;
+  std::replace(dashed.begin(), dashed.end(), '_', '-');
+  const std::vector<std::string_view> names(known.begin(), known.end());
+  const std::string near = tulle::detail::near_names(dashed, names);
+  return kind + argument + (near.empty() ? "" : "; did you mean " + near + "?");
 }
 
 }  // namespace
@@ -48,7 +87,10 @@ int run_program(CLI::App& program, int count, char** arguments, const std::funct
     program.parse(reversed_arguments(count, arguments));
     return run();
   } catch (const CLI::Success& done) {
-    return program.exit(done);
+    const int status = program.exit(done);
+    return std::cout.flush() ? status : report_error(1, "cannot write to standard output");
+  } catch (const CLI::ExtrasError&) {
+    return usage_error(program, unknown_argument(program));
   } catch (const CLI::ParseError& error) {
     return usage_error(program, error.what());
   } catch (const UsageError& error) {

@@ -4,10 +4,9 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
-#include <cstdint>
 #include <initializer_list>
-#include <limits>
 #include <map>
 #include <set>
 #include <string>
@@ -129,13 +128,20 @@ class SchemaReader {
       if (++steps_ > max_steps) refuse_schema("#", "is too large");
       const auto fits = [&](const std::string& type) { return is_type(value, type); };
       if (!allowed.empty() && std::none_of(allowed.begin(), allowed.end(), fits)) continue;
-      if (value.is_number_unsigned() &&
-          value.get<std::uint64_t>() > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()))
-        refuse_schema(where, "has a number above 2^63");
+      check_numbers(value, where);
       result.push_back(value);
     }
     if (result.empty()) refuse_schema(where, "has no value of its type");
     return {{"enum", std::move(result)}};
+  }
+
+  /// An integer above 2^63 would be written with other digits: it was read as a double.
+  static void check_numbers(const OrderedJson& value, Where where) {
+    if (value.is_structured()) {
+      for (const OrderedJson& part : value) check_numbers(part, where);
+    } else if (value.is_number() && std::abs(value.get<double>()) >= 0x1p63) {
+      refuse_schema(where, "has a number above 2^63");
+    }
   }
 
   OrderedJson alternatives(const OrderedJson& given, const char* keyword, Where where) {
@@ -153,6 +159,8 @@ class SchemaReader {
         if (!branch.is_object() || branch.contains("$ref"))
           refuse_schema(place, "has a type beside it, which is not supported");
         if (!branch.contains("type")) branch["type"] = given["type"];
+        if (!is_within(types(branch, place), types(given, where)))
+          refuse_schema(place, "has a type beside it that excludes one of its own, which is not supported");
       }
       result.push_back(schema(branch, place));
       typed_branches.push_back(std::move(branch));
@@ -168,6 +176,13 @@ class SchemaReader {
       }
     }
     return result.size() == 1 ? result.front() : OrderedJson{{"anyOf", std::move(result)}};
+  }
+
+  static bool is_within(const std::vector<std::string>& types, const std::vector<std::string>& allowed) {
+    return std::all_of(types.begin(), types.end(), [&](const std::string& type) {
+      return std::any_of(allowed.begin(), allowed.end(),
+                         [&](const std::string& one) { return one == type || (one == "number" && type == "integer"); });
+    });
   }
 
   static bool has_any(const OrderedJson& given, std::initializer_list<const char*> names) {

@@ -2,70 +2,246 @@
 /// \file Regular expressions that a grammar can follow (L3).
 #pragma once
 
-#include <cctype>
+#include <algorithm>
+#include <charconv>
 #include <cstddef>
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include <tulle/core/error.hpp>
+#include <tulle/text/code_point_set.hpp>
+#include <tulle/text/utf8.hpp>
 
 namespace tulle {
+namespace detail {
 
-/// The expression with the halves of surrogate pairs, which are no characters, taken out of `.`, \D, \W, \S and [^...].
+/// Rewrites an expression of ECMA-262 in few forms: letters, digits, \u{...}, groups, alternatives, repetitions, and
+/// classes of code points.
+class RegexRewriter {
+ public:
+  RegexRewriter(std::string_view pattern, bool in_json) : pattern_(pattern), in_json_(in_json) {
+    std::vector<CodePointSet::Range> never{{0xD800, 0xDFFF}};  // halves of surrogate pairs are no characters
+    if (in_json) never.insert(never.end(), {{0, 0x1F}, {'"', '"'}, {'\\', '\\'}});
+    writable_ = CodePointSet(std::move(never)).complement();
+  }
+
+  std::string read() {
+    if (pattern_.size() > 4096) fail(ErrorCode::invalid_argument, "a regular expression has at most 4096 bytes");
+    if (!is_valid_utf8(pattern_)) fail(ErrorCode::invalid_argument, "the regular expression is not UTF-8");
+    while (at_ < pattern_.size()) {
+      begin_ = at_;
+      read_one();
+    }
+    // xgrammar makes a state for every repeated character of a pattern in JSON, which takes seconds and fails beyond 128,
+    // unless something in it is not ASCII: this, which stands for nothing.
+    return in_json_ ? result_ + "\xC3\xA9{0}" : result_;
+  }
+
+ private:
+  struct Item {
+    CodePointSet set;
+    std::optional<char32_t> single;
+  };
+
+  static bool is_word(char32_t c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
+
+  [[noreturn]] void refuse(std::string_view what) const {
+    fail(ErrorCode::invalid_argument, "the expression ", pattern_, " has ", what, " at ", begin_ + 1,
+         ", which a grammar cannot follow");
+  }
+
+  char peek() const { return at_ < pattern_.size() ? pattern_[at_] : '\0'; }
+
+  char32_t next() {
+    if (at_ >= pattern_.size()) refuse("a part that does not end");
+    const Utf8Step step = decode_utf8(pattern_, at_);
+    at_ += step.length;
+    return step.code_point;
+  }
+
+  void read_one() {
+    const char c = peek();
+    const bool ends = at_ + 1 == pattern_.size() || pattern_[at_ + 1] == '|';
+    if (c == '[') {
+      ++at_;
+      write(read_class());
+    } else if (c == '.') {
+      ++at_;
+      write(CodePointSet({{'\n', '\n'}, {'\r', '\r'}, {0x2028, 0x2029}}).complement());
+    } else if (c == '^') {  // of the whole, as is an alternative of it
+      if (depth_ != 0 || (at_ != 0 && pattern_[at_ - 1] != '|')) refuse("an anchor in the middle");
+      ++at_;
+    } else if (c == '$') {
+      if (depth_ != 0 || !ends) refuse("an anchor in the middle");
+      ++at_;
+    } else if (c == '{') {
+      const std::size_t end = std::min(pattern_.find('}', at_), pattern_.size() - 1);
+      result_ += pattern_.substr(at_, end + 1 - at_);
+      at_ = end + 1;
+    } else if (std::string_view("()|*+?").find(c) != std::string_view::npos) {
+      if (c == '(' && pattern_.substr(at_, 2) == "(?" && pattern_.substr(at_, 3) != "(?:") {
+        refuse("an assertion or a flag");
+      }
+      if (c == '(') ++depth_;
+      if (c == ')' && depth_ != 0) --depth_;
+      const std::size_t length = c == '(' && pattern_.substr(at_, 3) == "(?:" ? 3 : 1;
+      result_ += pattern_.substr(at_, length);
+      at_ += length;
+    } else {
+      const Item item = read_item(false);
+      item.single ? write(*item.single) : write(item.set);
+    }
+  }
+
+  /// After the opening bracket, through the closing one.
+  CodePointSet read_class() {
+    const bool is_negated = peek() == '^';
+    if (is_negated) ++at_;
+    CodePointSet all;
+    while (peek() != ']' || at_ >= pattern_.size()) {
+      Item item = read_item(is_negated);
+      const bool is_range = item.single && peek() == '-' && pattern_.substr(at_, 2) != "-]";
+      if (is_range) {
+        ++at_;
+        const Item last = read_item(is_negated);
+        if (!last.single || *last.single < *item.single) refuse("a range that is not from lower to higher");
+        item.set = CodePointSet({{*item.single, *last.single}});
+      }
+      all = all.united(item.set);
+    }
+    ++at_;
+    return is_negated ? all.complement() : all;
+  }
+
+  /// A character or an escape.
+  Item read_item(bool is_negated) {
+    const char32_t c = next();
+    if (c != '\\') return one(c);
+    const char32_t kind = next();
+    const CodePointSet digits({{'0', '9'}}), words({{'0', '9'}, {'A', 'Z'}, {'a', 'z'}, {'_', '_'}});
+    switch (kind) {
+      case 'n': return one('\n');
+      case 'r': return one('\r');
+      case 't': return one('\t');
+      case 'f': return one('\f');
+      case 'v': return one('\v');
+      case '0': return one(0);
+      case 'x': return one(hexadecimal(2));
+      case 'u': return one(hexadecimal(4));
+      case 'c': return one(next() & 0x1F);
+      case 'd': return {digits, {}};
+      case 'D': return {digits.complement(), {}};
+      case 'w': return {words, {}};
+      case 'W': return {words.complement(), {}};
+      case 's': return {spaces(is_negated), {}};
+      case 'S': return {spaces(!is_negated).complement(), {}};
+      default: break;
+    }
+    if (is_word(kind)) refuse("an unknown escape");
+    return one(kind);
+  }
+
+  static Item one(char32_t c) { return {CodePointSet({{c, c}}), c}; }
+
+  /// What is never one, of the standard; and what is written, of ASCII alone.
+  static CodePointSet spaces(bool all) {
+    std::vector<CodePointSet::Range> ranges{{'\t', '\r'}, {' ', ' '}};
+    if (all) {
+      ranges.insert(ranges.end(), {{0xA0, 0xA0},
+                                   {0x1680, 0x1680},
+                                   {0x2000, 0x200A},
+                                   {0x2028, 0x2029},
+                                   {0x202F, 0x202F},
+                                   {0x205F, 0x205F},
+                                   {0x3000, 0x3000},
+                                   {0xFEFF, 0xFEFF}});
+    }
+    return CodePointSet(std::move(ranges));
+  }
+
+  /// So many digits, or any in braces.
+  char32_t hexadecimal(std::size_t digits) {
+    const bool has_braces = digits == 4 && peek() == '{';
+    if (has_braces) ++at_;
+    const std::size_t end = has_braces ? std::min(pattern_.find('}', at_), pattern_.size()) : at_ + digits;
+    std::uint32_t value = 0;
+    const std::string_view text = pattern_.substr(at_, end - at_);
+    const auto [last, error] = std::from_chars(text.data(), text.data() + text.size(), value, 16);
+    const bool is_whole =
+        error == std::errc() && last == text.data() + text.size() && (has_braces || text.size() == digits);
+    if (!is_whole || value > CodePointSet::largest) refuse("an escape without hexadecimal digits");
+    at_ = end + (has_braces ? 1 : 0);
+    return value;
+  }
+
+  static std::string escaped(char32_t c) {
+    char digits[8];
+    return "\\u{" + std::string(digits, std::to_chars(digits, digits + 8, static_cast<std::uint32_t>(c), 16).ptr) + "}";
+  }
+
+  void write(char32_t c) {
+    if (writable_.contains(c)) {
+      result_ += is_word(c) ? std::string(1, static_cast<char>(c)) : escaped(c);
+      return;
+    }
+    if (!in_json_ || c > 0x7F) refuse("half of a surrogate pair");
+    constexpr std::string_view named = "\"\"\\\\\bb\ff\nn\rr\tt";  // pairs: a character, and what its escape names
+    std::size_t at = 0;
+    while (at < named.size() && named[at] != static_cast<char>(c)) at += 2;
+    result_ += "(" + escaped('\\');
+    if (at < named.size()) {
+      result_ += escaped(static_cast<unsigned char>(named[at + 1]));
+    } else {
+      result_ += "u00";
+      result_ += c < 0x10 ? "0" : "1";
+      result_ += "0123456789abcdef"[c & 0xF];
+    }
+    result_ += ")";
+  }
+
+  void write(const CodePointSet& set) {
+    const CodePointSet written = set.intersected(writable_);
+    if (written.ranges().empty()) refuse("a class without a character");
+    // What lies on both sides of the surrogates is written by what it is not: xgrammar loses other forms of it when they
+    // are repeated.
+    const bool is_negated = written.ranges().back().last > 0xDFFF;
+    const CodePointSet named = is_negated ? written.complement() : written;
+    std::string ranges = is_negated ? "^" : "", late;
+    for (auto [first, last] : named.ranges()) {
+      if (first == '^') {  // at the beginning it would be a negation
+        late = escaped(first++);
+        if (first > last) continue;
+      }
+      ranges += escaped(first);
+      if (last != first) ranges += "-" + escaped(last);
+    }
+    result_ += ranges.empty() ? late : "[" + ranges + late + "]";
+  }
+
+  std::string_view pattern_;
+  bool in_json_;
+  CodePointSet writable_;
+  std::size_t at_ = 0, begin_ = 0, depth_ = 0;
+  std::string result_;
+};
+
+}  // namespace detail
+
+/// The expression as a grammar follows it: a text that matches it as a whole, of whole characters.
 /// Errors: invalid_argument for what would be ignored or read as something else: assertions, flags, back references and
 /// unknown escapes. Other errors are left to the engine.
 inline std::string followed_regex(std::string_view pattern) {
-  const auto refuse = [&](std::string_view what, std::size_t at) {
-    fail(ErrorCode::invalid_argument, "the expression ", pattern, " has ", what, " at ", at + 1,
-         ", which a grammar cannot follow");
-  };
-  if (pattern.size() > 4096) fail(ErrorCode::invalid_argument, "a regular expression has at most 4096 bytes");
-  constexpr std::string_view surrogates = "\\ud800-\\udfff]";
-  std::string result;
-  bool in_class = false, is_negated = false;
-  std::size_t depth = 0;  // of groups: an anchor stands at the ends of an alternative of the whole
-  for (std::size_t i = 0; i < pattern.size(); ++i) {
-    const char c = pattern[i];
-    const char next = i + 1 < pattern.size() ? pattern[i + 1] : '\0';
-    if (c == '\\') {
-      constexpr std::string_view known = "ntrfv0dDwWsSxuc";
-      const bool is_name = std::isalnum(static_cast<unsigned char>(next)) != 0;
-      if (is_name && known.find(next) == std::string_view::npos) refuse("an unknown escape", i);
-      ++i;
-      const bool is_wide = !in_class && (next == 'D' || next == 'W' || next == 'S');
-      if (!is_wide) {
-        result += pattern.substr(i - 1, 2);
-        continue;
-      }
-      result += next == 'D' ? "[^0-9" : next == 'W' ? "[^0-9A-Za-z_" : "[^\\s";
-      result += surrogates;
-      continue;
-    } else if (in_class) {
-      in_class = c != ']';
-      if (!in_class && is_negated) {
-        result += surrogates;
-        continue;
-      }
-    } else if (c == '[') {
-      in_class = true;
-      is_negated = next == '^';
-    } else if (c == '.') {
-      result += "[^\\n\\r";
-      result += surrogates;
-      continue;
-    } else if (c == '^') {
-      if (depth != 0 || (i != 0 && pattern[i - 1] != '|')) refuse("an anchor in the middle", i);
-    } else if (c == '$') {
-      if (depth != 0 || (next != '\0' && next != '|')) refuse("an anchor in the middle", i);
-    } else if (c == '(') {
-      ++depth;
-      if (next == '?' && pattern.substr(i, 3) != "(?:") refuse("an assertion or a flag", i);
-    } else if (c == ')' && depth != 0) {
-      --depth;
-    }
-    result += c;
-  }
-  return result;
+  return detail::RegexRewriter(pattern, false).read();
+}
+
+/// The same for what stands in a JSON string: a character that needs an escape is written as one where the expression
+/// names it alone, and is in no class.
+inline std::string followed_json_regex(std::string_view pattern) {
+  return detail::RegexRewriter(pattern, true).read();
 }
 
 }  // namespace tulle

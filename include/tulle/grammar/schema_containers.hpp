@@ -38,8 +38,6 @@ OrderedJson list_schema(const OrderedJson& given, Where where, Read&& read) {
   }
   if (first.size() == result.value("maxItems", max_schema_count)) {
     items = false;
-    result.erase("minItems");
-    result.erase("maxItems");
   }
   if (!first.empty()) result["prefixItems"] = std::move(first);
   result["items"] = std::move(items);
@@ -58,7 +56,7 @@ OrderedJson pattern_schema(const OrderedJson& given, Where where, OrderedJson re
     refuse_schema(where, "has a \"minProperties\" and names that are not given, which is not supported");
   }
   for (const auto& [pattern, value] : patterns.items()) {
-    result["patternProperties"][followed_regex(pattern)] = read(value, where + "/patternProperties/" + pattern);
+    result["patternProperties"][followed_json_regex(pattern)] = read(value, where + "/patternProperties/" + pattern);
   }
   result["additionalProperties"] = false;
   return result;

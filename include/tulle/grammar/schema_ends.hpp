@@ -22,11 +22,10 @@ inline bool can_end(const OrderedJson& value, const std::set<std::string>& ends)
   if (value.contains("$ref")) return ends.contains(definition_of(value));
   const auto ok = [&](const OrderedJson& one) { return can_end(one, ends); };
   if (value.contains("anyOf")) return std::any_of(value["anyOf"].begin(), value["anyOf"].end(), ok);
-  if (value.contains("prefixItems") && !std::all_of(value["prefixItems"].begin(), value["prefixItems"].end(), ok)) {
-    return false;
-  }
-  const std::size_t first = value.value("prefixItems", OrderedJson::array()).size();
-  if (value.value("minItems", std::size_t{0}) > first && !ok(value["items"])) return false;
+  const OrderedJson first = value.value("prefixItems", OrderedJson::array());
+  const std::size_t least = value.value("minItems", std::size_t{0});
+  if (!std::all_of(first.begin(), first.begin() + std::min(least, first.size()), ok)) return false;
+  if (least > first.size() && !ok(value["items"])) return false;
   for (const OrderedJson& name : value.value("required", OrderedJson::array())) {
     if (!ok(value["properties"][name.get_ref<const std::string&>()])) return false;
   }

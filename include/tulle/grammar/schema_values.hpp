@@ -77,13 +77,21 @@ inline OrderedJson text(const OrderedJson& given, Where where) {
   if (given.contains("pattern")) {
     if (!given["pattern"].is_string()) refuse_schema(where, "has a \"pattern\" that is no text");
     if (has_length) refuse_schema(where, "has a \"pattern\" together with a length, which is not supported");
-    result["pattern"] = followed_regex(given["pattern"].get_ref<const std::string&>());
+    result["pattern"] = followed_json_regex(given["pattern"].get_ref<const std::string&>());
   } else if (has_length) {  // of characters that need no escape
     const std::string most = length.contains("maxLength") ? length["maxLength"].dump() : "";
     result["pattern"] =
-        "^[^\"\\\\\\x00-\\x1f\\ud800-\\udfff]{" + length.value("minLength", OrderedJson(0)).dump() + "," + most + "}$";
-  } else if (given.contains("format") && given["format"].is_string()) {
-    result["format"] = given["format"];  // an annotation, followed where it is known
+        followed_json_regex("[^]{" + length.value("minLength", OrderedJson(0)).dump() + "," + most + "}");
+  } else if (given.contains("format") && given["format"].is_string()) {  // an annotation, followed where it is known
+    const auto format = given["format"].get<std::string>();
+    const std::string pointer = "(/([^/~]|~[01])*)*";  // xgrammar's own would write control characters
+    if (format == "json-pointer") {
+      result["pattern"] = followed_json_regex(pointer);
+    } else if (format == "relative-json-pointer") {
+      result["pattern"] = followed_json_regex("(0|[1-9][0-9]*)(#|" + pointer + ")");
+    } else {
+      result["format"] = format;
+    }
   }
   return result;
 }
@@ -138,6 +146,21 @@ inline OrderedJson integer(const OrderedJson& given, Where where) {
   return result;
 }
 
+/// Whether a number of six decimals, which is what xgrammar writes between two bounds, is between them.
+inline bool has_decimal(std::optional<double> least, std::optional<double> above, std::optional<double> most,
+                        std::optional<double> below) {
+  constexpr double parts = 1e6;
+  const double low = std::max(least.value_or(-INFINITY), above.value_or(-INFINITY));
+  const double high = std::min(most.value_or(INFINITY), below.value_or(INFINITY));
+  if (!(high - low <= 1)) return true;
+  for (const double step : {0.0, 1.0, 2.0}) {
+    const double value = (std::floor(low * parts) + step) / parts;
+    const bool is_above = value >= low && value > above.value_or(-INFINITY);
+    if (is_above && value <= high && value < below.value_or(INFINITY)) return true;
+  }
+  return false;
+}
+
 inline OrderedJson number(const OrderedJson& given, Where where) {
   if (given.contains("multipleOf")) return integer(given, where);  // a whole step from 0 gives whole numbers
   OrderedJson result{{"type", "number"}};
@@ -146,6 +169,7 @@ inline OrderedJson number(const OrderedJson& given, Where where) {
   const bool is_empty = (least && most && *least > *most) || (least && below && *least >= *below) ||
                         (above && most && *above >= *most) || (above && below && *above >= *below);
   if (is_empty) refuse_schema(where, "has no number between its bounds");
+  if (!has_decimal(least, above, most, below)) refuse_schema(where, "has no number of six decimals between its bounds");
   for (const char* name : {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"}) {
     if (given.contains(name)) result[name] = given[name];
   }
