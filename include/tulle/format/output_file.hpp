@@ -90,6 +90,7 @@ class OutputFile {
 
   /// Errors: io.
   void write(std::span<const std::byte> bytes) {
+    if (bytes.empty()) return;  // an empty span may have no data, which fwrite wants
     if (std::fwrite(bytes.data(), 1, bytes.size(), file_.get()) != bytes.size()) fail_io("write");
     size_ += bytes.size();
   }

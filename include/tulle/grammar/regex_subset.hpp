@@ -171,8 +171,8 @@ class RegexRewriter {
     std::uint32_t value = 0;
     const std::string_view text = pattern_.substr(at_, end - at_);
     const auto [last, error] = std::from_chars(text.data(), text.data() + text.size(), value, 16);
-    const bool is_whole =
-        error == std::errc() && last == text.data() + text.size() && (has_braces || text.size() == digits);
+    const bool is_whole = error == std::errc() && last == text.data() + text.size() &&
+                          (has_braces ? end < pattern_.size() : text.size() == digits);
     if (!is_whole || value > CodePointSet::largest) refuse("an escape without hexadecimal digits");
     at_ = end + (has_braces ? 1 : 0);
     return value;

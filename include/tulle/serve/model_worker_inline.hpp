@@ -131,8 +131,9 @@ TULLE_SERVE_INLINE void ModelWorker::pass() {
       count(*job);
       ended.push_back(std::move(job));
     }
+    std::erase(jobs_, nullptr);
+    report();  // a reader that asks again finds the room that its text gave back
   }
-  std::erase(jobs_, nullptr);
   for (const auto& job : ended) job->hand_over();
 }
 

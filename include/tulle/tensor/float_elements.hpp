@@ -68,7 +68,7 @@ inline float load_number(DType dtype, const std::byte* bytes) noexcept {
 /// `count` elements of a type for which `is_number_dtype`; F32, F16 and BF16 exactly. out [count].
 inline void decode_floats(DType dtype, const std::byte* bytes, std::size_t count, float* out) noexcept {
   if (dtype == DType::f32) {
-    std::memcpy(out, bytes, count * sizeof(float));
+    if (count != 0) std::memcpy(out, bytes, count * sizeof(float));
   } else if (dtype == DType::f16) {
     for (std::size_t i = 0; i < count; ++i) out[i] = load_half(bytes + 2 * i);
   } else if (dtype == DType::bf16) {
