@@ -14,9 +14,9 @@ typedef struct tulle_timings {
   uint32_t reserved;
   uint64_t prompt_tokens;
   uint64_t generated_tokens;
-  double prefill_seconds; /* until the first token */
-  double decode_seconds;  /* after the first token */
-  uint64_t draft_tokens;  /* guessed, see tulle_session_draft */
+  double prefill_seconds;         /* until the first token */
+  double decode_seconds;          /* after the first token */
+  uint64_t draft_tokens;          /* guessed, see tulle_session_draft */
   uint64_t accepted_draft_tokens; /* of them, those that are in the text */
 } tulle_timings;
 

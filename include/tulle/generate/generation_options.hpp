@@ -66,8 +66,8 @@ struct GeneratedText {
 
 struct Timings {
   std::size_t prompt_tokens = 0, generated_tokens = 0;
-  double prefill_seconds = 0;  ///< until the first token was there
-  double decode_seconds = 0;   ///< from then on
+  double prefill_seconds = 0;                               ///< until the first token was there
+  double decode_seconds = 0;                                ///< from then on
   std::size_t draft_tokens = 0, accepted_draft_tokens = 0;  ///< guessed; of them those that are in the texts
   double prefill_tokens_per_second() const noexcept {
     return prefill_seconds > 0 ? static_cast<double>(prompt_tokens) / prefill_seconds : 0;
