@@ -54,7 +54,7 @@ inline void write_packed_file(const std::string& path, const std::string& key, c
     Json arrays = Json::array();
     for (const auto& array : matrix.arrays) {
       arrays.push_back({at, array.size(), content_hash(array)});
-      at = round_up(at + array.size() + alignment, alignment);
+      at = round_up(static_cast<std::size_t>(at) + array.size() + alignment, alignment);
     }
     matrices[name] = {{"kernel", matrix.kernel}, {"numbers", matrix.numbers}, {"arrays", std::move(arrays)}};
   }
@@ -90,7 +90,7 @@ inline KeptMatrix read_kept_matrix(const Json& entry, std::span<const std::byte>
     const bool inside = begin % alignment == 0 && begin <= file.size() && bytes <= file.size() - begin &&
                         alignment <= file.size() - begin - bytes;
     if (!inside) fail(ErrorCode::malformed, "an array lies outside of it");
-    matrix.arrays.push_back(file.subspan(begin, bytes));
+    matrix.arrays.push_back(file.subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(bytes)));
     if (verify && content_hash(matrix.arrays.back()) != hash) fail(ErrorCode::malformed, "its contents have changed");
   }
   return matrix;
@@ -116,7 +116,7 @@ inline std::shared_ptr<const KeptMatrices> read_packed_file(const std::string& p
       header.index_bytes != bytes.size() - header.index_begin) {
     refuse("it is not complete");
   }
-  const auto index_bytes = bytes.subspan(header.index_begin);
+  const auto index_bytes = bytes.subspan(static_cast<std::size_t>(header.index_begin));
   if (content_hash(index_bytes) != header.index_hash) refuse("its index has changed");
   auto kept = std::make_shared<KeptMatrices>();
   try {
