@@ -135,12 +135,13 @@ class HttpService {
 
   void run(const std::string& path, const std::string& id, const RequestBody& body, const Prepare& prepare,
            const Request& request, Response& response) {
+    auto counted = answers_;  // also while the model is loaded: a `hand_over` waits for it
     ServedModels::Held held = models_.acquire(id);
     PreparedRequest prepared = prepare(body, held.model);
     prepared.request.time_limit = options_.request_time;
     const std::string request_id = routes_.request_id(request, response), model = held.model.id;
     answer(std::move(held), std::move(prepared), response,
-           [this, path, request_id, model, counted = answers_](int status, const GenerationJob& job) {
+           [this, path, request_id, model, counted = std::move(counted)](int status, const GenerationJob& job) {
              metrics_.generated(job.summary());
              log(path, request_id, model, status, job.summary());
            });
@@ -164,10 +165,12 @@ class HttpService {
         [](const RequestBody& body, const ServedModel& model) { return prepare_messages(body.json, model); },
         anthropic_error_json);
     routes_.post("/tokenize", [this](const RequestBody& body, const Request&, Response& response) {
+      const auto counted = answers_;
       const RequestFields fields(body.json);
       set_json(response, tokenize_json(fields, models_.acquire(fields.text("model", "")).model));
     });
     routes_.post("/detokenize", [this](const RequestBody& body, const Request&, Response& response) {
+      const auto counted = answers_;
       const RequestFields fields(body.json);
       set_json(response, detokenize_json(fields, models_.acquire(fields.text("model", "")).model));
     });
