@@ -7,9 +7,10 @@
 #include <iostream>
 #include <new>
 #include <string_view>
-#include <tulle/core/near_names.hpp>
 #include <utility>
 #include <vector>
+
+#include <tulle/core/near_names.hpp>
 
 namespace {
 
