@@ -96,6 +96,7 @@ async function main(): Promise<void> {
       console.error(
         `prompt: ${used.promptTokens} tokens, ${timings.prefillTokensPerSecond.toFixed(1)} per second; ` +
           `answer: ${used.completionTokens} tokens, ${timings.decodeTokensPerSecond.toFixed(1)} per second; ` +
+          (used.draftTokens > 0 ? `drafts: ${used.draftTokens} tokens, ${used.acceptedDraftTokens} accepted; ` : '') +
           `${model.runtime.variant}, threads: ${model.runtime.threads}`,
       );
     }

@@ -112,6 +112,10 @@ export interface GenerationResult {
     /** Of them, those whose keys and values were still there. */
     readonly cachedTokens: number;
     readonly completionTokens: number;
+    /** Guessed, see `draftModel`. */
+    readonly draftTokens: number;
+    /** Of them, those that are in the text. */
+    readonly acceptedDraftTokens: number;
   };
   readonly timings: {
     readonly prefillMs: number;

@@ -38,6 +38,11 @@ test('drafts change no text', async () => {
     assert.deepEqual(await tokensOf(model, prompt, { ...options, draftModel: 'ngram' }), plain);
     assert.deepEqual(await tokensOf(model, prompt, options), plain);
   }
+  for (const draftModel of [undefined, 'ngram']) {
+    const { usage } = await model.generate(prompt, { maxNewTokens: 60, ignoreEos: true, draftModel }).result;
+    assert.equal(usage.draftTokens > 0, draftModel !== undefined);
+    assert.ok(usage.acceptedDraftTokens <= usage.draftTokens);
+  }
   await assert.rejects(tokensOf(model, prompt, { draftModel: 'self:i4' }), { code: 'unsupported', message: /"ngram" alone/ });
   for (const specLength of [65, 1.5, -1]) {
     await assert.rejects(tokensOf(model, prompt, { draftModel: 'ngram', specLength }), { code: 'invalid_argument' });

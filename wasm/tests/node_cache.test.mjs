@@ -15,7 +15,7 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { after, before, beforeEach, test } from 'node:test';
+import { after, afterEach, before, beforeEach, test } from 'node:test';
 import { promisify } from 'node:util';
 import { clearCache, loadModel } from 'tulle';
 import { keep } from './support/dispose.mjs';
@@ -32,6 +32,7 @@ beforeEach(() => {
   cache = mkdtempSync(join(tmpdir(), 'tulle-test-'));
   options = { threads: 1, cache };
 });
+afterEach(() => rmSync(cache, { recursive: true, force: true }));
 const url = () => `${server.url}/models/gguf/q8_0.gguf`;
 const cached = (ending) =>
   readdirSync(cache)

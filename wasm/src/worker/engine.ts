@@ -6,6 +6,7 @@ import type {
   EncodeOptions,
   FinishReason,
   GenerateOptions,
+  GenerationResult,
   Message,
   ModelInfo,
   Piece,
@@ -222,6 +223,18 @@ export class Engine extends NativeCalls {
         token: token.number('id'),
         logProbability: token.number('log_probability'),
         finishReason: finishReasons[token.number('finish_reason')],
+      };
+    });
+  }
+
+  /** Of the last text. */
+  drafts(session: number): Pick<GenerationResult['usage'], 'draftTokens' | 'acceptedDraftTokens'> {
+    return this.memory.scoped((scope) => {
+      const timings = scope.struct('tulle_timings');
+      this.check(scope, (error) => this.module._tulle_session_timings(session, timings.address, error));
+      return {
+        draftTokens: timings.number('draft_tokens'),
+        acceptedDraftTokens: timings.number('accepted_draft_tokens'),
       };
     });
   }

@@ -113,7 +113,12 @@ async function run(
     text,
     tokens: Int32Array.from(tokens),
     finishReason,
-    usage: { promptTokens: whole.length, cachedTokens, completionTokens: tokens.length },
+    usage: {
+      promptTokens: whole.length,
+      cachedTokens,
+      completionTokens: tokens.length,
+      ...(last === undefined ? { draftTokens: 0, acceptedDraftTokens: 0 } : engine.drafts(session)),
+    },
     timings: {
       prefillMs,
       decodeMs,

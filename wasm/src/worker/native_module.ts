@@ -63,6 +63,7 @@ export interface NativeModule {
   _tulle_session_new(model: number, options: number, session: number, error: number): number;
   _tulle_session_free(session: number): number;
   _tulle_session_draft(session: number, drafter: number, drafterSize: number, maxTokens: number, error: number): number;
+  _tulle_session_timings(session: number, timings: number, error: number): number;
   _tulle_session_fork(session: number, copy: number, error: number): number;
   _tulle_generate_options_init(options: number, size: number): number;
   _tulle_session_generate_tokens(

@@ -53,6 +53,16 @@ export const structs = {
     stop: pointer,
     stop_count: 'size',
   },
+  tulle_timings: {
+    struct_size: 'u32',
+    reserved: 'u32',
+    prompt_tokens: 'u64',
+    generated_tokens: 'u64',
+    prefill_seconds: 'f64',
+    decode_seconds: 'f64',
+    draft_tokens: 'u64',
+    accepted_draft_tokens: 'u64',
+  },
   tulle_token: {
     struct_size: 'u32',
     id: 'i32',
