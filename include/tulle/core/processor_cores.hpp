@@ -34,15 +34,11 @@ inline std::vector<unsigned> usable_cores() {
   return cores;
 }
 
-/// Number of these cores, at least 1. Where the platform does not report them: the cores of the machine. Without
-/// threads: 1.
+/// Number of these cores, at least 1. Where the platform does not report them: the cores of the machine, or 1 without
+/// threads.
 inline std::size_t usable_core_count() {
-#if defined(__EMSCRIPTEN__) && !defined(__EMSCRIPTEN_PTHREADS__)
-  return 1;
-#else
   const std::size_t count = usable_cores().size();
   return count != 0 ? count : std::max<std::size_t>(1, std::thread::hardware_concurrency());
-#endif
 }
 
 /// Binds `thread` to one core. False where the platform does not support it or refuses.
