@@ -2,7 +2,7 @@
 from _commands import test_preset
 
 MINUTES = 35
-ABOUT = "unit, conformance, C ABI, fuzz and server tests under the address, undefined and thread sanitizers"
+ABOUT = "unit, C ABI, fuzz and server tests under the address, undefined and thread sanitizers"
 
 
 def cells():

@@ -14,7 +14,7 @@
 #include <tulle/text/token_stream.hpp>
 #include <tulle/text/tokenizer.hpp>
 
-namespace golden {
+namespace tulle::golden {
 
 inline std::string read(const std::string& name) {
   std::ifstream file(TULLE_GOLDEN "/tokenizers/" + name, std::ios::binary);
@@ -125,4 +125,4 @@ inline void compare(const tulle::Tokenizer& tokenizer, const std::string& name,
   }
 }
 
-}  // namespace golden
+}  // namespace tulle::golden
