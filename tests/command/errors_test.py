@@ -83,7 +83,6 @@ class FileTest(CommandTest):
         self.refuse_model(self.folder, "no weights")
         (self.folder / "notes.txt").write_text("text")
         self.refuse_model(self.folder / "notes.txt", "neither")
-        self.refuse_model("", "no model")
 
     def test_a_model_without_a_tokenizer(self):
         self.refuse(

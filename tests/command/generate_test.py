@@ -72,6 +72,9 @@ class GenerateTest(CommandTest):
         self.refuse(1, "pack", Q8_0, "-o", prompt, saying="another kind")
         self.refuse(1, "generate", *SHORT, "--prompt-cache", packed, saying="another kind")
         self.refuse(2, "generate", *SHORT, "--prompt-cache", prompt, "--cache", "sliding", saying="sliding")
+        nowhere = self.folder / "none" / "kept"
+        self.refuse(1, "generate", *SHORT, "--prompt-cache", nowhere, saying=[str(nowhere), "folder does not exist"])
+        self.refuse(1, "pack", Q8_0, "-o", nowhere, saying=[str(nowhere), "folder does not exist"])
 
     def test_pinned_threads_generate_the_same(self):
         cores = len(os.sched_getaffinity(0))

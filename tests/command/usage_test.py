@@ -97,6 +97,16 @@ class UsageTest(CommandTest):
         for value in ["0", "-1", "2000"]:
             self.refuse(2, "generate", "--model", Q8_0, "--prompt", "a", "--num-return-sequences", value)
 
+        for flag in ["--max-new-tokens", "--seed"]:
+            self.refuse(2, "generate", flag, "-1", saying=[flag, "-1 not in range [0 - "])
+
+    def test_values_that_are_empty(self):
+        for command, flag in [("inspect", "--model"), ("chat", "--model"), ("generate", "--prompt-file"),
+                              ("generate", "--regex"), ("generate", "--grammar"), ("generate", "--json-schema"),
+                              ("generate", "--prompt-cache"), ("pack", "--output"), ("serve", "--config-file")]:
+            for arguments in [[flag, ""], [flag + "="]]:
+                self.refuse(2, command, *arguments, saying=f"{flag} must not be empty")
+
     def test_wrong_values_in_the_environment(self):
         self.refuse(1, "inspect", "--model", Q8_0, env=environment(TULLE_ISA="mmx"), saying=["TULLE_ISA", "mmx", "scalar"])
         self.succeed("inspect", "--model", Q8_0, "--isa", "scalar", env=environment(TULLE_ISA="mmx"))

@@ -34,6 +34,16 @@ std::vector<std::string> reversed_arguments(int count, char** arguments) {
   return reversed;
 }
 
+/// Only a text may be empty: an empty path or name would count as none.
+void refuse_empty_values(const CLI::App& command) {
+  for (const CLI::Option* option : command.get_options()) {
+    const std::vector<std::string>& values = option->results();
+    if (option->get_type_name() != "TEXT" && std::find(values.begin(), values.end(), "") != values.end()) {
+      throw UsageError(option->get_name() + " must not be empty");
+    }
+  }
+}
+
 int usage_error(const CLI::App& program, std::string message) {
   std::string command = program.get_name();
   for (const CLI::App* chosen : program.get_subcommands()) command += " " + chosen->get_name();
@@ -86,6 +96,7 @@ int run_program(CLI::App& program, int count, char** arguments, const std::funct
                 const std::string& memory_advice) {
   try {
     program.parse(reversed_arguments(count, arguments));
+    refuse_empty_values(chosen_command(program));
     return run();
   } catch (const CLI::Success& done) {
     const int status = program.exit(done);

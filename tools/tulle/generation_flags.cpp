@@ -2,13 +2,20 @@
 #include "generation_flags.hpp"
 
 #include <algorithm>
+#include <limits>
+#include <type_traits>
+
 #include <tulle/core/error.hpp>
 #include <tulle/sampling/sampling_options.hpp>
 
 void GenerationFlags::add_to(CLI::App& flags) {
-  const auto add = [&](const char* names, auto& value, const char* type, const char* what,
-                       const char* group = "Sampling") {
-    return flags.add_option(flag_names(names), value, what)->capture_default_str()->type_name(type)->group(group);
+  const auto add = [&]<class Value>(const char* names, Value& value, const char* type, const char* what,
+                                    const char* group = "Sampling") {
+    CLI::Option* option = flags.add_option(flag_names(names), value, what)->capture_default_str();
+    if constexpr (std::is_unsigned_v<Value>) {
+      option->check(CLI::Range(Value{0}, std::numeric_limits<Value>::max()).description(""));
+    }
+    return option->type_name(type)->group(group);
   };
   const char* length = "Length";
   add("-n,--max-new-tokens,--max-generated-tokens", options_.max_new_tokens, "N", "Generate at most so many tokens",
@@ -52,9 +59,6 @@ tulle::GenerationOptions GenerationFlags::options() const {
   options.sampling.order = tulle::sampler_order(order_);
   options.sampling.do_sample =
       std::any_of(drawing_.begin(), drawing_.end(), [](const CLI::Option* flag) { return flag->count() > 0; });
-  if (std::find(options.stop.begin(), options.stop.end(), "") != options.stop.end()) {
-    throw UsageError("--stop must not be empty");
-  }
   try {
     options.sampling.validate();
   } catch (const tulle::Error& error) {

@@ -17,7 +17,7 @@ void GrammarFlags::add_to(CLI::App& flags) {
           ->type_name("FILE")
           ->group(group);
   CLI::Option* regex = flags.add_option("--regex", regex_, "A text that this regular expression matches as a whole")
-                           ->type_name("TEXT")
+                           ->type_name("REGEX")
                            ->group(group);
   schema->excludes(object, grammar, regex);
   object->excludes(grammar, regex);

@@ -32,6 +32,7 @@ struct PackFlags {
 
 int pack(const PackFlags& flags) {
   if (flags.output.empty()) throw UsageError("--output is required");
+  tulle::require_replaceable(flags.output, tulle::PackedFileHeader::expected_magic);
   ModelFlags model = flags.model;
   model.engine.packed_cache = "off";
   const auto checkpoint = open_checkpoint(model_path(model.path), {});

@@ -28,8 +28,14 @@
 
 namespace tulle {
 
-/// Refuses to replace a file that is not empty and does not begin with `magic`: it is not ours. Errors: invalid_argument.
+/// Refuses to replace a file that is not empty and does not begin with `magic`: it is not ours. Errors: invalid_argument,
+/// and io where the folder is missing.
 inline void require_replaceable(const std::string& path, const std::array<char, 8>& magic) {
+  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
+  std::error_code ignored;
+  if (!folder.empty() && !std::filesystem::is_directory(folder, ignored)) {
+    fail(ErrorCode::io, "cannot write ", path, ": its folder does not exist");
+  }
   std::FILE* file = std::fopen(path.c_str(), "rb");
   if (file == nullptr) return;
   std::array<char, 8> found = magic;
