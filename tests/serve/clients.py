@@ -87,6 +87,14 @@ class OpenAITest(ServeTest):
                 self.follow(self.client, schema)
             self.assertEqual(caught.exception.param, "response_format")
 
+    def test_completions_follow_schemas(self):
+        schema = {"type": "object", "properties": {"n": {"enum": [1, 2]}}, "required": ["n"], "additionalProperties": False}
+        form = {"type": "json_schema", "json_schema": {"schema": schema}}
+        choice = self.client.completions.create(model=MODEL, prompt="Give", max_tokens=100,
+                                                extra_body={"response_format": form}).choices[0]
+        self.assertEqual(choice.finish_reason, "stop")
+        jsonschema.validate(json.loads(choice.text), schema)
+
     def check_calls(self, client, settings):
         """A call that is forced is one of the tools, alone and as a stream."""
         choice = client.chat.completions.create(tool_choice="required", **settings).choices[0]

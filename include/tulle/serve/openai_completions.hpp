@@ -20,6 +20,7 @@
 #include <tulle/serve/reply.hpp>
 #include <tulle/serve/request_fields.hpp>
 #include <tulle/serve/sampling_fields.hpp>
+#include <tulle/serve/structured_output.hpp>
 #include <tulle/text/token_stream.hpp>
 
 namespace tulle::serve {
@@ -217,8 +218,8 @@ class CompletionReply : public Reply {
 };
 
 /// Errors: ApiError 400.
-inline PreparedRequest prepare_completion(const Json& body, const ServedModel& model) {
-  const RequestFields fields(body);
+inline PreparedRequest prepare_completion(const RequestBody& body, const ServedModel& model) {
+  const RequestFields fields(body.json);
   PreparedRequest prepared;
   GenerationRequest& request = prepared.request;
   CompletionReply::Options options;
@@ -242,6 +243,7 @@ inline PreparedRequest prepare_completion(const Json& body, const ServedModel& m
   prepared.streams = fields.boolean("stream", false);
   request.prompts = read_prompts(fields, model);
   check_request(model, request, "prompt");
+  read_response_format(body, "response_format", fields.find("response_format"), model, request.options);
   prepared.reply = std::make_unique<CompletionReply>(model, request, options);
   return prepared;
 }

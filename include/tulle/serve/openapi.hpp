@@ -43,6 +43,9 @@ inline constexpr std::string_view openapi_base = R"json({
     "required": ["role"], "properties": {"role": {"type": "string", "minLength": 1},
     "content": {"oneOf": [{"type": "string"}, {"type": "array", "items": {"type": "object", "required": ["text"],
       "properties": {"type": {"const": "text"}, "text": {"type": "string"}}}}]}}}}]},
+  "ResponseFormat": {"type": "object", "required": ["type"], "properties": {
+    "type": {"type": "string", "enum": ["text", "json_object", "json_schema"]},
+    "json_schema": {"type": "object", "required": ["schema"], "properties": {"schema": {"type": "object"}}}}},
   "ChatRequest": {"allOf": [{"$ref": "#/components/schemas/Sampling"}, {"type": "object", "required": ["messages"],
     "properties": {"messages": {"$ref": "#/components/schemas/Messages"},
     "max_completion_tokens": {"type": "integer", "minimum": 1, "maximum": 1073741824},
@@ -51,9 +54,7 @@ inline constexpr std::string_view openapi_base = R"json({
     "logprobs": {"type": "boolean", "default": false},
     "chat_template_kwargs": {"type": "object"},
     "reasoning_format": {"type": "string", "enum": ["none", "deepseek"], "default": "none"},
-    "response_format": {"type": "object", "required": ["type"], "properties": {
-      "type": {"type": "string", "enum": ["text", "json_object", "json_schema"]},
-      "json_schema": {"type": "object", "required": ["schema"], "properties": {"schema": {"type": "object"}}}}},
+    "response_format": {"$ref": "#/components/schemas/ResponseFormat"},
     "tools": {"type": "array", "maxItems": 128, "items": {"type": "object", "required": ["type", "function"],
       "properties": {"type": {"const": "function"}, "function": {"type": "object", "required": ["name"],
       "properties": {"name": {"type": "string", "pattern": "^[a-zA-Z0-9_-]{1,64}$"}, "description": {"type": "string"},
@@ -68,6 +69,7 @@ inline constexpr std::string_view openapi_base = R"json({
       {"type": "array", "items": {"type": "integer", "minimum": 0}, "minItems": 1}]},
     "max_tokens": {"type": "integer", "minimum": 1, "maximum": 1073741824, "default": 16},
     "echo": {"type": "boolean", "default": false},
+    "response_format": {"$ref": "#/components/schemas/ResponseFormat"},
     "n": {"type": "integer", "minimum": 1, "maximum": 128, "default": 1},
     "logprobs": {"type": "integer", "minimum": 0, "maximum": 20}}}]},
   "ResponsesRequest": {"allOf": [{"$ref": "#/components/schemas/Sampling"}, {"type": "object", "required": ["input"],

@@ -155,7 +155,7 @@ class ServedModels {
     TextGenerationOptions options = settings.options;
     options.draft.drafter =
         with_local_path(options.draft.drafter, [](const std::string& path) { return resolve_model(path); });
-    return TextGeneration(resolve_model(settings.path), std::move(options));
+    return TextGeneration(resolve_model(settings.path), options);
   }
 
   void refuse_when_stopping() const {

@@ -12,6 +12,7 @@
 #include <mutex>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -73,10 +74,16 @@ class HttpService {
       ended_ = true;  // a `stop` that has seen `listening_` waits for this
       return;
     }
-    std::thread accepts([this] {
-      served_ = routes_.http().listen_after_bind();
+    std::thread accepts;
+    try {
+      accepts = std::thread([this] {
+        served_ = routes_.http().listen_after_bind();
+        ended_ = true;
+      });
+    } catch (const std::system_error&) {  // the system has no thread left
       ended_ = true;
-    });
+      throw;
+    }
     std::exception_ptr failure;
     try {
       load();
@@ -156,8 +163,7 @@ class HttpService {
   }
 
   void add_generation_routes() {
-    generate("/v1/completions",
-             [](const RequestBody& body, const ServedModel& model) { return prepare_completion(body.json, model); });
+    generate("/v1/completions", prepare_completion);
     generate("/v1/chat/completions", prepare_chat);
     generate("/v1/responses", prepare_responses);
     generate(
