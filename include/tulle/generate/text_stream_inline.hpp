@@ -113,8 +113,9 @@ TULLE_INLINE Timings TextStream::timings() const {
     timings.generated_tokens += completion.tokens();
     timings.draft_tokens += completion.draft_tokens();
     timings.accepted_draft_tokens += completion.accepted_draft_tokens();
-    if (!completion.first()) continue;
-    first = std::min(first.value_or(*completion.first()), *completion.first());
+    const auto its_first = completion.first();
+    if (!its_first) continue;
+    first = std::min(first.value_or(*its_first), *its_first);
     latest = std::max(latest, completion.latest());
   }
   const auto seconds = [](auto duration) { return std::chrono::duration<double>(duration).count(); };
