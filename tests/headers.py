@@ -3,7 +3,6 @@
 """Every public header compiles by itself.      usage: headers.py COMPILER WORK_FOLDER [FLAG...]
 The body of a header must see no more than what the header includes. So a translation unit holds several headers only where
 none that stands earlier brings what a later one does not include."""
-import itertools
 import os
 import re
 import subprocess
@@ -167,13 +166,13 @@ def chains(names, closed):
         before, after = sorted((name, other), key=place)
         return not ({before} | closed[before]) & hidden[after] and not {name, other} <= first
 
-    apart = {name: [other for other in names if not fits(name, other)] for name in names}
-    unit_of = {}  # by Brelaz's order (1979): next is the one that fits into the fewest units
-    while left := [name for name in names if name not in unit_of]:
-        taken = {name: {unit_of[other] for other in apart[name] if other in unit_of} for name in left}
-        name = max(left, key=lambda each: (len(taken[each]), len(apart[each]), each))
-        unit_of[name] = next(unit for unit in itertools.count() if unit not in taken[name])
-    units = [[name for name in names if unit_of[name] == unit] for unit in sorted(set(unit_of.values()))]
+    units = []
+    for name in sorted(names, key=place, reverse=True):  # those that include most, and cost most, together
+        unit = next((unit for unit in units if all(fits(name, other) for other in unit)), None)
+        if unit is None:
+            units.append([name])
+        else:
+            unit.append(name)
     return [sorted(unit, key=place) for unit in units]
 
 
