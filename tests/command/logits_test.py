@@ -137,7 +137,7 @@ class LogitsTest(CommandTest):
         flags = ["logits", "--model", Q8_0, "-o", path, "--tokens"]
         for tokens in ["288", "-1", "1,2,999999"]:
             self.refuse(1, *flags, tokens, saying=[tokens.split(",")[-1], "vocabulary of 288"])
-        for tokens in ["", ",", "  "]:
+        for tokens in [",", "  "]:
             self.refuse(1, *flags, tokens, saying="no tokens")
         for tokens in ["a", "1;2", "1.5", "0x10", "99999999999"]:
             self.refuse(2, *flags, tokens, saying="no token id")

@@ -169,7 +169,13 @@ test('a text is generated in pieces, as a whole, as a stream', async () => {
 test('the second call reads only what is new of its prompt', async () => {
   const model = keep(await loadModel(tiny.path, one));
   const { usage: first } = await model.generate(tiny.prompt, greedy).result;
-  assert.deepEqual(first, { promptTokens: 8, cachedTokens: 0, completionTokens: 32 });
+  assert.deepEqual(first, {
+    promptTokens: 8,
+    cachedTokens: 0,
+    completionTokens: 32,
+    draftTokens: 0,
+    acceptedDraftTokens: 0,
+  });
   const again = await model.generate([...tiny.prompt, ...tiny.greedy.slice(0, 4), 7], greedy).result;
   assert.deepEqual([again.usage.promptTokens, again.usage.cachedTokens], [13, 12]);
   const fresh = keep(await loadModel(tiny.path, one));
