@@ -81,7 +81,7 @@ def declared_names(code):
     return names - NO_NAMES
 
 
-# Where names of other libraries are. A header that uses any other must stand first of its translation unit.
+# Where names of other libraries are. A header that uses any other is compiled by itself.
 FOREIGN = {name: header for header, names in {
     "algorithm": "minmax_element stable_sort adjacent_find all_of any_of clamp copy copy_n count count_if equal fill fill_n find find_if "
                  "lower_bound make_heap max max_element merge min mismatch none_of nth_element partial_sort pop_heap "
@@ -142,29 +142,35 @@ def named(code):
     return set(re.findall(r"(?<![\w.])(?<!->)[A-Za-z_]\w*", re.sub(r'"(\\.|[^"\\\n])*"', "", code)))
 
 
+def foreign_includes(code):
+    return set(re.findall(r"^\s*#\s*include\s*<((?!tulle/)[^>]+)>", code, re.MULTILINE))
+
+
+def alone(names, closed):
+    """The headers of which it cannot be told that they include all that they name of other libraries."""
+    code = {name: code_of(name) for name in closed}
+    reached = {name: set().union(*(foreign_includes(code[other]) for other in {name} | closed[name])) for name in names}
+    return [name for name in names if body_before_includes(name)
+            or any(FOREIGN.get(each) not in reached[name] for each in foreign_names(code[name]))]
+
+
 def chains(names, closed):
     """Few lists of headers in which none that stands before another can hide what that one forgot to include: nothing is
-    declared before it, in another header of ours than those that it includes, that it names, and of other libraries it names
-    only what is in headers that it includes. Where that cannot be told, it stands first."""
+    declared before it, in another header of ours than those that it includes, that it names."""
     code = {name: code_of(name) for name in closed}
     declared = {name: declared_names(code[name]) for name in closed}
     words = {name: named(code[name]) for name in closed}
-    others = {name: set(re.findall(r"^\s*#\s*include\s*<((?!tulle/)[^>]+)>", code[name], re.MULTILINE)) for name in closed}
-    # Of a header ours or not: what it sees by what it includes, at any depth.
+    # What a header sees by what it includes, at any depth.
     known = {name: set().union(*(declared[other] for other in closed[name])) for name in closed}
-    reached = {name: others[name].union(*(others[other] for other in closed[name])) for name in closed}
-    first = {name for name in names if body_before_includes(name)
-             or any(FOREIGN.get(each) not in reached[name] for each in foreign_names(code[name]))}
-
     hidden = {name: {other for other in names if (declared[other] & words[name]) - known[name]} - closed[name]
               for name in names}  # whose declarations a header may have forgotten to include
 
     def place(name):
-        return name not in first, len(closed[name]), name
+        return len(closed[name]), name
 
     def fits(name, other):
         before, after = sorted((name, other), key=place)
-        return not ({before} | closed[before]) & hidden[after] and not {name, other} <= first
+        return not ({before} | closed[before]) & hidden[after]
 
     units = []
     for name in sorted(names, key=place, reverse=True):  # those that include most, and cost most, together
@@ -183,16 +189,26 @@ def main():
     closed = closures(names)
     skipped = {name for name, macro in SKIPPED.items() if not any(flag.startswith(f"-D{macro}") for flag in flags)}
     checked = [name for name in names if name not in skipped]
-    units = chains(checked, closed)
-    command = [compiler, "-std=c++20", "-fsyntax-only", "-Wfatal-errors", "-I", str(ROOT / "include"), *flags]
+    apart = alone(checked, closed)
+    units = [[name] for name in apart] + chains([name for name in checked if name not in apart], closed)
     units.sort(key=lambda unit: -len(closed[unit[-1]]))  # the longest first, so that no thread waits at the end
+    command = [compiler, "-std=c++20", "-I", str(ROOT / "include"), *flags]
+
+    # Other libraries are parsed once, for headers that include all that they name of them.
+    foreign = work / "foreign.hpp"
+    libraries = sorted(set().union(*(foreign_includes(code_of(name)) for name in checked)))
+    foreign.write_text("".join(f"#if __has_include(<{name}>)\n#include <{name}>\n#endif\n" for name in libraries),
+                       encoding="utf-8")
+    subprocess.run([*command, "-x", "c++-header", str(foreign), "-o", f"{foreign}.gch"], check=True)
 
     def check(numbered):
         number, unit = numbered
         source = work / f"headers_{number}.cpp"
         source.write_text("".join(f"#include <tulle/{name}>\n" for name in unit) + f"static_assert(false, \"{END}\");\n",
                           encoding="utf-8")
-        result = subprocess.run([*command, str(source)], capture_output=True, text=True)
+        libraries = [] if unit[0] in apart else ["-include", str(foreign)]
+        result = subprocess.run([*command, "-fsyntax-only", "-Wfatal-errors", *libraries, str(source)], capture_output=True,
+                                text=True)
         return None if END in result.stderr else (unit, result.stderr)
 
     jobs = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
