@@ -78,11 +78,11 @@ struct QuantizationPlan {
 
 /// What a layer is fitted to. 0 and 0 is the classic target: its own output on compressed inputs.
 struct TargetPlan {
-  double alpha = 0.5;       ///< share of the dense model's output on dense inputs
+  double alpha = 0.75;      ///< share of the dense model's output on dense inputs
   double gamma = 1;         ///< of the residual stream's error that a layer which adds to it makes good
   bool row_weights = true;  ///< tokens of large norm (attention sinks) count less
   bool sequential = true;   ///< statistics hold the compressed matrices before this one inside the block
-  Damping damping{0.2, 0.2, 0};
+  Damping damping{0.1, 0.1, 0};
 
   bool operator==(const TargetPlan&) const = default;
 };

@@ -80,13 +80,7 @@ class Speculative final : public Speculation<GeneratorType> {
     std::size_t rows = rows_;
     for (const Place& place : places_) rows += place.draft.tokens.size();
     if (!decodes_ || report.rows != rows) return;
-    const bool is_plain = rows == rows_;
-    if (!is_plain) {
-      policy_.target.add(rows, seconds);
-    } else if (was_plain_) {
-      policy_.plain.add(rows, seconds);
-    }
-    was_plain_ = is_plain;
+    policy_.learn_target(rows, rows != rows_, seconds);
     policy_.learn_step(static_cast<double>(tokens), seconds + draft_seconds_);
   }
 
@@ -269,7 +263,6 @@ class Speculative final : public Speculation<GeneratorType> {
   std::size_t rows_ = 0, decoding_ = 0, steps_ = 0;  // pending rows; sequences that decode; so far
   std::size_t next_try_ = 0;                         // the step from which a sequence may try again
   bool decodes_ = false, explores_ = false;          // nothing else runs; with drafts of full length
-  bool was_plain_ = true;                            // the last step had no drafts
   double draft_seconds_ = 0;                         // before this step
 };
 

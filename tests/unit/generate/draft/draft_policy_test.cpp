@@ -87,3 +87,20 @@ TEST_CASE("what costs more than it gains is not drafted", "[generate][draft]") {
   CHECK(policy.pays(1, 0.9, 7, 1, 1));
   CHECK_FALSE(policy.pays(1, 0.5, 7, 1, 1));
 }
+
+TEST_CASE("long drafts that do not pay leave short ones possible", "[generate][draft]") {
+  DraftPolicy policy;
+  for (int i = 0; i < 3; ++i) {
+    policy.learn_target(1, false, 8);
+    policy.learn_step(1, 8);
+  }
+  policy.learn_target(8, true, 20);
+  policy.learn_draft(7, 14);
+  policy.learn_step(2, 34);
+  policy.learn_target(1, false, 8);
+  policy.learn_step(1, 8);
+  CHECK(policy.plain.at(1) == Approx(8));
+  CHECK(policy.step_seconds(2, 1) < 11);
+  CHECK(policy.pays(1, 0.7, 1, 1, 1));
+  CHECK_FALSE(policy.pays(1, 0.2, 7, 1, 1));
+}
