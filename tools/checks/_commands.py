@@ -49,3 +49,8 @@ def reference_python(*packages):
         output(sys.executable, "-m", "venv", python.parent.parent)
     output(python, "-m", "pip", "install", "--quiet", *packages)
     return python
+
+
+def reference_script(name, *packages):
+    """The command that runs a script of this folder in that Python. -P: tokenizers.py beside it hides no package."""
+    return [reference_python(*packages), "-P", ROOT / "tools" / "checks" / name]

@@ -2,7 +2,7 @@
 import json
 import subprocess
 
-from _commands import ROOT, build, reference_python
+from _commands import ROOT, build, reference_script
 from _published_templates import FOLDER, PACKAGES, templates
 
 MINUTES = 3
@@ -13,7 +13,7 @@ RENDER = ROOT / "build" / "release" / "tests" / "render_chat_templates"
 def measure(source):
     build("release", "render_chat_templates")
     FOLDER.mkdir(parents=True, exist_ok=True)
-    made = subprocess.run([reference_python("transformers", "jinja2"), "-P", ROOT / "tools" / "checks" / "_transformers_chats.py"],
+    made = subprocess.run(reference_script("_transformers_chats.py", "transformers", "jinja2"),
                           input=json.dumps({"templates": templates(source)}), text=True, check=True, stdout=subprocess.PIPE)
     ours = subprocess.run([RENDER], input=made.stdout, text=True, check=True, stdout=subprocess.PIPE)
     (FOLDER / f"{source}.json").write_text(made.stdout)  # to look into

@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from _commands import ROOT, build, model, output, reference_python
+from _commands import ROOT, build, model, output, reference_script
 from _wiki_text import wiki_texts
 
 MINUTES = 25
@@ -92,7 +92,7 @@ def measure(cell):
                               "--json"))
     exported = json.loads(output(TULLE, "export", report["directory"], "-o", folder, "--json"))["directory"]
     texts = tulle_texts(exported)
-    answer = subprocess.run([reference_python("torch", "transformers", "compressed-tensors", "accelerate"), "-P", ROOT / "tools" / "checks" / "_transformers_texts.py", exported],
+    answer = subprocess.run([*reference_script("_transformers_texts.py", "torch", "transformers", "compressed-tensors", "accelerate"), exported],
                             input=json.dumps(texts), text=True, check=True, stdout=subprocess.PIPE,
                             env={**os.environ, "HF_HUB_OFFLINE": "1", "TQDM_DISABLE": "1"})
     reference = json.loads(answer.stdout)

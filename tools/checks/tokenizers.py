@@ -3,7 +3,7 @@ import json
 import resource
 import subprocess
 
-from _commands import ROOT, build, output, reference_python
+from _commands import ROOT, build, output, reference_script
 from _mixed_lines import lines
 from _published_tokenizers import FILES, PACKAGES, REFUSED, REFUSED_VOCABULARIES, VOCABULARIES, tokenizer_file, vocabularies
 
@@ -21,8 +21,7 @@ def reference(what, path, texts=None):
         script, packages = "_mistral_tokenizers.py", ("mistral_common",)
     if path.suffix == ".model":
         script, packages = "_sentencepiece_models.py", ("sentencepiece",)
-    # -P: or `import tokenizers` would find this file
-    made = subprocess.run([reference_python(*packages), "-P", ROOT / "tools" / "checks" / script, what, path],
+    made = subprocess.run([*reference_script(script, *packages), what, path],
                           input=json.dumps(texts), text=True, check=True, stdout=subprocess.PIPE)
     return json.loads(made.stdout)
 

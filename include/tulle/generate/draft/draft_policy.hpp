@@ -104,7 +104,7 @@ class AcceptedShare {
 struct DraftPolicy {
   StepSeconds plain;  ///< of the target's steps without drafts, behind another such step
   /// Of those with drafts: slower for their rows, and where a drafter's weights replace the target's in the CPU's caches.
-  /// A step of one row behind them counts here, since long drafts alone do not say what a short one takes.
+  /// A step without drafts right behind one counts here too: long drafts alone do not say what a short one takes.
   StepSeconds target;
   bool is_behind_drafts = false;  ///< the last step had some
   AcceptedShare accepted;
@@ -113,6 +113,7 @@ struct DraftPolicy {
 
   double seconds_per_draft() const noexcept { return drafted > 0 ? draft_seconds / drafted : 0; }
 
+  /// What a step of the target took.
   void learn_target(std::size_t rows, bool has_drafts, double new_seconds) noexcept {
     (has_drafts || is_behind_drafts ? target : plain).add(rows, new_seconds);
     is_behind_drafts = has_drafts;
