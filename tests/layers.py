@@ -55,6 +55,7 @@ UNTESTED = {
     "compress/plan/form_losses.hpp": "tested through plan/form_plan.hpp, which scores a model",
     "compress/plan/score_forms.hpp": "tested through plan/form_plan.hpp, which scores a model",
     "compress/planned_solver.hpp": "tested through compress.hpp",
+    "compress/role_statistics.hpp": "tested through compress.hpp, in one group and in several",
     "compress/smooth_quant.hpp": "tested through compress.hpp",
     "compress/token_batch.hpp": "tested through compress.hpp",
     "compress/work_directory.hpp": "tested through compress.hpp, which is interrupted",

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstddef>
 #include <optional>
 #include <span>
@@ -20,9 +21,9 @@
 #include <tulle/compress/held_out_scores.hpp>
 #include <tulle/compress/layer_names.hpp>
 #include <tulle/compress/layer_plan.hpp>
-#include <tulle/compress/layer_statistics.hpp>
 #include <tulle/compress/planned_solver.hpp>
 #include <tulle/compress/refinement_plan.hpp>
+#include <tulle/compress/role_statistics.hpp>
 #include <tulle/compress/smooth_quant.hpp>
 #include <tulle/compress/stage_planner.hpp>
 #include <tulle/core/thread_pool.hpp>
@@ -40,7 +41,7 @@ class BlockCompressor {
   /// `tensors`, which is based on `folded`, gets the compressed matrices, and `folded` what SmoothQuant changes. All
   /// must outlive the object. Errors: those of loading; memory.
   BlockCompressor(const Architecture& model, EditedTensors& folded, EditedTensors& tensors, const TokenBatch& batch,
-                  std::size_t calibration, const StagePlan& plan, ThreadPool& pool)
+                  std::size_t calibration, const StagePlan& plan, std::size_t input_bytes, ThreadPool& pool)
       : model_(model),
         folded_(folded),
         tensors_(tensors),
@@ -52,8 +53,8 @@ class BlockCompressor {
         dense_loader_(folded, model, one_thread()),
         loader_(tensors, model, one_thread()),
         solver_(tensors, plan, pool),
-        dense_(model, batch, pool),
-        chain_(model, batch, pool) {
+        dense_(model, batch, pool, input_bytes),
+        chain_(model, batch, pool, input_bytes) {
     prepare_blas();
     const ModelWeights<BlasLinear> entry = dense_loader_.load_entry();
     dense_.embed(entry);
@@ -74,24 +75,18 @@ class BlockCompressor {
     const std::vector<float> entered = classic ? copy_of(chain_.residual()) : std::vector<float>();
     NamedMatrices held_back;
     for (const LinearRole role : roles_of(layer)) {
-      if (refines && !adds_to_residual(role)) refiner_->begin_half(layer, role, chain_);
-      const std::vector<float> dense_before =
-          adds_to_residual(role) ? copy_of(dense_.residual()) : std::vector<float>();
-      dense_.collect(role);
-      if (smooth(role)) {
-        dense_.replace(dense_loader_.load_layer(layer));
-        dense_.collect(role);
-        chain_.replace(loader_.load_layer(layer));
-      }
-      dense_.advance(role);
-      chain_.collect(role);
-      if (!known && is_planned(role)) {
-        const auto statistics = [&](const TargetPlan& target) { return statistics_of(role, target, dense_before); };
-        keep(solver_.solve(layer_names(model_, layer_, role), statistics, reports), classic, held_back);
+      if (refines && !RoleStatistics::adds_to_residual(role)) refiner_->begin_half(layer, role, chain_);
+      smooth(role);
+      RoleStatistics statistics(dense_, chain_, role, batch_.begin(calibration_), pool_);
+      const bool solves = !known && is_planned(role);
+      if (solves) {
+        const auto collect = [&](const TargetPlan& target) { return statistics.collect(target); };
+        keep(solver_.solve(layer_names(model_, layer_, role), collect, reports), classic, held_back);
         if (!classic) chain_.replace(loader_.load_layer(layer));
       }
-      chain_.advance(role);
-      if (refines && adds_to_residual(role)) refiner_->end_half(layer, role, dense_, chain_, refinements);
+      statistics.advance(solves);
+      if (refines && RoleStatistics::adds_to_residual(role))
+        refiner_->end_half(layer, role, dense_, chain_, refinements);
     }
     if (model_.layers[layer].is_mixture()) {
       if (!known) {
@@ -105,12 +100,12 @@ class BlockCompressor {
       for (auto& [name, matrix] : held_back) tensors_.replace(name, std::move(matrix));
       std::copy(entered.begin(), entered.end(), chain_.residual().data);
       chain_.enter(layer, loader_.load_layer(layer));
-      for (const LinearRole role : roles_of(layer)) {
-        if (role == LinearRole::query_key_value || (role == LinearRole::up && !model_.layers[layer].is_mixture())) {
-          continue;
-        }
-        chain_.collect(role);
-        chain_.advance(role == LinearRole::up ? LinearRole::down : role);
+      chain_.run(LinearRole::output);
+      if (model_.layers[layer].is_mixture()) {
+        chain_.collect(LinearRole::up);
+        chain_.advance(LinearRole::down);
+      } else {
+        chain_.run(LinearRole::down);
       }
     }
     const auto error_of = [&](std::size_t begin, std::size_t end) {
@@ -137,9 +132,6 @@ class BlockCompressor {
     LoadOptions options;
     options.threads = 1;
     return options;
-  }
-  static bool adds_to_residual(LinearRole role) noexcept {
-    return role == LinearRole::output || role == LinearRole::down;
   }
   static std::vector<float> copy_of(MatrixView<const float> rows) {
     return {rows.data, rows.data + rows.rows * rows.columns};
@@ -194,35 +186,30 @@ class BlockCompressor {
     }
   }
 
-  /// Applies SmoothQuant to what the layers of `role` read; whether there was something to do.
-  bool smooth(LinearRole role) {
-    if (!plan_.smooth_quant) return false;
+  /// Applies SmoothQuant to what the layers of `role` read, in both chains.
+  void smooth(LinearRole role) {
+    if (!plan_.smooth_quant) return;
     const std::vector<std::string> names = layer_names(model_, layer_, role);
-    bool changed = false;
     for (const SmoothQuantPlan::Mapping& mapping : plan_.smooth_quant->mappings) {
       if (std::find(names.begin(), names.end(), mapping.balanced.front()) == names.end()) continue;
-      smooth_layers(*plan_.smooth_quant, mapping, rows_of(dense_.inputs(), {0, batch_.begin(calibration_)}),
-                    model_.norm_offset, folded_);
-      changed = true;
+      smooth_layers(*plan_.smooth_quant, mapping, largest_inputs(role), model_.norm_offset, folded_);
+      dense_.replace(dense_loader_.load_layer(layer_));
+      chain_.replace(loader_.load_layer(layer_));
     }
-    return changed;
   }
-
-  LayerStatistics statistics_of(LinearRole role, const TargetPlan& target, const std::vector<float>& dense_before) {
-    const std::size_t tokens = batch_.begin(calibration_);
-    const auto calibration = [&](MatrixView<const float> all) { return rows_of(all, {0, tokens}); };
-    LayerSamples samples{.inputs = calibration(chain_.inputs())};
-    if (target.alpha != 0) samples.dense_inputs = calibration(dense_.inputs());
-    if (adds_to_residual(role) && target.alpha != 0 && target.gamma != 0) {
-      samples.residual = calibration(chain_.residual());
-      samples.dense_residual = calibration({dense_before.data(), batch_.tokens(), model_.hidden});
+  /// Magnitudes, of each column over the calibration tokens of the dense model.
+  std::vector<float> largest_inputs(LinearRole role) {
+    std::vector<float> largest;
+    for (const RowRange group : dense_.groups(role)) {
+      dense_.collect(role, group);
+      const MatrixView<const float> inputs = dense_.inputs();
+      largest.resize(inputs.columns);
+      const RowRange tokens = dense_.tokens_of({group.begin, std::clamp(calibration_, group.begin, group.end)});
+      for (std::size_t row = 0; row < tokens.count(); ++row) {
+        for (std::size_t j = 0; j < inputs.columns; ++j) largest[j] = std::max(largest[j], std::abs(inputs[row][j]));
+      }
     }
-    std::vector<float> weights;
-    if (adds_to_residual(role) && target.row_weights) {
-      weights = row_weights(calibration(dense_.residual()));
-      samples.weights = weights;
-    }
-    return collect_statistics(samples, pool_);
+    return largest;
   }
 
   const Architecture& model_;

@@ -80,8 +80,7 @@ class BlockRefiner {
     }
     std::copy(base_.begin(), base_.end(), chain.residual().data);
     chain.replace(loader_.load_layer(layer));
-    chain.collect(role);
-    chain.advance(role);
+    chain.run(role);
   }
 
  private:

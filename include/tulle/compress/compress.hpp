@@ -24,14 +24,17 @@ struct CompressionOptions {
   std::string work_directory;      ///< keeps every decoder layer that is done; empty: memory alone
   Json settings = Json::object();  ///< what else must be the same when the work is taken up again
   std::size_t threads = 0;         ///< 0: one per core that the process may use. The result does not depend on it
+  /// Of each of the two models, memory for what layers read of the calibration tokens. Where that is more, the tokens go
+  /// through them in groups, some computations are done twice, and low bits are others.
+  std::size_t input_bytes = std::size_t{3} << 29;
   Progress progress{};
 };
 
 /// Compresses the linear layers of `plan`, one decoder layer in memory at a time. `sequences` are calibration tokens,
 /// and the last `options.held_out` of them unseen ones. Deterministic: the same bytes for the same arguments on one
 /// kind of CPU, whatever the threads and interruptions.
-/// Memory: two residual streams [tokens, hidden] (four where the plan refines), their layers' inputs [tokens, intermediate]
-/// and one decoder layer.
+/// Memory: three residual streams [tokens, hidden] (five where the plan refines), twice `options.input_bytes` at most, one
+/// decoder layer and its statistics.
 /// Errors: invalid_argument for sequences or a plan that do not fit; malformed for weights that are not finite; io;
 /// memory.
 TULLE_COMPRESS_INLINE CompressedModel compress(const TensorSource& dense, const Architecture& model,

@@ -127,7 +127,7 @@ TULLE_COMPRESS_INLINE CompressedModel compress(const TensorSource& dense, const 
   result.folded = std::make_shared<EditedTensors>(&dense);
   result.tensors = std::make_shared<EditedTensors>(result.folded.get());
   BlockCompressor compressor(model, *result.folded, *result.tensors, batch, sequences.size() - options.held_out, plan,
-                             pool);
+                             options.input_bytes, pool);
   for (std::size_t layer = 0; layer < model.layers.size(); ++layer) {
     const bool known = work && work->has(layer);
     std::vector<LayerReport> reports;

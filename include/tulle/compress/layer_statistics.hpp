@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include <tulle/compress/linear_algebra.hpp>
@@ -94,28 +95,54 @@ class StatisticsTile {
 
 }  // namespace detail
 
-/// Tiles of columns on all threads; the result does not depend on their number. Errors: memory.
-inline LayerStatistics collect_statistics(const LayerSamples& samples, ThreadPool& pool) {
-  LayerStatistics statistics;
-  const std::size_t n = statistics.columns = samples.inputs.columns;
-  statistics.outputs = samples.residual.columns;
-  statistics.hessian = AlignedBuffer<double>(n * n);
-  if (samples.dense_inputs.data != nullptr) statistics.cross = AlignedBuffer<double>(n * n);
-  if (samples.residual.data != nullptr) statistics.correction = AlignedBuffer<double>(n * statistics.outputs);
-  std::vector<detail::StatisticsTile> tiles;
-  for (std::size_t begin = 0; begin < n; begin += detail::StatisticsTile::columns) {
-    tiles.emplace_back(samples, statistics, RowRange{begin, std::min(n, begin + detail::StatisticsTile::columns)});
+/// The statistics of samples that come piece by piece; their order and their sizes make the low bits. Threads: one call
+/// at a time.
+class StatisticsSums {
+ public:
+  /// `samples` have the same columns as those before. Tiles of columns on all threads of `pool`; the sums do not depend
+  /// on their number. Errors: memory.
+  void add(const LayerSamples& samples, ThreadPool& pool) {
+    if (count_ == 0) make(samples);
+    count_ += samples.inputs.rows;
+    const std::size_t n = sums_.columns;
+    std::vector<detail::StatisticsTile> tiles;
+    for (std::size_t begin = 0; begin < n; begin += detail::StatisticsTile::columns) {
+      tiles.emplace_back(samples, sums_, RowRange{begin, std::min(n, begin + detail::StatisticsTile::columns)});
+    }
+    for_row_blocks(pool, tiles.size(), 1, [&](RowRange range) { tiles[range.begin].add_all(); });
   }
-  for_row_blocks(pool, tiles.size(), 1, [&](RowRange range) { tiles[range.begin].add_all(); });
 
-  const double share = samples.inputs.rows == 0 ? 0 : 1 / static_cast<double>(samples.inputs.rows);
-  for (AlignedBuffer<double>* sums : {&statistics.hessian, &statistics.cross, &statistics.correction}) {
-    for (double& sum : sums->span()) sum *= share;
+  /// Ends the sums.
+  LayerStatistics means() {
+    const double share = count_ == 0 ? 0 : 1 / static_cast<double>(count_);
+    for (AlignedBuffer<double>* sums : {&sums_.hessian, &sums_.cross, &sums_.correction}) {
+      for (double& sum : sums->span()) sum *= share;
+    }
+    const std::size_t n = sums_.columns;
+    for (std::size_t i = 0; i < n; ++i) {
+      for (std::size_t j = 0; j < i; ++j) sums_.hessian[i * n + j] = sums_.hessian[j * n + i];
+    }
+    return std::move(sums_);
   }
-  for (std::size_t i = 0; i < n; ++i) {
-    for (std::size_t j = 0; j < i; ++j) statistics.hessian[i * n + j] = statistics.hessian[j * n + i];
+
+ private:
+  void make(const LayerSamples& samples) {
+    const std::size_t n = sums_.columns = samples.inputs.columns;
+    sums_.outputs = samples.residual.columns;
+    sums_.hessian = AlignedBuffer<double>(n * n);
+    if (samples.dense_inputs.data != nullptr) sums_.cross = AlignedBuffer<double>(n * n);
+    if (samples.residual.data != nullptr) sums_.correction = AlignedBuffer<double>(n * sums_.outputs);
   }
-  return statistics;
+
+  LayerStatistics sums_;
+  std::size_t count_ = 0;  // of tokens
+};
+
+/// Of all samples at once.
+inline LayerStatistics collect_statistics(const LayerSamples& samples, ThreadPool& pool) {
+  StatisticsSums sums;
+  sums.add(samples, pool);
+  return sums.means();
 }
 
 /// min(1, median |y|^2 / |y_t|^2) of every token's row y_t [tokens, hidden] of the residual stream: tokens of large

@@ -19,21 +19,18 @@
 namespace tulle {
 
 /// Divides the norm `mapping.smoothed` by a factor per channel, and multiplies the columns of the layers that read it:
-/// the model computes the same. `inputs` [tokens, channels] are what these layers read; `norm_offset` is what the model
-/// adds to a norm's weights.
+/// the model computes the same. `activations` [channels]: the largest magnitudes that these layers read; `norm_offset` is
+/// what the model adds to a norm's weights.
 /// Source: Xiao et al. 2023, SmoothQuant, equation 4. Errors: unsupported where what is smoothed is no norm.
 inline void smooth_layers(const SmoothQuantPlan& plan, const SmoothQuantPlan::Mapping& mapping,
-                          MatrixView<const float> inputs, float norm_offset, EditedTensors& tensors) {
+                          std::span<const float> activations, float norm_offset, EditedTensors& tensors) {
   const EncodedTensor* norm = tensors.find(mapping.smoothed + ".weight");
-  if (norm == nullptr || norm->elements() != inputs.columns) {
+  if (norm == nullptr || norm->elements() != activations.size()) {
     fail(ErrorCode::unsupported, "SmoothQuant of ", mapping.smoothed,
          " is not possible here; smooth the norm that the layers read");
   }
-  const std::size_t n = inputs.columns;
-  std::vector<float> activations(n), weights(n), factors(n);
-  for (std::size_t row = 0; row < inputs.rows; ++row) {
-    for (std::size_t j = 0; j < n; ++j) activations[j] = std::max(activations[j], std::abs(inputs[row][j]));
-  }
+  const std::size_t n = activations.size();
+  std::vector<float> weights(n), factors(n);
   std::vector<std::vector<float>> matrices;
   for (const std::string& name : mapping.balanced) {
     const auto matrix = tensors.matrix(name);
