@@ -14,6 +14,7 @@
 
 #include <tulle/compress/block_chain.hpp>
 #include <tulle/compress/block_refiner.hpp>
+#include <tulle/compress/channel_order.hpp>
 #include <tulle/compress/compressed_matrix.hpp>
 #include <tulle/compress/compression_report.hpp>
 #include <tulle/compress/edited_tensors.hpp>
@@ -38,7 +39,7 @@ class BlockCompressor {
  public:
   /// The first `calibration` sequences of `batch` make the statistics, but where the plan refines, some of them choose its
   /// best state instead; on the others the error is measured.
-  /// `tensors`, which is based on `folded`, gets the compressed matrices, and `folded` what SmoothQuant changes. All
+  /// `tensors`, which is based on `folded`, gets the compressed matrices, and `folded` what SmoothQuant and orders of channels change. All
   /// must outlive the object. Errors: those of loading; memory.
   BlockCompressor(const Architecture& model, EditedTensors& folded, EditedTensors& tensors, const TokenBatch& batch,
                   std::size_t calibration, const StagePlan& plan, std::size_t input_bytes, ThreadPool& pool)
@@ -77,6 +78,9 @@ class BlockCompressor {
     for (const LinearRole role : roles_of(layer)) {
       if (refines && !RoleStatistics::adds_to_residual(role)) refiner_->begin_half(layer, role, chain_);
       smooth(role);
+      if (!RoleStatistics::adds_to_residual(role)) {
+        order_channels_of(role == LinearRole::up ? LinearRole::down : LinearRole::output);
+      }
       RoleStatistics statistics(dense_, chain_, role, batch_.begin(calibration_), pool_);
       const bool solves = !known && is_planned(role);
       if (solves) {
@@ -197,6 +201,17 @@ class BlockCompressor {
       chain_.replace(loader_.load_layer(layer_));
     }
   }
+  /// Gives the channels that `role` will read an order in which its pruning loses less, in both chains.
+  void order_channels_of(LinearRole role) {
+    const std::vector<std::string> names = layer_names(model_, layer_, role);
+    const LayerPlan* plan = names.empty() ? nullptr : solver_.plan_of(names.front());
+    if (plan == nullptr || !plan->pruning || !plan->pruning->moves_channels()) return;
+    dense_.collect(role, {0, std::min(calibration_, order_sequences)});
+    if (!order_channels(model_, layer_, role, plan->pruning->structure, dense_.inputs(), folded_, pool_)) return;
+    dense_.replace(dense_loader_.load_layer(layer_));
+    chain_.replace(loader_.load_layer(layer_));
+  }
+
   /// Magnitudes, of each column over the calibration tokens of the dense model.
   std::vector<float> largest_inputs(LinearRole role) {
     std::vector<float> largest;
@@ -211,6 +226,8 @@ class BlockCompressor {
     }
     return largest;
   }
+
+  static constexpr std::size_t order_sequences = 16;
 
   const Architecture& model_;
   EditedTensors &folded_, &tensors_;

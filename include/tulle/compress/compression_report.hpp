@@ -93,7 +93,8 @@ inline Json settings_json(const LayerPlan& plan) {
                        pruning.structure.of,
                        pruning.structure.max_gap,
                        pruning.block_size,
-                       pruning.keep_existing_zeros};
+                       pruning.keep_existing_zeros,
+                       pruning.moves_channels()};
     if (pruning.owl) json["owl"] = {pruning.owl->outlier, pruning.owl->spread};
   }
   if (plan.quantization) {

@@ -55,7 +55,12 @@ struct PruningPlan {
   std::size_t block_size = 128;      ///< SparseGPT: columns whose mask is found at once
   bool keep_existing_zeros = false;  ///< weights that are zero stay so
   std::optional<OwlProfile> owl{};   ///< `sparsity` is then the mean over all blocks with this profile
+  bool permutes = true;              ///< channels inside of attention and MLP may change places: see `order_channels`
 
+  /// Whether an order of columns matters: not where all of a row compete, nor with a largest gap, which has its own.
+  bool moves_channels() const noexcept {
+    return permutes && structure.kind == SparsityStructure::Kind::balanced && structure.max_gap == 0;
+  }
   bool operator==(const PruningPlan&) const = default;
 };
 

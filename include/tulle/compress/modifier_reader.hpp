@@ -117,6 +117,7 @@ inline PruningModifier read_sparsegpt(const RecipeArguments& arguments, std::vec
   PruningModifier modifier;
   PruningPlan& plan = modifier.pruning;
   plan.method = PruningMethod::sparsegpt;
+  plan.permutes = false;  // nor with the other published methods
   read_sparsity(arguments, "sparsity", MaskCount::as_sparsity_says, modifier);
   plan.block_size = static_cast<std::size_t>(arguments.integer("block_size", 128, 1, 1 << 20));
   if (plan.structure.of != 0 && plan.block_size % plan.structure.of != 0) {
@@ -146,6 +147,7 @@ inline PruningModifier read_wanda(const RecipeArguments& arguments, std::vector<
   arguments.require_known(pruning_arguments({}), with_common_arguments({"sequential_targets"}), notes);
   PruningModifier modifier;
   modifier.pruning.method = PruningMethod::wanda;
+  modifier.pruning.permutes = false;
   read_sparsity(arguments, "sparsity", MaskCount::as_sparsity_says, modifier);
   require_pruning(arguments, modifier);
   modifier.target = classic_target(arguments.flag("sequential_update", false), 0);
@@ -160,6 +162,7 @@ inline PruningModifier read_magnitude(const RecipeArguments& arguments, std::vec
       with_common_arguments({"init_sparsity", "update_scheduler", "scheduler_args", "leave_enabled"}), notes);
   PruningModifier modifier;
   modifier.pruning.method = PruningMethod::magnitude;
+  modifier.pruning.permutes = false;
   const YamlNode* final_sparsity = arguments.find("final_sparsity");
   if (final_sparsity != nullptr && arguments.find("sparsity") != nullptr) {
     arguments.reject("final_sparsity", *final_sparsity, "is another name of sparsity: give one of them");
@@ -178,11 +181,12 @@ inline PruningModifier read_magnitude(const RecipeArguments& arguments, std::vec
 
 /// Tulle's own modifier: ADMM with asymmetric targets. N:M keeps N of M.
 inline PruningModifier read_alps(const RecipeArguments& arguments, std::vector<std::string>& notes) {
-  arguments.require_known(pruning_arguments({"alpha", "gamma", "row_weights", "damping"}), with_common_arguments({}),
-                          notes);
+  arguments.require_known(pruning_arguments({"alpha", "gamma", "row_weights", "damping", "channel_permutation"}),
+                          with_common_arguments({}), notes);
   PruningModifier modifier;
   modifier.pruning.method = PruningMethod::alps;
   read_sparsity(arguments, "sparsity", MaskCount::kept, modifier);
+  modifier.pruning.permutes = arguments.flag("channel_permutation", true);
   require_pruning(arguments, modifier);
   TargetPlan& target = modifier.target;
   target.alpha = arguments.number("alpha", target.alpha, 0, 1);
