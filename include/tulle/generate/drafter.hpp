@@ -45,7 +45,9 @@ struct Draft {
   }
 };
 
-/// - `begin(draft)`: a draft begins; whatever the drafter keeps of its sequence is brought up to its history.
+/// - `begin(draft)`: a draft begins; whatever the drafter keeps of its sequence is brought up to its history. A drafter
+///   may have `begin(draft, cache)` besides, and then that is called: the target's cache holds all of the history but its
+///   last token.
 /// - `extend(drafts)`: adds a token or more to each of the drafts, which have begun and not ended, or ends it. One that
 ///   is still reading its history may add nothing yet. Drafts of other sequences may be left out and taken in again.
 /// - `end(draft)`: no more is wanted of it. After an error of the drafter it is called for all drafts of the step, also

@@ -50,7 +50,7 @@ class Speculative final : public Speculation<GeneratorType> {
     const bool reads = std::any_of(begun_.begin(), begun_.end(),
                                    [&](const Draft<Sampling>* draft) { return !has_seen_nearly_all(*draft); });
     try {
-      for (Draft<Sampling>* draft : begun_) drafter_.begin(*draft);
+      for (Draft<Sampling>* draft : begun_) begin(*draft, generator);
       for (end_unwanted(); !drafting_.empty(); end_unwanted())
         drafter_.extend(std::span<Draft<Sampling>* const>(drafting_));
     } catch (...) {
@@ -187,6 +187,14 @@ class Speculative final : public Speculation<GeneratorType> {
   bool has_seen_nearly_all(const Draft<Sampling>& draft) const noexcept {
     const std::size_t seen = places_[draft.sequence].seen;
     return seen != 0 && draft.context.history.size() <= seen + options_.max_tokens + 1;
+  }
+
+  void begin(Draft<Sampling>& draft, GeneratorType& generator) {
+    if constexpr (requires { drafter_.begin(draft, generator.sequences().cache()); }) {
+      drafter_.begin(draft, generator.sequences().cache());
+    } else {
+      drafter_.begin(draft);
+    }
   }
 
   void end_unwanted() {

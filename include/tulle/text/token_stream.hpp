@@ -21,7 +21,7 @@ class TokenStream {
   /// The text that the token completes; empty while a code point is incomplete.
   std::string push(Token token) {
     if (skips_special_ && tokenizer_->is_special(token)) return {};
-    std::string bytes = std::move(tail_);
+    std::string bytes = std::exchange(tail_, {});
     tokenizer_->append(token, state_, bytes);
     return repair_utf8(bytes, tokenizer_->repair(), &tail_);
   }

@@ -98,7 +98,7 @@ TULLE_INLINE std::unique_ptr<Speculation<Engine::Policies>> make_speculation(con
       const DraftTarget inner{*engine, target.tokenizer, own, target.open};
       engine->speculate(make_speculation(inner, {first, options.prediction, options.speculation}, progress));
     }
-    return with(ModelDrafter<Engine, SamplerChain>(std::move(engine)));
+    return with(ModelDrafter<Engine, SamplerChain>(std::move(engine), copies));
   }
 }
 

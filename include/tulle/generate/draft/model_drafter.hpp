@@ -5,12 +5,15 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <span>
 #include <utility>
 #include <vector>
 
+#include <tulle/cache/cache_layout.hpp>
+#include <tulle/cache/copied_rows.hpp>
 #include <tulle/core/types.hpp>
 #include <tulle/generate/drafter.hpp>
 #include <tulle/generate/sequence.hpp>
@@ -25,37 +28,27 @@ namespace tulle {
 ///
 /// `EngineType` has `sequences`, `run` and `step` of `Engine`, and at least as many sequences as the target. It keeps
 /// the sequences of the target that it has drafted for; what a new history has in common with an old one is not run
-/// again. A history with a token that it does not have gets no draft. It may itself speculate: a stack of two drafters.
+/// again. A copy of the target runs nothing of the history but the last token: it takes the target's own keys and
+/// values, which also are better than those it would compute. A history with a token that it does not have gets no
+/// draft. It may itself speculate: a stack of two drafters.
 template <class EngineType, class SamplerType>
 class ModelDrafter {
  public:
-  explicit ModelDrafter(std::unique_ptr<EngineType> engine)
-      : engine_(std::move(engine)), guesses_(engine_->sequences().size()) {}
+  /// `is_copy`: the model has the target's architecture, and weights that are nearly the same.
+  explicit ModelDrafter(std::unique_ptr<EngineType> engine, bool is_copy = false)
+      : engine_(std::move(engine)), is_copy_(is_copy), guesses_(engine_->sequences().size()) {}
 
   EngineType& engine() noexcept { return *engine_; }
 
   void begin(Draft<SamplerType>& draft) {
-    const std::span<const Token> history = draft.context.history;
-    const std::size_t capacity = engine_->capacity();
-    Guesses& guesses = of(draft.sequence);
-    auto& sequences = engine_->sequences();
-    if (history.size() >= capacity || first_outside(history, sequences.vocabulary()) != nullptr) {
-      draft.ended = true;
-      return;
-    }
-    if (!guesses.id) guesses.id = sequences.open();
-    const std::span<const Token> known = sequences.history(*guesses.id);
-    const auto common = static_cast<std::size_t>(
-        std::mismatch(known.begin(), known.end(), history.begin(), history.end()).first - known.begin());
-    sequences.truncate(*guesses.id, common);
-    sequences.append(*guesses.id, history.subspan(common));
-    SequenceOptions options;
-    options.max_new_tokens = std::min(draft.max_tokens, capacity - history.size());
-    options.eos.assign(draft.eos.begin(), draft.eos.end());
-    options.seed = draft.context.seed;
-    options.rng_stream = draft.context.sequence;
-    options.generated_before = draft.context.generated().size();
-    engine_->run(*guesses.id, *draft.sampler, std::move(options));
+    begin_with(draft, [](SequenceId) { return false; });
+  }
+  template <CacheLayout Cache>
+  void begin(Draft<SamplerType>& draft, const Cache& cache) {
+    const auto end = static_cast<Position>(draft.context.history.size() - 1);
+    begin_with(draft, [&](SequenceId id) {
+      return is_copy_ && copy_rows(cache, draft.sequence, engine_->sequences().cache(), id, end);
+    });
   }
 
   void extend(std::span<Draft<SamplerType>* const> drafts) {
@@ -77,11 +70,14 @@ class ModelDrafter {
   }
 
  private:
+  static constexpr std::size_t all = std::numeric_limits<std::size_t>::max();
+
   /// One sequence, and what it was drawn from in the last step.
   struct Guesses {
     std::optional<SequenceId> id;
     std::vector<float> logits;  // [drawn, vocabulary]
     std::size_t drawn = 0, taken = 0;
+    std::size_t copied = all;  // what follows so many tokens is rows of the copy, which the target's will replace
 
     void restart() noexcept {
       logits.clear();
@@ -98,6 +94,35 @@ class ModelDrafter {
   };
 
   Guesses& of(SequenceId sequence) noexcept { return guesses_[sequence]; }
+
+  /// copy(sequence) brings the target's rows of all but the last token, or else is false: the model runs them then, and
+  /// keeps its own.
+  template <class Copy>
+  void begin_with(Draft<SamplerType>& draft, Copy&& copy) {
+    const std::span<const Token> history = draft.context.history;
+    const std::size_t capacity = engine_->capacity();
+    Guesses& guesses = of(draft.sequence);
+    auto& sequences = engine_->sequences();
+    if (history.size() >= capacity || first_outside(history, sequences.vocabulary()) != nullptr) {
+      draft.ended = true;
+      return;
+    }
+    if (!guesses.id) guesses.id = sequences.open();
+    const std::span<const Token> known = sequences.history(*guesses.id);
+    const auto common = static_cast<std::size_t>(
+        std::mismatch(known.begin(), known.end(), history.begin(), history.end()).first - known.begin());
+    const std::size_t kept = std::min(common, guesses.copied);
+    sequences.truncate(*guesses.id, kept);
+    sequences.append(*guesses.id, history.subspan(kept));
+    guesses.copied = copy(*guesses.id) ? history.size() - 1 : all;
+    SequenceOptions options;
+    options.max_new_tokens = std::min(draft.max_tokens, capacity - history.size());
+    options.eos.assign(draft.eos.begin(), draft.eos.end());
+    options.seed = draft.context.seed;
+    options.rng_stream = draft.context.sequence;
+    options.generated_before = draft.context.generated().size();
+    engine_->run(*guesses.id, *draft.sampler, std::move(options));
+  }
 
   void take(const Emission& emission, Draft<SamplerType>& draft) {
     const bool known = emission.token >= 0 && static_cast<std::size_t>(emission.token) < draft.vocabulary;
@@ -126,6 +151,7 @@ class ModelDrafter {
   }
 
   std::unique_ptr<EngineType> engine_;
+  bool is_copy_;
   std::vector<Guesses> guesses_;  // [sequences of the target]
   std::vector<Token> history_;
 };

@@ -55,6 +55,54 @@ TEST_CASE("a model drafts what it would generate", "[generate][draft]") {
   CHECK(testing::draft_of(drafter, prompt, 4, {}, 3).tokens == alone(prompt, 4));  // of another sequence
 }
 
+TEST_CASE("a copy takes the target's keys and values of all tokens but the last", "[generate][draft]") {
+  const auto target = engine();
+  EngineOptions options = testing::small_engine();
+  options.sequence_length = 128;
+  // Other weights, so that its own rows are others.
+  ModelDrafter<Engine, SamplerChain> drafter(testing::tiny_engine("gguf/q4_0.gguf", options, "auto", 100), true);
+  const auto keys_of = [](Engine& of, SequenceId sequence, Position end) {
+    std::vector<float> all;
+    const auto& cache = of.sequences().cache();
+    for (std::size_t layer = 0; layer < cache.shape().layers.size(); ++layer) {
+      cache.for_each_span(layer, sequence, {0, end}, [&](const auto& span) {
+        std::vector<float> row(cache.shape().layers[layer].row_elements());
+        for (std::size_t i = 0; i < span.count; ++i) {
+          detail::decode_rows(cache.shape().layers[layer], span, span.keys, span.key_scales, i, row.data());
+          all.insert(all.end(), row.begin(), row.end());
+        }
+      });
+    }
+    return all;
+  };
+  SequenceOptions run;
+  run.max_new_tokens = 9;
+  run.ignore_eos = true;
+  const SequenceId id = target->start(prompt, SamplerChain(), run);
+  std::size_t drafts = 0;
+  while (target->running()) {
+    (void)target->step();
+    if (!target->running() || target->sequences().pending(id).size() != 1) continue;
+    ++drafts;
+    const std::vector<Token> history(target->sequences().history(id).begin(), target->sequences().history(id).end());
+    const auto end = static_cast<Position>(history.size() - 1);
+    static const SamplerChain greedy;
+    Draft<SamplerChain> draft;
+    draft.start(id, {history, prompt.size(), static_cast<Position>(history.size()), 0, 0});
+    draft.sampler = &greedy;
+    draft.max_tokens = 3;
+    draft.vocabulary = 100;
+    drafter.begin(draft, target->sequences().cache());
+    CHECK(drafter.engine().sequences().pending(0).size() == 1);
+    CHECK(keys_of(drafter.engine(), 0, end) == keys_of(*target, id, end));
+    Draft<SamplerChain>* const one = &draft;
+    while (!draft.ended) drafter.extend(std::span(&one, 1));
+    drafter.end(draft);
+    CHECK(draft.tokens.size() == 3);
+  }
+  CHECK(drafts == 8);
+}
+
 TEST_CASE("a model drafts no further than its sequences reach", "[generate][draft]") {
   ModelDrafter<Engine, SamplerChain> drafter(engine(24));
   CHECK(testing::draft_of(drafter, prompt, 16).tokens.size() <= 5);
