@@ -82,10 +82,11 @@ auto speculation_of(DrafterType drafter, const SpeculationOptions& options = {})
 }
 
 std::unique_ptr<Speculation<Policies>> model_speculation(AnyModel model, const EngineOptions& options,
-                                                         const SpeculationOptions& speculation, bool stacked) {
+                                                         const SpeculationOptions& speculation, bool stacked,
+                                                         bool is_copy = false) {
   auto engine = make_engine(std::move(model), options, vocabulary);
   if (stacked) engine->speculate(speculation_of(NgramDrafter(), speculation));
-  return speculation_of(ModelDrafter<Engine, SamplerChain>(std::move(engine)), speculation);
+  return speculation_of(ModelDrafter<Engine, SamplerChain>(std::move(engine), is_copy), speculation);
 }
 
 struct Texts {
@@ -180,8 +181,8 @@ TEST_CASE("drafts change no bit of a text", "[generate][speculative]") {
         case 0: drafts = speculation_of(NgramDrafter(1), speculation); break;
         case 1: drafts = speculation_of(NoisyOracle(known, 0.8, seed), speculation); break;
         case 2: drafts = speculation_of(NoisyOracle(known, 1, seed), speculation); break;
-        case 3: drafts = model_speculation(model, engine, speculation, false); break;
-        case 4: drafts = model_speculation(random_model(seed, "i4"), engine, speculation, true); break;
+        case 3: drafts = model_speculation(model, engine, speculation, false, numbers.below(2) == 0); break;
+        case 4: drafts = model_speculation(random_model(seed, "i4"), engine, speculation, true, true); break;
         default: drafts = model_speculation(random_model(seed + 100), engine, speculation, numbers.below(2) == 0);
       }
       pipeline->engine().speculate(std::move(drafts));
