@@ -201,12 +201,14 @@ class BlockCompressor {
       chain_.replace(loader_.load_layer(layer_));
     }
   }
+
   /// Gives the channels that `role` will read an order in which its pruning loses less, in both chains.
   void order_channels_of(LinearRole role) {
     const std::vector<std::string> names = layer_names(model_, layer_, role);
     const LayerPlan* plan = names.empty() ? nullptr : solver_.plan_of(names.front());
     if (plan == nullptr || !plan->pruning || !plan->pruning->moves_channels()) return;
-    dense_.collect(role, {0, std::min(calibration_, order_sequences)});
+    constexpr std::size_t enough = 16;
+    dense_.collect(role, {0, std::min(calibration_, enough)});
     if (!order_channels(model_, layer_, role, plan->pruning->structure, dense_.inputs(), folded_, pool_)) return;
     dense_.replace(dense_loader_.load_layer(layer_));
     chain_.replace(loader_.load_layer(layer_));
@@ -226,8 +228,6 @@ class BlockCompressor {
     }
     return largest;
   }
-
-  static constexpr std::size_t order_sequences = 16;
 
   const Architecture& model_;
   EditedTensors &folded_, &tensors_;
