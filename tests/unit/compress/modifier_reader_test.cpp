@@ -108,6 +108,13 @@ TEST_CASE("ALPS has the measured defaults", "[compress][modifier_reader]") {
   CHECK(modifier.target == TargetPlan{1, 0, false, false, {0.005, 0, 0.01}});
   CHECK(modifier.pruning.structure.max_gap == 4);
   CHECK(read(detail::read_alps, "{sparsity: 0.5, damping: 0.3}").target.damping == Damping{0.3, 0.3, 0});
+  // The order of channels matters to N:M alone, and the published methods leave it as it is.
+  const auto moves = [](const PruningModifier& each) { return each.pruning.moves_channels(); };
+  CHECK(moves(read(detail::read_alps, "{mask_structure: '2:4'}")));
+  CHECK(!moves(read(detail::read_alps, "{mask_structure: '2:4', channel_permutation: false}")));
+  CHECK(!moves(read(detail::read_alps, "{mask_structure: 8:16-gap4}")));
+  CHECK(!moves(plain));
+  CHECK(!moves(read(detail::read_wanda, "{sparsity: 0.5, mask_structure: '2:4'}")));
 }
 
 TEST_CASE("wrong arguments of pruning modifiers are errors", "[compress][modifier_reader]") {

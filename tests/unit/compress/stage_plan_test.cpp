@@ -43,7 +43,7 @@ TEST_CASE("the guide's recipe runs as it stands", "[compress][stage_plan]") {
   const StagePlan plan = plan_stage(recipe.stages[0], tiny_modules(22));
   CHECK(plan.layers.size() == 22 * 7 + 1);
   LayerPlan expected;
-  expected.pruning = PruningPlan{PruningMethod::sparsegpt, 0.5, {}, 128, false, std::nullopt};
+  expected.pruning = PruningPlan{PruningMethod::sparsegpt, 0.5, {}, 128, false, std::nullopt, false};
   expected.quantization = QuantizationPlan{QuantizationMethod::nearest, 8, 0, true, false, true};
   expected.target = TargetPlan{0, 0, false, false, {0, 0, 0.01}};
   for (const auto& [name, layer] : plan.layers) {
@@ -98,7 +98,7 @@ TEST_CASE("stages, variables and lists together", "[compress][stage_plan]") {
 TEST_CASE("flags mean Tulle's own methods on the decoder layers", "[compress][stage_plan]") {
   const StagePlan pruned = flags(0.6, "", 16);
   CHECK(pruned.layers.size() == 14);
-  CHECK(up(pruned).pruning == PruningPlan{PruningMethod::alps, 0.6, {}, 128, false, std::nullopt});
+  CHECK(up(pruned).pruning == PruningPlan{PruningMethod::alps, 0.6, {}, 128, false, std::nullopt, true});
   CHECK(up(pruned).target == TargetPlan{});
   CHECK_FALSE(up(pruned).quantization);
   const StagePlan both = flags(std::nullopt, "8:16-gap4", 4);
