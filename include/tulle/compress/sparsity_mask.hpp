@@ -69,18 +69,51 @@ void keep_largest(std::span<const T> values, std::size_t keep, std::uint8_t* mas
   }
 }
 
-/// Keeps `keep` of every `of` columns of a row: a value's rank is how many of its group are larger, or equal and before.
+/// Keeps `keep` of `of` values: a value's rank is how many are larger, or equal and before.
+template <class T>
+void keep_of_group(const T* magnitudes, std::size_t keep, std::size_t of, std::uint8_t* mask) noexcept {
+  for (std::size_t i = 0; i < of; ++i) {
+    std::size_t rank = 0;
+    for (std::size_t j = 0; j < of; ++j)
+      rank += magnitudes[j] > magnitudes[i] || (magnitudes[j] == magnitudes[i] && j < i);
+    mask[i] = rank < keep ? 1 : 0;
+  }
+}
+
+/// The same of every `Of` columns of a row, by loops of fixed length, which the compiler vectorizes: ranks without equal
+/// values, which are taken up only where too many would stay.
+template <std::size_t Of, class T>
+void keep_balanced_of(std::span<const T> row, std::size_t keep, std::uint8_t* mask) noexcept {
+  using Rank = std::conditional_t<sizeof(T) == 4, std::int32_t, std::int64_t>;
+  for (std::size_t begin = 0; begin < row.size(); begin += Of) {
+    alignas(64) T magnitudes[Of];
+    alignas(64) Rank ranks[Of] = {};
+    for (std::size_t i = 0; i < Of; ++i) magnitudes[i] = std::abs(row[begin + i]);
+    for (std::size_t j = 0; j < Of; ++j) {
+      for (std::size_t i = 0; i < Of; ++i) ranks[i] += magnitudes[j] > magnitudes[i] ? 1 : 0;
+    }
+    std::size_t kept = 0;
+    for (std::size_t i = 0; i < Of; ++i) {
+      mask[begin + i] = ranks[i] < static_cast<Rank>(keep) ? 1 : 0;
+      kept += mask[begin + i];
+    }
+    if (kept != keep) keep_of_group(magnitudes, keep, Of, mask + begin);
+  }
+}
+
+/// Keeps `keep` of every `of` columns of a row, those of largest magnitude.
 template <class T>
 void keep_balanced(std::span<const T> row, std::size_t keep, std::size_t of, std::uint8_t* mask) noexcept {
+  switch (of) {
+    case 4: return keep_balanced_of<4>(row, keep, mask);
+    case 8: return keep_balanced_of<8>(row, keep, mask);
+    case 16: return keep_balanced_of<16>(row, keep, mask);
+    default: break;
+  }
   std::array<T, 64> magnitudes;
   for (std::size_t begin = 0; begin < row.size(); begin += of) {
     for (std::size_t i = 0; i < of; ++i) magnitudes[i] = std::abs(row[begin + i]);
-    for (std::size_t i = 0; i < of; ++i) {
-      std::size_t rank = 0;
-      for (std::size_t j = 0; j < of; ++j)
-        rank += magnitudes[j] > magnitudes[i] || (magnitudes[j] == magnitudes[i] && j < i);
-      mask[begin + i] = rank < keep ? 1 : 0;
-    }
+    keep_of_group(magnitudes.data(), keep, of, mask + begin);
   }
 }
 

@@ -53,6 +53,23 @@ TEST_CASE("A large matrix, whose threshold is found by its upper bits, keeps wha
   }
 }
 
+TEST_CASE("Groups of every size keep what sorting keeps, of equal ones the first") {
+  const auto [keep, of] = GENERATE(table<std::size_t, std::size_t>(
+      {{1, 4}, {2, 4}, {4, 4}, {3, 6}, {4, 8}, {4, 16}, {8, 16}, {15, 16}, {16, 32}, {10, 40}}));
+  CAPTURE(keep, of);
+  std::vector<float> values = random_values(of * 500);
+  for (std::size_t i = 0; i < values.size() / 2; ++i) values[i] = std::round(values[i] * 2) / 2;  // many equal ones
+  std::vector<std::uint8_t> expected(values.size());
+  for (std::size_t begin = 0; begin < values.size(); begin += of) {
+    std::vector<std::size_t> order(of);
+    for (std::size_t i = 0; i < of; ++i) order[i] = begin + i;
+    std::stable_sort(order.begin(), order.end(),
+                     [&](std::size_t a, std::size_t b) { return std::abs(values[a]) > std::abs(values[b]); });
+    for (std::size_t i = 0; i < keep; ++i) expected[order[i]] = 1;
+  }
+  CHECK(select(values, of * 5, {100}, {SparsityStructure::Kind::balanced, keep, of}, 0) == expected);
+}
+
 TEST_CASE("Rows and groups keep their own largest") {
   const std::vector<float> values{4, -3, 2, 1, 1, 1, 9, 8};
   using Kind = SparsityStructure::Kind;
