@@ -18,8 +18,8 @@
 
 namespace tulle {
 
-/// Groups of `of` columns, of which `keep` stay in each row. Columns of large losses are dealt to groups of their own;
-/// then groups meet in pairs and change two columns where less is lost.
+/// Groups of `of` columns, of which `keep` stay in each row. Columns of large losses are dealt to different groups. Then
+/// two groups at a time exchange a column each, as long as that lowers the loss.
 /// Source of the dealing: Zhang et al. 2024, Plug-and-Play (RIA), section 4. Threads: one call at a time.
 class ChannelPermutation {
  public:
@@ -42,7 +42,7 @@ class ChannelPermutation {
     deal();
     for_row_blocks(pool, groups_, 1, [&](RowRange range) { measure(range.begin); });
     for (std::size_t round = 0; round < std::min(groups_, max_rounds); ++round) {
-      // Each meets one other: a pair's numbers add up to the round's.
+      // The pairs of a round are the groups whose indices add up to it, modulo their number. No two pairs share a group.
       for_row_blocks(pool, groups_, 1, [&](RowRange range) {
         const std::size_t a = range.begin, b = (round + groups_ - a) % groups_;
         if (a < b) improve(a, b);
@@ -96,7 +96,7 @@ class ChannelPermutation {
     kept_[group] = kept;
   }
 
-  /// Changes two columns between groups as long as that helps, a few times.
+  /// Exchanges a column of one group with one of the other as long as that helps, at most `of_` times.
   void improve(std::size_t a, std::size_t b) noexcept {
     for (std::size_t turn = 0; turn < of_; ++turn) {
       const double now = kept_[a] + kept_[b];
