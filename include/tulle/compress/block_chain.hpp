@@ -93,7 +93,7 @@ class BlockChain {
     std::vector<RowRange> groups(1);
     for (std::size_t i = 0; i < batch_.size(); ++i) {
       const RowRange longer{groups.back().begin, i + 1};
-      const bool fits = tokens_of(longer).count() <= max_inputs_ / columns_of(role);
+      const bool fits = tokens_of(longer).count() * columns_of(role) <= max_inputs_;
       if (fits || i == longer.begin || feeds_experts(role)) {
         groups.back() = longer;
       } else {
