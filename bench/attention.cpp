@@ -10,7 +10,7 @@
 
 #include <tulle/cache/contiguous.hpp>
 #include <tulle/core/half.hpp>
-#include <tulle/model/attention.hpp>
+#include <tulle/model/parallel_attention.hpp>
 
 #include "measure.hpp"
 
@@ -33,7 +33,7 @@ template <class Element>
 class AttentionOver final : public Attention {
  public:
   AttentionOver(tulle::ThreadPool& pool, const Shape& shape, std::size_t longest, std::size_t max_rows)
-      : pool_(pool),
+      : parallel_(pool, shape.kv_heads * shape.group, shape.kv_heads, shape.head_dim),
         shape_(shape),
         cache_({shape.layers, {shape.kv_heads, shape.head_dim}}, 1, static_cast<tulle::Position>(longest)),
         queries_(max_rows * width()),
@@ -56,20 +56,17 @@ class AttentionOver final : public Attention {
   void run(std::size_t length, std::size_t rows) noexcept override {
     const std::size_t at_once = tulle::attention_block / shape_.group, blocks = (rows + at_once - 1) / at_once;
     for (std::size_t layer = 0; layer < shape_.layers; ++layer) {
-      pool_.run([&](std::size_t worker) noexcept {
-        for (std::size_t task = worker; task < blocks * shape_.kv_heads; task += pool_.size()) {
-          const std::size_t first = task / shape_.kv_heads * at_once, head = task % shape_.kv_heads;
-          const std::size_t at = first * width() + head * shape_.group * shape_.head_dim;
-          tulle::attend_rows(cache_, {.layer = layer,
-                                      .first = static_cast<tulle::Position>(length - rows + first),
-                                      .rows = std::min(at_once, rows - first),
-                                      .kv_head = head,
-                                      .group = shape_.group,
-                                      .query = queries_.data() + at,
-                                      .query_stride = width(),
-                                      .out = out_.data() + at,
-                                      .out_stride = width()});
-        }
+      parallel_.attend(cache_, blocks, [&](std::size_t block, std::size_t kv_head) noexcept {
+        const std::size_t first = block * at_once, at = first * width() + kv_head * shape_.group * shape_.head_dim;
+        return tulle::AttentionRows{.layer = layer,
+                                    .first = static_cast<tulle::Position>(length - rows + first),
+                                    .rows = std::min(at_once, rows - first),
+                                    .kv_head = kv_head,
+                                    .group = shape_.group,
+                                    .query = queries_.data() + at,
+                                    .query_stride = width(),
+                                    .out = out_.data() + at,
+                                    .out_stride = width()};
       });
     }
   }
@@ -77,7 +74,7 @@ class AttentionOver final : public Attention {
  private:
   std::size_t width() const noexcept { return shape_.kv_heads * shape_.group * shape_.head_dim; }
 
-  tulle::ThreadPool& pool_;
+  tulle::ParallelAttention parallel_;
   Shape shape_;
   tulle::ContiguousCache<Element> cache_;
   std::vector<float> queries_, out_;

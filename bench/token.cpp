@@ -37,7 +37,7 @@ class Parts {
   Parts(const Model& model, tulle::ThreadPool& pool, tulle::Position position)
       : model_(model.architecture()),
         weights_(model.weights()),
-        pool_(pool),
+        parallel_(pool, model_.heads, model_.kv_heads, model_.head_dim),
         cache_(tulle::cache_shape(model_), 1, position + 1),
         x_(random_floats(std::max(model_.qkv_rows(), model_.max_up_rows()))),
         y_(x_),
@@ -103,17 +103,15 @@ class Parts {
   void attention() noexcept {
     const std::size_t group = model_.heads / model_.kv_heads;
     for (std::size_t layer = 0; layer < model_.layers.size(); ++layer) {
-      pool_.run([&](std::size_t worker) noexcept {
-        for (std::size_t head = worker; head < model_.kv_heads; head += pool_.size()) {
-          const std::size_t at = head * group * model_.head_dim;
-          tulle::attend_rows(cache_, {.layer = layer,
-                                      .window = model_.layers[layer].window,
-                                      .first = cache_.length(0) - 1,
-                                      .kv_head = head,
-                                      .group = group,
-                                      .query = x_.data() + at,
-                                      .out = y_.data() + at});
-        }
+      parallel_.attend(cache_, 1, [&](std::size_t, std::size_t kv_head) noexcept {
+        const std::size_t at = kv_head * group * model_.head_dim;
+        return tulle::AttentionRows{.layer = layer,
+                                    .window = model_.layers[layer].window,
+                                    .first = cache_.length(0) - 1,
+                                    .kv_head = kv_head,
+                                    .group = group,
+                                    .query = x_.data() + at,
+                                    .out = y_.data() + at};
       });
     }
   }
@@ -143,7 +141,7 @@ class Parts {
 
   const tulle::Architecture& model_;
   const tulle::ModelWeights<tulle::AnyKernel>& weights_;
-  tulle::ThreadPool& pool_;
+  tulle::ParallelAttention parallel_;
   Cache cache_;
   std::vector<float> x_, y_, logits_, scratch_;
   tulle::AnyKernel::Input input_;

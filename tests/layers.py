@@ -161,7 +161,7 @@ REACH = {  # header -> limit
     "kernel/int8/dense_i8.hpp": 40, "kernel/int8/bitmask_i8.hpp": 40,
     "kernel/int8/balanced.hpp": 40,
     "kernel/ell/ell.hpp": 40, "kernel/dense/dense_i4.hpp": 40, "kernel/dense/dense_float.hpp": 40,
-    "generate/generator.hpp": 48,  # 30 before sequences, scheduler, step, decoder and attention had headers for their parts
+    "generate/generator.hpp": 49,  # 30 before sequences, scheduler, step, decoder and attention had headers for their parts
 }
 
 # A header that brings a library to link with, and the folders that may reach it: programs that do not need it do without.

@@ -193,10 +193,10 @@ constexpr Share share_of(std::size_t count, std::size_t step, std::size_t worker
   return {begin < count ? begin : count, end < count ? end : count};
 }
 
-/// Calls `work(begin, end)` for parts of `count` rows: on this thread for one tile of rows, on all of them for more.
+/// Calls `work(begin, end)` for parts of `count` rows: on this thread for one tile of rows, on all of them for more. A
+/// region costs as much as one to three normalized rows: a small tile is for steps that take longer.
 template <class Work>
-void for_rows(ThreadPool& pool, std::size_t count, Work&& work) noexcept {
-  constexpr std::size_t tile = 8;
+void for_rows(ThreadPool& pool, std::size_t count, Work&& work, std::size_t tile = 8) noexcept {
   if (count <= tile) {
     work(std::size_t{0}, count);
     return;

@@ -20,12 +20,13 @@ void attend(const Cache& cache, const AttentionRows& of) noexcept {
     const Visible visible{of.window.begin(position), position + 1};
     for (std::size_t head = 0; head < of.group; ++head) {
       OnlineAttention attention = of.start(row, head, head_dim);
-      detail::for_each_piece(cache, of.layer, of.sequence, visible, of.kv_head, [&](const auto& piece) {
+      detail::for_each_piece(cache, of, visible, [&](const auto& piece) {
+        if (piece.begins_segment) attention.begin_segment(of.scratch);
         attention.weigh(piece.keys, piece.key_scales, piece.value_scales, piece.count, position - piece.begin,
                         weights.data(), {piece.values, piece.count});
         attention.add(weights.data(), piece.values, piece.count, piece.next);
       });
-      attention.finish();
+      of.finish(row, head, attention);
     }
   }
 }
@@ -61,9 +62,8 @@ void attend_rows(const Cache& cache, const AttentionRows& of) noexcept {
   }
   detail::QueryBlock block(of, head_dim);
   const Visible visible{of.window.begin(of.first), of.last() + 1, static_cast<Position>(of.rows)};
-  detail::for_each_piece(cache, of.layer, of.sequence, visible, of.kv_head,
-                         [&](const auto& piece) { block.visit(piece); });
-  block.finish();
+  detail::for_each_piece(cache, of, visible, [&](const auto& piece) { block.visit(piece); });
+  block.finish(of);
 }
 
 }  // namespace tulle

@@ -47,9 +47,10 @@ class Mlp {
     }
     runner_.multiply(linear, y);  // gate and up rows of one column may be computed by two workers
     const std::size_t columns = rows / 2;
-    for_rows(runner_.pool(), count, [&](std::size_t begin, std::size_t end) noexcept {
+    const auto activate = [&](std::size_t begin, std::size_t end) noexcept {
       for (std::size_t row = begin; row < end; ++row) activate_gate(kind, y[row], y[row] + columns, columns);
-    });
+    };
+    for_rows(runner_.pool(), count, activate, 2);
     return {up_.data(), count, columns, rows};
   }
 

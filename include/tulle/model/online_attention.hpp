@@ -51,10 +51,20 @@ struct ScoreTerms {
   float sink = -std::numeric_limits<float>::infinity();
 };
 
+/// Positions of a segment of a text. What a query takes from the positions of a segment is summed by itself, and the sums
+/// are added in the order of the segments: so the bits are the same where threads share the segments of a text.
+inline constexpr std::size_t attention_segment = 512;
+
 /// softmax(q k / sqrt(d)) v of one query head, folded in one piece of positions at a time:
 /// Milakov, Gimelshein, "Online normalizer calculation for softmax", 2018, with the values carried along.
 class OnlineAttention {
  public:
+  /// What the positions of a segment give: the sum of exp(score - maximum), and of the values by these weights.
+  struct Segment {
+    float maximum, sum;
+    const float* values;  ///< [head_dim]
+  };
+
   OnlineAttention() = default;  ///< nothing is set: an array of them costs nothing
 
   /// out [head_dim] receives the result; query [head_dim] stays as it is.
@@ -65,8 +75,10 @@ class OnlineAttention {
         cap_(terms.cap),
         slope_(terms.slope),
         out_(out),
-        maximum_(terms.sink),
-        sum_(terms.sink == -std::numeric_limits<float>::infinity() ? 0.0f : 1.0f) {
+        result_(out),
+        maximum_(nothing),
+        sum_(0),
+        before_{terms.sink, terms.sink == nothing ? 0.0f : 1.0f, out} {
     std::fill_n(out, head_dim, 0.0f);
   }
 
@@ -132,13 +144,47 @@ class OnlineAttention {
   const float* query() const noexcept { return query_; }
   float* out() noexcept { return out_; }
 
+  /// Begins a segment behind what was folded in so far, where that is something. `scratch` [head_dim] stays in use until
+  /// the next segment or `finish`.
+  void begin_segment(float* scratch) noexcept {
+    if (sum_ == 0) return;
+    end_segment();
+    out_ = scratch;
+    std::fill_n(out_, head_dim_, 0.0f);
+  }
+
+  /// What was folded in since the segment began; its values are in `out`.
+  Segment segment() const noexcept { return {maximum_, sum_, out_}; }
+
+  /// Takes a segment that was folded in elsewhere, behind those that were taken before.
+  void take(const Segment& segment) noexcept {
+    if (segment.sum == 0) return;
+    const bool raises = segment.maximum > before_.maximum;
+    const float low = raises ? before_.maximum : segment.maximum, largest = raises ? segment.maximum : before_.maximum;
+    const float shrink = std::exp(low - largest), old = raises ? shrink : 1, added = raises ? 1 : shrink;
+    for (std::size_t d = 0; d < head_dim_; ++d) {
+      const float behind = segment.values == result_ ? 0.0f : result_[d] * old;
+      result_[d] = behind + segment.values[d] * added;
+    }
+    before_ = {largest, before_.sum * old + segment.sum * added, result_};
+  }
+
   /// Divides by the sum of the weights.
   void finish() noexcept {
-    const float inverse = 1.0f / sum_;
-    for (std::size_t d = 0; d < head_dim_; ++d) out_[d] *= inverse;
+    end_segment();
+    const float inverse = 1.0f / before_.sum;
+    for (std::size_t d = 0; d < head_dim_; ++d) result_[d] *= inverse;
   }
 
  private:
+  static constexpr float nothing = -std::numeric_limits<float>::infinity();
+
+  void end_segment() noexcept {
+    take(segment());
+    maximum_ = nothing;
+    sum_ = 0;
+  }
+
   /// Returns the largest of the new scores.
   float apply_terms(float* scores, std::size_t count, Position distance) const noexcept {
     if (cap_ != 0) soft_cap(cap_, count, scores);
@@ -153,8 +199,9 @@ class OnlineAttention {
   const float* query_;
   std::size_t head_dim_;
   float scale_, cap_, slope_;
-  float* out_;
-  float maximum_, sum_;
+  float *out_, *result_;  // of the segment; of all
+  float maximum_, sum_;   // of the segment
+  Segment before_;        // those before it, and the sink
 };
 
 }  // namespace tulle

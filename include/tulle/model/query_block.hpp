@@ -34,7 +34,7 @@ class QueryBlock {
 
   /// Requires `fits`, or one row of at most `attention_block` queries; head_dim <= max_head_dim.
   QueryBlock(const AttentionRows& of, std::size_t head_dim) noexcept
-      : window_(of.window), head_dim_(head_dim), queries_(of.rows * of.group) {
+      : window_(of.window), head_dim_(head_dim), queries_(of.rows * of.group), scratch_(of.scratch) {
     for (std::size_t row = 0, i = 0; row < of.rows; ++row) {
       for (std::size_t head = 0; head < of.group; ++head, ++i) {
         attentions_[i] = of.start(row, head, head_dim);
@@ -59,6 +59,7 @@ class QueryBlock {
   template <class Element>
   void visit(const AttentionPiece<Element>& piece) noexcept {
     for (std::size_t i = 0; i < queries_; ++i) {
+      if (piece.begins_segment) attentions_[i].begin_segment(scratch_ + i * head_dim_);
       const Position position = positions_[i];
       const Position begin = std::max(window_.begin(position), piece.window.begin(position));
       seen_[i].begin = begin <= piece.begin ? 0 : std::min<std::size_t>(piece.count, begin - piece.begin);
@@ -103,8 +104,9 @@ class QueryBlock {
     });
   }
 
-  void finish() noexcept {
-    for (std::size_t i = 0; i < queries_; ++i) attentions_[i].finish();
+  /// `of`: as in the constructor.
+  void finish(const AttentionRows& of) noexcept {
+    for (std::size_t i = 0; i < queries_; ++i) of.finish(i / of.group, i % of.group, attentions_[i]);
   }
 
  private:
@@ -228,6 +230,7 @@ class QueryBlock {
 
   Window window_;
   std::size_t head_dim_, queries_;
+  float* scratch_;
   std::size_t group_ = queries_at_once;           ///< queries that share what is loaded
   bool is_grouped_ = false, is_product_ = false;  ///< whether they do; whether by keys in columns
   std::array<OnlineAttention, attention_block> attentions_;

@@ -11,7 +11,8 @@
 #include <tulle/core/thread_pool.hpp>
 #include <tulle/core/types.hpp>
 #include <tulle/model/architecture.hpp>
-#include <tulle/model/attention.hpp>
+#include <tulle/model/attention_rows.hpp>
+#include <tulle/model/parallel_attention.hpp>
 #include <tulle/model/row_places.hpp>
 #include <tulle/model/weights.hpp>
 #include <tulle/tensor/matrix_view.hpp>
@@ -30,10 +31,11 @@ class SelfAttention {
         pool_(pool),
         places_(model, max_rows),
         query_key_value_(max_rows * model.qkv_rows()),
-        attended_(max_rows * model.query_rows()) {}
+        attended_(max_rows * model.query_rows()),
+        parallel_(pool, model.heads, model.kv_heads, model.head_dim) {}
 
   std::size_t size_bytes() const noexcept {
-    return places_.size_bytes() + query_key_value_.size_bytes() + attended_.size_bytes();
+    return places_.size_bytes() + query_key_value_.size_bytes() + attended_.size_bytes() + parallel_.size_bytes();
   }
 
   /// Makes `rows` those of the next calls; the angles of each are found by `find_angles`.
@@ -47,41 +49,38 @@ class SelfAttention {
   /// What `attend` gave: [rows, query rows].
   MatrixView<float> attended(std::size_t rows) noexcept { return {attended_.data(), rows, model_.query_rows()}; }
 
-  /// Clips and normalizes queries and keys where the model does, rotates them, stores keys and values, then attends:
-  /// every key-value head of a block of rows is a task. Changes the queries and keys in place: once for every product
-  /// that wrote them.
+  /// Clips and normalizes queries and keys where the model does, rotates them, stores keys and values, then attends
+  /// (`ParallelAttention`). Changes the queries and keys in place: once for every product that wrote them.
   template <class Kernel, CacheLayout Cache>
   void attend(const LayerSpec& spec, const LayerWeights<Kernel>& weights, Rows rows, Cache& cache,
               std::size_t cache_layer) noexcept {
-    for_rows(pool_, rows.size(), [&](std::size_t begin, std::size_t end) noexcept {
+    const auto store = [&](std::size_t begin, std::size_t end) noexcept {
       for (std::size_t row = begin; row < end; ++row) {
         float* query = query_key_value_.data() + row * model_.qkv_rows();
         finish_queries_keys(spec, weights, row, query);
         const float* key = query + model_.query_rows();
         cache.append(cache_layer, rows[row].sequence, rows[row].position, key, key + model_.kv_rows());
       }
-    });
-    const std::size_t group = model_.heads / model_.kv_heads, tasks = places_.blocks().size() * model_.kv_heads;
-    pool_.run([&](std::size_t worker) noexcept {
-      // Tasks of later rows are longer: dealing them out round-robin keeps the workers equal.
-      for (std::size_t task = worker; task < tasks; task += pool_.size()) {
-        const RowBlock& block = places_.blocks()[task / model_.kv_heads];
-        const std::size_t kv_head = task % model_.kv_heads, at = kv_head * group * model_.head_dim;
-        attend_rows(cache, {.layer = cache_layer,
-                            .sequence = rows[block.first].sequence,
-                            .window = spec.window,
-                            .first = rows[block.first].position,
-                            .rows = block.count,
-                            .kv_head = kv_head,
-                            .group = group,
-                            .query = query_key_value_.data() + block.first * model_.qkv_rows() + at,
-                            .query_stride = model_.qkv_rows(),
-                            .out = attended_.data() + block.first * model_.query_rows() + at,
-                            .out_stride = model_.query_rows(),
-                            .score_cap = model_.score_cap,
-                            .slopes = of_group(model_.alibi_slopes, kv_head),
-                            .sinks = of_group(weights.sinks, kv_head)});
-      }
+    };
+    for_rows(pool_, rows.size(), store, 2);
+    const std::size_t group = model_.heads / model_.kv_heads;
+    parallel_.attend(cache, places_.blocks().size(), [&](std::size_t at, std::size_t kv_head) noexcept {
+      const RowBlock& block = places_.blocks()[at];
+      const std::size_t offset = kv_head * group * model_.head_dim;
+      return AttentionRows{.layer = cache_layer,
+                           .sequence = rows[block.first].sequence,
+                           .window = spec.window,
+                           .first = rows[block.first].position,
+                           .rows = block.count,
+                           .kv_head = kv_head,
+                           .group = group,
+                           .query = query_key_value_.data() + block.first * model_.qkv_rows() + offset,
+                           .query_stride = model_.qkv_rows(),
+                           .out = attended_.data() + block.first * model_.query_rows() + offset,
+                           .out_stride = model_.query_rows(),
+                           .score_cap = model_.score_cap,
+                           .slopes = of_group(model_.alibi_slopes, kv_head),
+                           .sinks = of_group(weights.sinks, kv_head)};
     });
   }
 
@@ -120,6 +119,7 @@ class SelfAttention {
   ThreadPool& pool_;
   RowPlaces places_;  // of the rows that are being run
   AlignedBuffer<float> query_key_value_, attended_;
+  ParallelAttention parallel_;
 };
 
 }  // namespace tulle
