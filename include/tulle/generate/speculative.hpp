@@ -89,6 +89,7 @@ class Speculative final : public Speculation<GeneratorType> {
   /// A drafter whose tokens cost nothing says so: its drafts are made first and cut to what pays then.
   static constexpr bool is_free = requires { requires DrafterType::is_free; };
   static constexpr std::size_t first_patience = 32, last_patience = 1024, tried_tokens = 4;
+  static constexpr std::size_t first_tokens = 2;  // of a draft, as long as nobody knows what one costs
   static constexpr std::size_t measured_steps = 3, steps_between_measures = 96;
   static constexpr double memory = 16;   // tokens that an accepted share remembers
   static constexpr double margin = 0.1;  // of a gain, for which drafting begins
@@ -141,7 +142,8 @@ class Speculative final : public Speculation<GeneratorType> {
   /// A place may hold another text than at the last step.
   void meet(Place& place) const noexcept {
     const std::size_t length = place.draft.context.history.size();
-    const bool goes_on = place.length <= length && length <= place.length + options_.max_tokens + 1;
+    const bool goes_on =
+        place.length != 0 && place.length <= length && length <= place.length + options_.max_tokens + 1;
     if (!goes_on) {
       place.share = share_;
       place.waited = 0;
@@ -210,6 +212,7 @@ class Speculative final : public Speculation<GeneratorType> {
   bool goes_on(const Draft<Sampling>& draft, std::size_t rows) const noexcept {
     const Place& place = places_[draft.sequence];
     if (is_free || !options_.adaptive || explores_ || place.tries || draft.tokens.empty()) return true;
+    if (policy_.seconds_per_draft() == 0 && draft.tokens.size() == first_tokens) return false;
     double reach = 1;
     for (const float confidence : draft.confidences) reach *= policy_.accepted.at(confidence);
     return policy_.pays(reach, place.share, draft.max_tokens - draft.tokens.size(), rows, decoding_);

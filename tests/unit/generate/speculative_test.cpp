@@ -76,6 +76,20 @@ class NoisyOracle {
   Numbers numbers_;
 };
 
+/// Guesses what a text says.
+class Oracle {
+ public:
+  explicit Oracle(std::vector<Token> text) : text_(std::move(text)) {}
+  void begin(Draft<SamplerChain>&) noexcept {}
+  void extend(std::span<Draft<SamplerChain>* const> drafts) {
+    for (auto* draft : drafts) draft->add(text_[draft->context.history.size() + draft->tokens.size()], 1);
+  }
+  void end(Draft<SamplerChain>&) noexcept {}
+
+ private:
+  std::vector<Token> text_;
+};
+
 template <class DrafterType>
 auto speculation_of(DrafterType drafter, const SpeculationOptions& options = {}) {
   return std::make_unique<Speculative<Policies, DrafterType>>(std::move(drafter), options);
@@ -210,18 +224,6 @@ TEST_CASE("right drafts save passes and are counted", "[generate][speculative]")
   std::vector<Token> text = pipeline->tokenizer().encode(prompt, {.add_special_tokens = true});
   text.insert(text.end(), plain.tokens.begin(), plain.tokens.end());
 
-  class Oracle {
-   public:
-    explicit Oracle(std::vector<Token> text) : text_(std::move(text)) {}
-    void begin(Draft<SamplerChain>&) noexcept {}
-    void extend(std::span<Draft<SamplerChain>* const> drafts) {
-      for (auto* draft : drafts) draft->add(text_[draft->context.history.size() + draft->tokens.size()], 1);
-    }
-    void end(Draft<SamplerChain>&) noexcept {}
-
-   private:
-    std::vector<Token> text_;
-  };
   pipeline->engine().speculate(speculation_of(Oracle(text), {7, false}));
   const GeneratedText drafted = (*pipeline)(prompt, options).generations[0];
   CHECK(drafted.tokens == plain.tokens);
@@ -232,6 +234,21 @@ TEST_CASE("right drafts save passes and are counted", "[generate][speculative]")
   CHECK(figures.mean_accepted() == Catch::Approx(33.0 / 5 - 1));
   CHECK(figures.acceptance() == 1);
   CHECK(figures.histogram == std::vector<std::size_t>{0, 0, 0, 0, 0, 0, 0, 4});
+}
+
+TEST_CASE("adaptive drafts also begin behind a prompt of a single token", "[generate][speculative]") {
+  const auto pipeline = testing::pipeline_of(random_model(1), "", testing::small_engine());
+  GenerationOptions options;
+  options.max_new_tokens = 20;
+  options.force_max_tokens = true;
+  const GeneratedText plain = (*pipeline)("a", options).generations[0];
+  std::vector<Token> text = pipeline->tokenizer().encode("a", {.add_special_tokens = true});
+  REQUIRE(text.size() == 1);
+  text.insert(text.end(), plain.tokens.begin(), plain.tokens.end());
+  pipeline->engine().speculate(speculation_of(Oracle(text), {7, true}));
+  const GeneratedText drafted = (*pipeline)("a", options).generations[0];
+  CHECK(drafted.tokens == plain.tokens);
+  CHECK(drafted.accepted_draft_tokens >= 2);
 }
 
 TEST_CASE("an error of a drafter leaves none of its drafts behind", "[generate][speculative]") {

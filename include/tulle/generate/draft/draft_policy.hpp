@@ -29,6 +29,9 @@ class StepSeconds {
     stair.off += (seconds / line(x) - 1 - stair.off) / stair.steps;
   }
 
+  /// About how many steps were measured: the older, the less one counts.
+  double steps() const noexcept { return weight_; }
+
   /// 0 where nothing was measured.
   double at(std::size_t rows) const noexcept {
     if (weight_ == 0) return 0;
@@ -102,6 +105,8 @@ class AcceptedShare {
 /// pace. With a pace of the best policy that is the best policy (Dinkelbach, "On nonlinear fractional programming",
 /// Management Science 13, 1967), and the pace approaches it.
 struct DraftPolicy {
+  static constexpr double belief = 2;
+
   StepSeconds plain;  ///< of the target's steps without drafts, behind another such step
   /// Of those with drafts: slower for their rows, and where a drafter's weights replace the target's in the CPU's caches.
   /// A step without drafts right behind one counts here too: long drafts alone do not say what a short one takes.
@@ -130,10 +135,13 @@ struct DraftPolicy {
     draft_seconds = kept * draft_seconds + new_seconds;
   }
 
-  /// Of a step of the target, for so many sequences.
+  /// Of a step of the target, for so many sequences. The first steps with drafts, which may be slow for many reasons,
+  /// count beside what steps without drafts let one expect.
   double step_seconds(std::size_t rows, std::size_t sequences) const noexcept {
-    const double drafted_step = rows > sequences ? target.at(rows) : 0;
-    return drafted_step > 0 ? drafted_step : plain.at(rows);
+    const double expected = plain.at(rows), measured = target.steps();
+    if (rows <= sequences || measured == 0) return expected;
+    if (expected == 0) return target.at(rows);
+    return (measured * target.at(rows) + belief * expected) / (measured + belief);
   }
 
   /// Tokens a second that drafting must not fall short of, for so many sequences.

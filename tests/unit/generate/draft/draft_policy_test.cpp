@@ -104,3 +104,17 @@ TEST_CASE("long drafts that do not pay leave short ones possible", "[generate][d
   CHECK(policy.pays(1, 0.7, 1, 1, 1));
   CHECK_FALSE(policy.pays(1, 0.2, 7, 1, 1));
 }
+
+TEST_CASE("one slow step with drafts does not end drafting", "[generate][draft]") {
+  DraftPolicy policy;
+  for (int i = 0; i < 3; ++i) {
+    policy.learn_target(1, false, 8);
+    policy.learn_step(1, 8);
+  }
+  policy.learn_target(3, true, 12);
+  policy.learn_draft(2, 5);
+  policy.learn_step(1, 17);
+  CHECK(policy.pays(0.9, 0.66, 7, 1, 1));
+  for (int i = 0; i < 20; ++i) policy.learn_target(3, true, 12);
+  CHECK_FALSE(policy.pays(0.9, 0.66, 7, 1, 1));
+}
