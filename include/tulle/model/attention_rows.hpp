@@ -25,7 +25,7 @@ struct AttentionRows {
   float score_cap = 0;            ///< of `ScoreTerms`
   const float* slopes = nullptr;  ///< the same, of every head of the group; null: none
   const float* sinks = nullptr;   ///< the same
-  float* scratch = nullptr;       ///< [rows, group, head_dim], where positions of two segments are visible
+  float* scratch = nullptr;       ///< [attention_block, head_dim], where positions of two segments are visible
   /// Of one segment alone, where not null: [rows, group]; `out` then has their values, and is not divided by anything.
   OnlineAttention::Segment* segments = nullptr;
   std::size_t segment = 0;  ///< which one
@@ -50,6 +50,7 @@ struct AttentionRows {
     if (sinks != nullptr) terms.sink = sinks[head];
     return {query + row * query_stride + at, head_dim, terms, out + row * out_stride + at};
   }
+  /// Ends what `start` began, behind the last piece.
   void finish(std::size_t row, std::size_t head, OnlineAttention& attention) const noexcept {
     if (segments == nullptr) {
       attention.finish();

@@ -33,7 +33,10 @@ class ParallelAttention {
     sums_.reserve(kv_heads * std::max(attention_block, group_));
   }
 
-  std::size_t size_bytes() const noexcept { return scratch_.size_bytes() + values_.size_bytes(); }
+  std::size_t size_bytes() const noexcept {
+    return scratch_.size_bytes() + values_.size_bytes() + segments_.size() * sizeof(OnlineAttention::Segment) +
+           sums_.capacity() * sizeof(OnlineAttention);
+  }
 
   /// `rows_of(block, kv_head)`: the `AttentionRows` of a key-value head and a block, below `blocks`.
   template <CacheLayout Cache, class RowsOf>
