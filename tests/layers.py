@@ -174,9 +174,8 @@ KEPT_APART = {"format/yaml/parse_yaml.hpp": ("compress/", "serve/"),
 # seconds follow them.
 UMBRELLA_LINES = 250_000
 
-# Measure 7: template parameters of one template, and headers with more, each with its reason.
+# Measure 7: template parameters of one template.
 TEMPLATE_PARAMETERS = 4
-WIDE_TEMPLATES = {}
 
 # Measure 8: headers with #define or #if, and why. Elsewhere a choice is a template argument or a value.
 CPU, SYSTEM_CALLS, COMPILER = "instruction sets of one CPU family", "calls of one system", "a gap of one compiler"
@@ -333,7 +332,7 @@ def check_header_measures(path):
     """Measures 7 and 8 of one header."""
     name, text = path.relative_to(INCLUDE).as_posix(), code_of(path)
     widest = max(template_parameters(text), default=0)
-    if widest > TEMPLATE_PARAMETERS and name not in WIDE_TEMPLATES:
+    if widest > TEMPLATE_PARAMETERS:
         breach(path, f"a template with {widest} parameters: at most {TEMPLATE_PARAMETERS}")
     if re.search(r"\benable_if", text):
         breach(path, "enable_if: write a concept")
@@ -397,7 +396,6 @@ def print_measures():
     kernels = [len(closed[name]) for name, limit in REACH.items() if limit == 40 and name in closed]
     texts = {names[path]: code_of(path) for path in headers}
     counts = [count for text in texts.values() for count in template_parameters(text)]
-    wide = sorted(name for name, text in texts.items() if max(template_parameters(text), default=0) > TEMPLATE_PARAMETERS)
     directives = {name: preprocessor_lines(text) for name, text in texts.items()}
     rows = [
         ("1 file size", f"at most {TOO_LONG} lines, median 150",
@@ -411,8 +409,7 @@ def print_measures():
         ("5 cost of the umbrella", f"{UMBRELLA_LINES} lines after the preprocessor", "test `umbrella`"),
         ("6 third-party libraries", "one header each", "one header each"),
         ("7 template parameters, `enable_if`", f"{TEMPLATE_PARAMETERS}; 0",
-         f"{sum(count > TEMPLATE_PARAMETERS for count in counts)} of {len(counts)} have more (" +
-         ", ".join(f"`{name}`" for name in wide) + "): each is one loop for every form of a weight; 0"),
+         f"{sum(count > TEMPLATE_PARAMETERS for count in counts)} of {len(counts)} have more; 0"),
         ("8 `#define`, `#if`", f"{PREPROCESSOR_LINES} lines, none outside the listed folders",
          f"{sum(directives.values())} lines in {sum(map(bool, directives.values()))} headers: definitions left to compiled "
          "libraries, instruction sets, system calls and gaps of compilers, which no template can ask for"),
