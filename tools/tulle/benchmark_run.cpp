@@ -63,12 +63,12 @@ Contestant::Contestant(std::string name, std::shared_ptr<const tulle::Model<tull
   tulle::SequenceOptions fill;
   fill.max_new_tokens = 0;
   for (std::size_t i = 0; i < plan.batch; ++i) {
-    // The last token of these is the first one of every step.
-    const auto tokens = random_tokens(plan.kv_tokens + 1, architecture.vocabulary, static_cast<std::uint32_t>(i));
+    const auto tokens =
+        random_tokens(std::max<std::size_t>(plan.kv_tokens, 1), architecture.vocabulary, static_cast<std::uint32_t>(i));
     sequences_.push_back(engine_->start(tokens, tulle::SamplerChain(), fill));
   }
   while (engine_->running()) engine_->step();
-  more_ = random_tokens(std::max(plan.input_ids, plan.verify_rows) - 1, architecture.vocabulary, 1000);
+  more_ = random_tokens(std::max(plan.input_ids, plan.verify_rows), architecture.vocabulary, 1000);
   prompt_ = random_tokens(plan.prompt_tokens, architecture.vocabulary, 1001);
   prompt_sequence_ = engine_->start(std::span(prompt_).first(1), tulle::SamplerChain(), fill);
   engine_->step();
@@ -106,13 +106,16 @@ double Contestant::step(std::span<const tulle::SequenceId> sequences, std::size_
   tulle::SequenceOptions options = one_token();
   options.prompt_logits = tokens > 1;
   for (const tulle::SequenceId id : sequences) {
-    engine_->sequences().truncate(id, plan_.kv_tokens + 1);
-    engine_->sequences().append(id, std::span(more_).first(tokens - 1));
+    engine_->sequences().truncate(id, plan_.kv_tokens);
+    engine_->sequences().append(id, std::span(more_).first(tokens));
     engine_->run(id, tulle::SamplerChain(), options);
   }
   const auto begin = Clock::now();
-  engine_->step();
-  return seconds_since(begin);
+  const std::size_t rows = engine_->step().rows;
+  const double seconds = seconds_since(begin);
+  if (rows != sequences.size() * tokens)
+    tulle::fail(tulle::ErrorCode::state, "a step ran ", rows, " rows, not ", sequences.size() * tokens);
+  return seconds;
 }
 
 void Contestant::warm_up() {
