@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <type_traits>
+#include <utility>
 
 #include <tulle/cache/cache_layout.hpp>
 #include <tulle/model/online_attention.hpp>
@@ -87,17 +88,17 @@ void for_each_piece(const Cache& cache, const AttentionRows& of, const Visible& 
       const std::size_t to_boundary = attention_tile - (span.begin + first) % attention_tile;
       const std::size_t count = std::min(to_boundary, span.count - first), scale = kv_head * span.scale_stride + first;
       const std::size_t segment = (span.begin + first) / attention_segment;
+      const bool begins = std::exchange(last_segment, segment) != segment;
+      using Element = std::remove_cvref_t<decltype(*keys)>;
+      NextRows<Element> next{keys + (first + count) * head_dim, span.count - first - count};
+      if (next.count == 0 && span.next_count != 0)
+        next = {span.next_keys + kv_head * span.next_stride, span.next_count};
       if (of.segments == nullptr || segment == of.segment) {
-        using Element = std::remove_cvref_t<decltype(*keys)>;
-        NextRows<Element> next{keys + (first + count) * head_dim, span.count - first - count};
-        if (next.count == 0 && span.next_count != 0)
-          next = {span.next_keys + kv_head * span.next_stride, span.next_count};
         visit(AttentionPiece<Element>{static_cast<Position>(span.begin + first), count, keys + first * head_dim,
                                       values + first * head_dim,
                                       span.key_scales == nullptr ? nullptr : span.key_scales + scale,
                                       span.value_scales == nullptr ? nullptr : span.value_scales + scale, span.window,
-                                      next, segment != last_segment});
-        last_segment = segment;
+                                      next, begins});
       }
       first += count;
     }

@@ -146,7 +146,7 @@ class OnlineAttention {
 
   /// Begins a segment behind what was folded in so far, where that is something. `scratch` [head_dim] stays in use until
   /// the next segment or `finish`.
-  void begin_segment(float* scratch) noexcept {
+  [[gnu::noinline]] void begin_segment(float* scratch) noexcept {
     if (sum_ == 0) return;
     end_segment();
     out_ = scratch;
@@ -157,7 +157,7 @@ class OnlineAttention {
   Segment segment() const noexcept { return {maximum_, sum_, out_}; }
 
   /// Takes a segment that was folded in elsewhere, behind those that were taken before.
-  void take(const Segment& segment) noexcept {
+  [[gnu::noinline]] void take(const Segment& segment) noexcept {
     if (segment.sum == 0) return;
     const bool raises = segment.maximum > before_.maximum;
     const float low = raises ? before_.maximum : segment.maximum, largest = raises ? segment.maximum : before_.maximum;
