@@ -94,11 +94,10 @@ void for_each_piece(const Cache& cache, const AttentionRows& of, const Visible& 
       if (next.count == 0 && span.next_count != 0)
         next = {span.next_keys + kv_head * span.next_stride, span.next_count};
       if (of.segments == nullptr || segment == of.segment) {
-        visit(AttentionPiece<Element>{static_cast<Position>(span.begin + first), count, keys + first * head_dim,
-                                      values + first * head_dim,
-                                      span.key_scales == nullptr ? nullptr : span.key_scales + scale,
-                                      span.value_scales == nullptr ? nullptr : span.value_scales + scale, span.window,
-                                      next, begins});
+        visit(AttentionPiece<Element>{
+            static_cast<Position>(span.begin + first), count, keys + first * head_dim, values + first * head_dim,
+            span.key_scales == nullptr ? nullptr : span.key_scales + scale,
+            span.value_scales == nullptr ? nullptr : span.value_scales + scale, span.window, next, begins});
       }
       first += count;
     }
