@@ -29,13 +29,12 @@ class ParallelAttention {
         head_dim_(head_dim),
         scratch_(pool.size() * attention_block * head_dim, Uninitialized{}),
         values_(pool.size() == 1 ? 0 : max_segments * heads * head_dim, Uninitialized{}),
-        segments_(max_segments * heads) {
-    sums_.reserve(kv_heads * std::max(attention_block, group_));
-  }
+        segments_(max_segments * heads),
+        sums_(kv_heads * std::max(attention_block, group_)) {}
 
   std::size_t size_bytes() const noexcept {
     return scratch_.size_bytes() + values_.size_bytes() + segments_.size() * sizeof(OnlineAttention::Segment) +
-           sums_.capacity() * sizeof(OnlineAttention);
+           sums_.size() * sizeof(OnlineAttention);
   }
 
   /// `rows_of(block, kv_head)`: the `AttentionRows` of a key-value head and a block, below `blocks`.
@@ -79,10 +78,9 @@ class ParallelAttention {
   void attend_segments(const Cache& cache, RowsOf&& rows_of) noexcept {
     const AttentionRows of = rows_of(0);
     const std::size_t queries = of.rows * group_, each = kv_heads_ * queries;
-    sums_.clear();
     for (std::size_t i = 0; i < each; ++i) {
       const std::size_t query = i % queries;
-      sums_.push_back(rows_of(i / queries).start(query / group_, query % group_, head_dim_));
+      sums_[i] = rows_of(i / queries).start(query / group_, query % group_, head_dim_);
     }
     const std::size_t end = last(of) + 1, most = max_segments / of.rows;
     for (std::size_t begin = first(of); begin < end; begin += most) {
@@ -99,7 +97,7 @@ class ParallelAttention {
       });
       for (std::size_t i = 0; i < tasks * queries; ++i) sums_[i % each].take(segments_[i]);
     }
-    for (OnlineAttention& sum : sums_) sum.finish();
+    for (std::size_t i = 0; i < each; ++i) sums_[i].finish();
   }
 
   ThreadPool& pool_;
