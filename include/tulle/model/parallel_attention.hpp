@@ -37,7 +37,8 @@ class ParallelAttention {
            sums_.size() * sizeof(OnlineAttention);
   }
 
-  /// `rows_of(block, kv_head)`: the `AttentionRows` of a key-value head and a block, below `blocks`.
+  /// `rows_of(block, kv_head)`: the `AttentionRows` of a key-value head and a block, below `blocks`. Requires: one row, or
+  /// at most `attention_block` queries of a key-value head in a block.
   template <CacheLayout Cache, class RowsOf>
   void attend(const Cache& cache, std::size_t blocks, RowsOf&& rows_of) noexcept {
     const std::size_t tasks = blocks * kv_heads_, threads = pool_.size();

@@ -84,10 +84,14 @@ class Oracle {
   void extend(std::span<Draft<SamplerChain>* const> drafts) {
     for (auto* draft : drafts) draft->add(text_[draft->context.history.size() + draft->tokens.size()], 1);
   }
-  void end(Draft<SamplerChain>&) noexcept {}
+  void end(Draft<SamplerChain>& draft) {
+    if (first_length_ == 0) first_length_ = draft.tokens.size();
+  }
+  std::size_t first_length() const noexcept { return first_length_; }
 
  private:
   std::vector<Token> text_;
+  std::size_t first_length_ = 0;
 };
 
 template <class DrafterType>
@@ -236,7 +240,7 @@ TEST_CASE("right drafts save passes and are counted", "[generate][speculative]")
   CHECK(figures.histogram == std::vector<std::size_t>{0, 0, 0, 0, 0, 0, 0, 4});
 }
 
-TEST_CASE("adaptive drafts also begin behind a prompt of a single token", "[generate][speculative]") {
+TEST_CASE("adaptive drafts begin behind a prompt of a single token, with two tokens", "[generate][speculative]") {
   const auto pipeline = testing::pipeline_of(random_model(1), "", testing::small_engine());
   GenerationOptions options;
   options.max_new_tokens = 20;
@@ -245,9 +249,12 @@ TEST_CASE("adaptive drafts also begin behind a prompt of a single token", "[gene
   std::vector<Token> text = pipeline->tokenizer().encode("a", {.add_special_tokens = true});
   REQUIRE(text.size() == 1);
   text.insert(text.end(), plain.tokens.begin(), plain.tokens.end());
-  pipeline->engine().speculate(speculation_of(Oracle(text), {7, true}));
+  auto speculation = speculation_of(Oracle(text), {7, true});
+  const Oracle& oracle = speculation->drafter();
+  pipeline->engine().speculate(std::move(speculation));
   const GeneratedText drafted = (*pipeline)("a", options).generations[0];
   CHECK(drafted.tokens == plain.tokens);
+  CHECK(oracle.first_length() == 2);
   CHECK(drafted.accepted_draft_tokens >= 2);
 }
 

@@ -120,7 +120,7 @@ TEST_CASE("so do windows, blocks, sinks and single heads of a text", "[model][at
   }
 }
 
-TEST_CASE("more segments than there is room for are shared in turns", "[model][attention]") {
+TEST_CASE("a text of more segments than there is room for is shared in several rounds", "[model][attention]") {
   constexpr Position far = 66 * attention_segment;
   ContiguousCache<std::int8_t> cache({1, {1, 8}}, 1, far);
   fill(cache, far);

@@ -105,7 +105,7 @@ class AcceptedShare {
 /// pace. With a pace of the best policy that is the best policy (Dinkelbach, "On nonlinear fractional programming",
 /// Management Science 13, 1967), and the pace approaches it.
 struct DraftPolicy {
-  static constexpr double belief = 2;
+  static constexpr double belief = 2;  ///< measured steps that an expected one counts for
 
   StepSeconds plain;  ///< of the target's steps without drafts, behind another such step
   /// Of those with drafts: slower for their rows, and where a drafter's weights replace the target's in the CPU's caches.
