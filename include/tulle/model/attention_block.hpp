@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 
 #include <tulle/core/half.hpp>
 #include <tulle/model/attention_block_128.hpp>
@@ -106,6 +107,25 @@ inline void add_block(isa::Avx2, const float* weights, const float* values, std:
   std::size_t d = 0;
   for (; d + 16 <= size; d += 16) add_columns<queries_at_once, 2>(weights, values, count, size, out, d);
   for (; d < size; d += 8) add_columns<queries_at_once, 1>(weights, values, count, size, out, d);
+}
+
+TULLE_TARGET_AVX2 inline void scale_block(isa::Avx2, float* scores, const float* of_queries, const float* of_keys,
+                                          float* largest) noexcept {
+  __m256 most[queries_at_once];
+#pragma GCC unroll 4
+  for (std::size_t q = 0; q < queries_at_once; ++q) most[q] = _mm256_set1_ps(-std::numeric_limits<float>::infinity());
+  for (std::size_t i = 0; i < attention_tile; i += 8) {
+#pragma GCC unroll 4
+    for (std::size_t q = 0; q < queries_at_once; ++q) {
+      float* at = scores + q * weights_stride + i;
+      __m256 factor = _mm256_broadcast_ss(of_queries + q);
+      if (of_keys != nullptr) factor = _mm256_mul_ps(factor, _mm256_loadu_ps(of_keys + i));
+      const __m256 score = _mm256_mul_ps(_mm256_loadu_ps(at), factor);
+      _mm256_storeu_ps(at, score);
+      most[q] = _mm256_max_ps(score, most[q]);  // a NaN leaves `most` as it is
+    }
+  }
+  for (std::size_t q = 0; q < queries_at_once; ++q) largest[q] = largest_of(most[q]);
 }
 
 TULLE_TARGET_AVX2 inline void exponentials_block(isa::Avx2, float* scores, const float* maximums,
@@ -220,6 +240,27 @@ inline void add_block(isa::Avx512, const float* weights, const float* values, st
   for (; d + 32 <= size; d += 32) add_block_columns512<2>(weights, values, count, size, out, d);
   for (; d + 16 <= size; d += 16) add_block_columns512<1>(weights, values, count, size, out, d);
   if (d < size) add_columns<queries_at_once, 1>(weights, values, count, size, out, d);
+}
+
+TULLE_TARGET_AVX512 inline void scale_block(isa::Avx512, float* scores, const float* of_queries, const float* of_keys,
+                                            float* largest) noexcept {
+  __m512 most[queries_at_once];
+#pragma GCC unroll 4
+  for (std::size_t q = 0; q < queries_at_once; ++q) most[q] = _mm512_set1_ps(-std::numeric_limits<float>::infinity());
+  for (std::size_t i = 0; i < attention_tile; i += 16) {
+#pragma GCC unroll 4
+    for (std::size_t q = 0; q < queries_at_once; ++q) {
+      float* at = scores + q * weights_stride + i;
+      __m512 factor = _mm512_set1_ps(of_queries[q]);
+      if (of_keys != nullptr) factor = _mm512_mul_ps(factor, _mm512_loadu_ps(of_keys + i));
+      const __m512 score = _mm512_mul_ps(_mm512_loadu_ps(at), factor);
+      _mm512_storeu_ps(at, score);
+      most[q] = _mm512_max_ps(score, most[q]);
+    }
+  }
+  for (std::size_t q = 0; q < queries_at_once; ++q) {
+    largest[q] = largest_of(_mm256_max_ps(_mm512_castps512_ps256(most[q]), _mm512_extractf32x8_ps(most[q], 1)));
+  }
 }
 
 TULLE_TARGET_AVX512 inline void exponentials_block(isa::Avx512, float* scores, const float* maximums,

@@ -24,6 +24,14 @@ inline constexpr std::size_t score_lanes = Isa::runs_avx2                      ?
                                            : std::is_same_v<Isa, isa::Simd128> ? 4
                                                                                : 0;
 
+/// `scale_scores` of whole tiles of queries_at_once queries by scales of their own, which a set may interleave.
+inline void scale_block(isa::Scalar tag, float* scores, const float* of_queries, const float* of_keys,
+                        float* largest) noexcept {
+  for (std::size_t q = 0; q < queries_at_once; ++q) {
+    largest[q] = scale_scores(tag, scores + q * weights_stride, attention_tile, of_queries[q], of_keys);
+  }
+}
+
 /// `exponentials` of whole tiles of queries_at_once queries, which a set may interleave.
 inline void exponentials_block(isa::Scalar tag, float* scores, const float* maximums, float* sums) noexcept {
   for (std::size_t q = 0; q < queries_at_once; ++q) {
@@ -126,6 +134,13 @@ inline void add_block(isa::Simd128, const float* weights, const float* values, s
   std::size_t d = 0;
   for (; d + 8 <= size; d += 8) add_block_columns128<2>(weights, values, count, size, out, d);
   for (; d < size; d += 4) add_block_columns128<1>(weights, values, count, size, out, d);
+}
+
+inline void scale_block(isa::Simd128 tag, float* scores, const float* of_queries, const float* of_keys,
+                        float* largest) noexcept {
+  for (std::size_t q = 0; q < queries_at_once; ++q) {
+    largest[q] = scale_scores(tag, scores + q * weights_stride, attention_tile, of_queries[q], of_keys);
+  }
 }
 
 inline void exponentials_block(isa::Simd128 tag, float* scores, const float* maximums, float* sums) noexcept {

@@ -87,6 +87,13 @@ TULLE_TARGET_AVX2 void add_values(isa::Avx2, const float* weights, const Element
   }
 }
 
+/// The largest of eight.
+TULLE_INLINE_AVX2 float largest_of(__m256 most) noexcept {
+  __m128 four = _mm_max_ps(_mm256_castps256_ps128(most), _mm256_extractf128_ps(most, 1));
+  four = _mm_max_ps(four, _mm_movehl_ps(four, four));
+  return std::max(_mm_cvtss_f32(four), _mm_cvtss_f32(_mm_movehdup_ps(four)));
+}
+
 TULLE_TARGET_AVX2 inline float scale_scores(isa::Avx2, float* scores, std::size_t count, float scale,
                                             const float* scales) noexcept {
   const __m256 common = _mm256_set1_ps(scale);
@@ -98,12 +105,9 @@ TULLE_TARGET_AVX2 inline float scale_scores(isa::Avx2, float* scores, std::size_
     _mm256_storeu_ps(scores + i, score);
     most = _mm256_max_ps(score, most);  // a NaN leaves `most` as it is, as std::max does
   }
-  __m128 four = _mm_max_ps(_mm256_castps256_ps128(most), _mm256_extractf128_ps(most, 1));
-  four = _mm_max_ps(four, _mm_movehl_ps(four, four));
-  const float vectors = std::max(_mm_cvtss_f32(four), _mm_cvtss_f32(_mm_movehdup_ps(four)));
   const float rest =
       scale_scores(isa::Scalar{}, scores + i, count - i, scale, scales == nullptr ? nullptr : scales + i);
-  return std::max(vectors, rest);
+  return std::max(largest_of(most), rest);
 }
 
 template <class Element>
@@ -126,17 +130,6 @@ TULLE_TARGET_AVX2 inline float exponentials(isa::Avx2, float* scores, std::size_
     sums = _mm256_add_ps(sums, value);
   }
   return sum_of_lanes(sums);
-}
-
-/// Calls `run(std::integral_constant<std::size_t, count>)`, 1 <= count <= queries_at_once.
-template <class Run>
-void with_count(std::size_t count, Run&& run) noexcept {
-  switch (count) {
-    case 1: return run(std::integral_constant<std::size_t, 1>{});
-    case 2: return run(std::integral_constant<std::size_t, 2>{});
-    case 3: return run(std::integral_constant<std::size_t, 3>{});
-    default: return run(std::integral_constant<std::size_t, queries_at_once>{});
-  }
 }
 
 /// scores[q * weights_stride + i]: query q by key i. Size is a multiple of 8; up to 3 scores behind the last are
@@ -224,12 +217,11 @@ inline float scale_scores(isa::Avx512, float* scores, std::size_t count, float s
   return scale_scores(isa::Avx2{}, scores, count, scale, scales);
 }
 
-/// The bits of `exponential`.
+/// The bits of `exponential` for x <= 88.
 TULLE_INLINE_AVX512 __m512 exponential(__m512 x) noexcept {
-  const __m512 top = _mm512_min_ps(_mm512_set1_ps(89.0f), x);
-  const __m512 n = _mm512_roundscale_ps(_mm512_mul_ps(top, _mm512_set1_ps(1.44269504f)),
+  const __m512 n = _mm512_roundscale_ps(_mm512_mul_ps(x, _mm512_set1_ps(1.44269504f)),
                                         _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
-  __m512 r = _mm512_fnmadd_ps(n, _mm512_set1_ps(0.693359375f), top);
+  __m512 r = _mm512_fnmadd_ps(n, _mm512_set1_ps(0.693359375f), x);
   r = _mm512_fnmadd_ps(n, _mm512_set1_ps(-2.12194440e-4f), r);
   __m512 p = _mm512_set1_ps(1.0f / 720);
   p = _mm512_fmadd_ps(p, r, _mm512_set1_ps(1.0f / 120));
@@ -238,11 +230,7 @@ TULLE_INLINE_AVX512 __m512 exponential(__m512 x) noexcept {
   p = _mm512_fmadd_ps(p, r, _mm512_set1_ps(0.5f));
   p = _mm512_fmadd_ps(p, r, _mm512_set1_ps(1.0f));
   p = _mm512_fmadd_ps(p, r, _mm512_set1_ps(1.0f));
-  const __m512i exponent = _mm512_slli_epi32(_mm512_add_epi32(_mm512_cvtps_epi32(n), _mm512_set1_epi32(127)), 23);
-  const __m512 result = _mm512_mul_ps(p, _mm512_castsi512_ps(exponent));
-  const __mmask16 vanishes = _mm512_cmp_ps_mask(x, _mm512_set1_ps(-87.0f), _CMP_LT_OQ);
-  return _mm512_mask_mov_ps(_mm512_mask_mov_ps(result, vanishes, _mm512_setzero_ps()),
-                            _mm512_cmp_ps_mask(x, x, _CMP_UNORD_Q), x);
+  return _mm512_maskz_scalef_ps(_mm512_cmp_ps_mask(x, _mm512_set1_ps(-87.0f), _CMP_NLT_UQ), p, n);
 }
 
 /// `scores` has room for a multiple of 16. The sum is that of AVX2.

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <type_traits>
 
 #include <tulle/cache/cache_layout.hpp>
 #include <tulle/core/half.hpp>
@@ -23,6 +24,17 @@ inline constexpr std::size_t queries_at_once = 4;
 struct alignas(64) PieceWeights : std::array<float, attention_tile + 16> {};
 /// Floats from the weights of a query to those of the next.
 inline constexpr std::size_t weights_stride = sizeof(PieceWeights) / sizeof(float);
+
+/// Calls `run(std::integral_constant<std::size_t, count>)`, 1 <= count <= queries_at_once.
+template <class Run>
+void with_count(std::size_t count, Run&& run) noexcept {
+  switch (count) {
+    case 1: return run(std::integral_constant<std::size_t, 1>{});
+    case 2: return run(std::integral_constant<std::size_t, 2>{});
+    case 3: return run(std::integral_constant<std::size_t, 3>{});
+    default: return run(std::integral_constant<std::size_t, queries_at_once>{});
+  }
+}
 
 inline float element_value(float value) noexcept {
   return value;

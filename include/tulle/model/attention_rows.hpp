@@ -41,6 +41,17 @@ struct AttentionRows {
     if (segments != nullptr) rest.segments += begin * group;
     return rest;
   }
+  /// Query `head` of row `row` alone.
+  AttentionRows query_head(std::size_t row, std::size_t head, std::size_t head_dim) const noexcept {
+    AttentionRows one = part(row, 1);
+    one.group = 1;
+    one.query += head * head_dim;
+    one.out += head * head_dim;
+    if (slopes != nullptr) one.slopes += head;
+    if (sinks != nullptr) one.sinks += head;
+    if (segments != nullptr) one.segments += head;
+    return one;
+  }
   Position last() const noexcept { return first + static_cast<Position>(rows) - 1; }
 
   /// Query `head` of the group, in row `row`.

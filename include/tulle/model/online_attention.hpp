@@ -105,8 +105,9 @@ class OnlineAttention {
   void fold(const float* key_scales, const float* value_scales, std::size_t count, Position distance,
             float* weights) noexcept {
     const float maximum = raise_maximum(key_scales, count, distance, weights);
-    with_instruction_set<isa::Active>(
-        [&](auto tag) { take_sum(detail::exponentials(tag, weights, count, maximum), value_scales, count, weights); });
+    with_instruction_set<isa::Active>([&](auto tag) { take_sum(detail::exponentials(tag, weights, count, maximum)); });
+    if (value_scales == nullptr) return;
+    for (std::size_t i = 0; i < count; ++i) weights[i] *= value_scales[i];
   }
 
   /// The first step of `fold`: scores of products, and the largest score so far, which is returned.
@@ -114,21 +115,26 @@ class OnlineAttention {
     float largest = with_instruction_set<isa::Active>(
         [&](auto tag) { return detail::scale_scores(tag, scores, count, scale_, key_scales); });
     if (cap_ != 0 || slope_ != 0) largest = apply_terms(scores, count, distance);
+    return raise_maximum(largest);
+  }
+
+  /// The same with the largest of the new scores, which were multiplied by `score_scale` already.
+  float raise_maximum(float largest) noexcept {
     if (largest > maximum_) {
       const float shrink = std::exp(maximum_ - largest);  // 0 for the first piece
       sum_ *= shrink;
-      for (std::size_t d = 0; d < head_dim_; ++d) out_[d] *= shrink;
+      tulle::scale(shrink, head_dim_, out_);
       maximum_ = largest;
     }
     return maximum_;
   }
 
-  /// The last step, after the exponentials, whose sum is given.
-  void take_sum(float sum, const float* value_scales, std::size_t count, float* weights) noexcept {
-    sum_ += sum;
-    if (value_scales == nullptr) return;
-    for (std::size_t i = 0; i < count; ++i) weights[i] *= value_scales[i];
-  }
+  float score_scale() const noexcept { return scale_; }
+  /// Whether a scaled product is the score.
+  bool scores_are_products() const noexcept { return cap_ == 0 && slope_ == 0; }
+
+  /// The next step, after the exponentials, whose sum is given.
+  void take_sum(float sum) noexcept { sum_ += sum; }
 
   /// Adds the rows by those weights. `next`: what is read after them.
   template <class Element>
@@ -142,6 +148,8 @@ class OnlineAttention {
   }
 
   const float* query() const noexcept { return query_; }
+  /// What products with the keys are multiplied by, besides 1 / sqrt(head_dim): for a query whose codes are multiplied.
+  void scale_products(float factor) noexcept { scale_ *= factor; }
   float* out() noexcept { return out_; }
 
   /// Begins a segment behind what was folded in so far, where that is something. `scratch` [head_dim] stays in use until
@@ -162,10 +170,14 @@ class OnlineAttention {
     const bool raises = segment.maximum > before_.maximum;
     const float low = raises ? before_.maximum : segment.maximum, largest = raises ? segment.maximum : before_.maximum;
     const float shrink = std::exp(low - largest), old = raises ? shrink : 1, added = raises ? 1 : shrink;
-    for (std::size_t d = 0; d < head_dim_; ++d) {
-      const float behind = segment.values == result_ ? 0.0f : result_[d] * old;
-      result_[d] = behind + segment.values[d] * added;
-    }
+    const float* behind = segment.values == result_ ? nullptr : result_;
+    detail::for_each_batch<DefaultBatch>(
+        head_dim_,
+        [&](std::size_t d) {
+          const DefaultBatch kept = behind == nullptr ? DefaultBatch(0.0f) : load(behind + d) * DefaultBatch(old);
+          (kept + load(segment.values + d) * DefaultBatch(added)).store_unaligned(result_ + d);
+        },
+        [&](std::size_t d) { result_[d] = (behind == nullptr ? 0.0f : behind[d] * old) + segment.values[d] * added; });
     before_ = {largest, before_.sum * old + segment.sum * added, result_};
   }
 
@@ -177,6 +189,8 @@ class OnlineAttention {
   }
 
  private:
+  static DefaultBatch load(const float* from) noexcept { return DefaultBatch::load_unaligned(from); }
+
   static constexpr float nothing = -std::numeric_limits<float>::infinity();
 
   void end_segment() noexcept {

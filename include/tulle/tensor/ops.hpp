@@ -180,8 +180,11 @@ inline void clamped_silu_times(const float* gate, const float* up, std::size_t s
 }
 
 /// x *= factor. [size].
-inline void scale(float factor, std::size_t size, float* x) noexcept {
-  for (std::size_t i = 0; i < size; ++i) x[i] *= factor;
+template <class Batch = DefaultBatch>
+void scale(float factor, std::size_t size, float* x) noexcept {
+  detail::for_each_batch<Batch>(
+      size, [&](std::size_t i) { (Batch::load_unaligned(x + i) * Batch(factor)).store_unaligned(x + i); },
+      [&](std::size_t i) { x[i] *= factor; });
 }
 
 /// Where the two elements of a rotated pair are in a head.
