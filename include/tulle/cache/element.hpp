@@ -38,6 +38,8 @@ inline float encode_row(const float* row, std::size_t count, Half* encoded) noex
 /// Symmetric: scale = max|x| / 127, element = x / scale rounded to nearest, ties to even. A row of zeros has scale 0.
 /// A row with an infinity or a NaN has scale NaN and elements 0: attention then gives NaN, as it does with floats.
 inline float encode_row(const float* row, std::size_t count, std::int8_t* encoded) noexcept {
+  float scale_there = 0;
+  if (detail::on_avx2([&](auto ops) { scale_there = ops.to_bytes(row, count, encoded); })) return scale_there;
   // Without their sign bit, floats order as their bits do, and everything that is not finite comes last.
   std::int32_t largest = 0;
   for (std::size_t i = 0; i < count; ++i) {

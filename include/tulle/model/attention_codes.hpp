@@ -14,13 +14,6 @@
 
 namespace tulle::detail {
 
-/// The largest lane of eight magnitudes as integers, as a float.
-TULLE_INLINE_AVX2 float largest_of(__m256i most) noexcept {
-  __m128i four = _mm_max_epi32(_mm256_castsi256_si128(most), _mm256_extracti128_si256(most, 1));
-  four = _mm_max_epi32(four, _mm_shuffle_epi32(four, 0x4E));
-  return _mm_cvtss_f32(_mm_castsi128_ps(_mm_max_epi32(four, _mm_shuffle_epi32(four, 0xB1))));
-}
-
 TULLE_TARGET_AVX2 inline float to_codes(isa::Avx2, const float* x, const float* factors, std::size_t count,
                                         std::int16_t* codes) noexcept {
   const __m256i mask = _mm256_set1_epi32(0x7FFFFFFF);

@@ -4,7 +4,9 @@
 
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
+#include <limits>
 
 #include <tulle/core/half.hpp>
 #include <tulle/tensor/x86.hpp>
@@ -49,6 +51,13 @@ TULLE_INLINE_AVX2 float sum_of_lanes(__m256 x) noexcept {
   const __m128 half = _mm_add_ps(_mm256_castps256_ps128(x), _mm256_extractf128_ps(x, 1));
   const __m128 quarter = _mm_add_ps(half, _mm_movehl_ps(half, half));
   return _mm_cvtss_f32(_mm_add_ss(quarter, _mm_movehdup_ps(quarter)));
+}
+
+/// The largest lane of eight magnitudes as integers, as a float.
+TULLE_INLINE_AVX2 float largest_of(__m256i most) noexcept {
+  __m128i four = _mm_max_epi32(_mm256_castsi256_si128(most), _mm256_extracti128_si256(most, 1));
+  four = _mm_max_epi32(four, _mm_shuffle_epi32(four, 0x4E));
+  return _mm_cvtss_f32(_mm_castsi128_ps(_mm_max_epi32(four, _mm_shuffle_epi32(four, 0xB1))));
 }
 
 /// The functions of ops.hpp of the same names.
@@ -118,6 +127,35 @@ struct Avx2Ops {
       _mm256_storeu_ps(head + 2 * j, _mm256_fmaddsub_ps(x, cosine, _mm256_mul_ps(swapped, sine)));
     }
     for (; j < pairs; ++j) rotate_pair(head[2 * j], head[2 * j + 1], cosines[j], sines[j]);
+  }
+
+  /// `encode_row` of cache/element.hpp: codes x / scale, scale = max|x| / 127, which is returned.
+  TULLE_TARGET_AVX2 static float to_bytes(const float* x, std::size_t size, std::int8_t* y) noexcept {
+    const __m256i magnitude = _mm256_set1_epi32(0x7FFFFFFF);
+    __m256i most = _mm256_setzero_si256();  // as integers: ordered like the floats, and what is not finite comes last
+    std::size_t i = 0;
+    for (; i + 8 <= size; i += 8) {
+      most = _mm256_max_epi32(most, _mm256_and_si256(_mm256_castps_si256(load8(x + i)), magnitude));
+    }
+    float last[8] = {};
+    std::memcpy(last, x + i, sizeof(float) * (size - i));
+    most = _mm256_max_epi32(most, _mm256_and_si256(_mm256_castps_si256(load8(last)), magnitude));
+    const float largest = largest_of(most);
+    const bool finite = largest <= std::numeric_limits<float>::max();
+    const float scale = finite ? largest / 127.0f : std::numeric_limits<float>::quiet_NaN();
+    if (!finite || scale == 0) {
+      std::memset(y, 0, size);
+      return scale;
+    }
+    const auto codes = [scale](const float* from) TULLE_TARGET_AVX2 {
+      const __m256i whole = _mm256_cvtps_epi32(_mm256_div_ps(load8(from), _mm256_set1_ps(scale)));
+      const __m128i words = _mm_packs_epi32(_mm256_castsi256_si128(whole), _mm256_extracti128_si256(whole, 1));
+      return _mm_max_epi8(_mm_packs_epi16(words, words), _mm_set1_epi8(-127));
+    };
+    for (i = 0; i + 8 <= size; i += 8) _mm_storel_epi64(reinterpret_cast<__m128i*>(y + i), codes(x + i));
+    const __m128i rest = codes(last);
+    std::memcpy(y + i, &rest, size - i);
+    return scale;
   }
 
   TULLE_TARGET_AVX2 static void to_halves(const float* x, std::size_t size, Half* y) noexcept {

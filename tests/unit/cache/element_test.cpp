@@ -10,6 +10,8 @@
 
 #include <catch2/catch_all.hpp>
 
+#include "unit/kernel/instruction_sets.hpp"
+
 using namespace tulle;
 
 namespace {
@@ -21,10 +23,20 @@ struct Encoded {
   std::vector<int> elements;
 };
 
+/// On every set, which must give the same.
 Encoded encode(const std::vector<float>& row) {
-  std::vector<std::int8_t> elements(row.size(), 99);
-  const float scale = encode_row(row.data(), row.size(), elements.data());
-  return {scale, {elements.begin(), elements.end()}};
+  Encoded first;
+  for (const InstructionSet set : instruction_sets) {
+    if (!machine_has(set)) continue;
+    const testing::ActiveSet active(set);
+    std::vector<std::int8_t> elements(row.size(), 99);
+    const float scale = encode_row(row.data(), row.size(), elements.data());
+    const Encoded encoded{scale, {elements.begin(), elements.end()}};
+    if (first.elements.empty()) first = encoded;
+    CHECK((encoded.scale == first.scale || (std::isnan(encoded.scale) && std::isnan(first.scale))));
+    CHECK(encoded.elements == first.elements);
+  }
+  return first;
 }
 
 }  // namespace
