@@ -38,12 +38,12 @@ template <CacheLayout Cache>
   union Block {
     Block() noexcept {}  // which it is, the first piece tells
     FloatBlock floats;
-    CodeBlock codes;
+    BlockOf<std::int8_t> codes;
   } block;
   QueryBlock* queries = nullptr;
   const Visible visible{of.window.begin(of.first), of.last() + 1, static_cast<Position>(of.rows)};
   for_each_piece(cache, of, visible, [&]<class Element>(const AttentionPiece<Element>& piece) {
-    using Products = std::conditional_t<std::is_same_v<Element, std::int8_t>, CodeBlock, FloatBlock>;
+    using Products = BlockOf<Element>;
     if (queries == nullptr) queries = new (static_cast<void*>(&block)) Products(of, head_dim);
     static_cast<Products*>(queries)->visit(piece);
   });
@@ -65,9 +65,9 @@ void attend(const Cache& cache, const AttentionRows& of) noexcept {
     for (std::size_t head = 0; head < of.group; ++head) {
       const AttentionRows one = of.query_head(row, head, head_dim);
       OnlineAttention attention = one.start(0, 0, head_dim);
-      std::optional<detail::CodeBlock> codes;
+      std::optional<detail::BlockOf<std::int8_t>> codes;
       detail::for_each_piece(cache, one, visible, [&]<class Element>(const detail::AttentionPiece<Element>& piece) {
-        if constexpr (std::is_same_v<Element, std::int8_t>) {
+        if constexpr (!std::is_same_v<detail::BlockOf<Element>, detail::FloatBlock>) {
           if (coded) {
             if (!codes) codes.emplace(one, head_dim);
             codes->visit(piece);

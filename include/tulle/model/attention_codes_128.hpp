@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// \file The loops of attention on int8 keys and values, multiplied as integers: in plain C++, and on vectors of 128
-/// bits (L3).
+/// \file The loops of attention on int8 keys and values, multiplied as integers: in plain C++, and on SSE4.1 (L3).
 ///
 /// Queries and weights become codes of 16 bits with one scale a row, so that the products are exact in 32 bits. What is
 /// multiplied lies in pairs, [pairs][lanes] of two codes, of which an instruction multiplies both and adds them: pairs
@@ -128,7 +127,7 @@ inline void multiply_pairs(isa::Scalar, const CodeRows& of, std::size_t rows, co
   }
 }
 
-#if defined(TULLE_SIMD128)
+#if defined(TULLE_X86)
 
 TULLE_TARGET_SIMD128 inline float to_codes(isa::Simd128, const float* x, const float* factors, std::size_t count,
                                            std::int16_t* codes) noexcept {
@@ -226,14 +225,7 @@ TULLE_TARGET_SIMD128 inline void pair_values(isa::Simd128, const std::int8_t* va
 
 /// sums[i] += both products of pair i.
 TULLE_INLINE_SIMD128 simd128::I32x4 add_pairs(simd128::I32x4 sums, simd128::I16x8 a, simd128::I16x8 b) noexcept {
-#if defined(TULLE_X86)
   return sums + (simd128::I32x4)_mm_madd_epi16((__m128i)a, (__m128i)b);
-#elif defined(__aarch64__)
-  const int32x4_t low = vmull_s16(vget_low_s16((int16x8_t)a), vget_low_s16((int16x8_t)b));
-  return sums + (simd128::I32x4)vpaddq_s32(low, vmull_high_s16((int16x8_t)a, (int16x8_t)b));
-#else
-  return sums + (simd128::I32x4)wasm_i32x4_dot_i16x8((v128_t)a, (v128_t)b);
-#endif
 }
 
 template <std::size_t Rows>

@@ -6,14 +6,18 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 #include <tulle/core/checked.hpp>
 #include <tulle/model/attention_codes.hpp>
 #include <tulle/model/attention_rows.hpp>
+#include <tulle/model/float_block.hpp>
 #include <tulle/model/query_block.hpp>
 #include <tulle/tensor/isa.hpp>
 
 namespace tulle::detail {
+
+#if defined(TULLE_X86)
 
 /// Queries, and weights times the scales of values, are codes of 16 bits, with a scale for each query and for its
 /// weights in each piece. Products of codes are exact, so every instruction set has the same.
@@ -49,7 +53,7 @@ class CodeBlock final : public QueryBlock {
     with_instruction_set<isa::Active>([&](auto tag) {
       for_each_group([&](std::size_t i, std::size_t count) noexcept {
         score(tag, piece.count, i, count);
-        fold(tag, piece, i, count, weights_.data());
+        fold(tag, piece, nullptr, i, count, weights_.data());
         encode_weights(tag, piece, i, count);
         add(tag, piece.count, i, count);
       });
@@ -108,5 +112,15 @@ class CodeBlock final : public QueryBlock {
   std::array<TileCodes, queries_at_once> weight_codes_;
   std::array<float, queries_at_once> scales_;
 };
+
+template <class Element>
+using BlockOf = std::conditional_t<std::is_same_v<Element, std::int8_t>, CodeBlock, FloatBlock>;
+
+#else  // a fused multiplication of floats does as much there as an instruction that multiplies pairs of codes and an addition
+
+template <class>
+using BlockOf = FloatBlock;
+
+#endif
 
 }  // namespace tulle::detail

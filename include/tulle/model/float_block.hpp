@@ -126,7 +126,9 @@ class FloatBlock final : public QueryBlock {
 
   template <class Isa, class Element>
   void fold_all(Isa tag, const AttentionPiece<Element>& piece) noexcept {
-    for_each_group([&](std::size_t i, std::size_t count) noexcept { fold(tag, piece, i, count, &weights_[i]); });
+    for_each_group([&](std::size_t i, std::size_t count) noexcept {
+      fold(tag, piece, piece.value_scales, i, count, &weights_[i]);
+    });
   }
 
   /// Adds the values that a query attends to.

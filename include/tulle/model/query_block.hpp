@@ -63,18 +63,22 @@ class QueryBlock {
   }
 
   /// Makes weights of the products of a piece's keys with `count` <= queries_at_once queries from `i` on: together where
-  /// all attend to a whole tile.
+  /// all attend to a whole tile. Weights are multiplied by `factors` where these are not null.
   template <class Isa, class Element>
-  void fold(Isa tag, const AttentionPiece<Element>& piece, std::size_t i, std::size_t count,
+  void fold(Isa tag, const AttentionPiece<Element>& piece, const float* factors, std::size_t i, std::size_t count,
             PieceWeights* weights) noexcept {
     if (count == queries_at_once && see_all(i, count)) {
       fold_tile(tag, piece, i, weights);
+      for (std::size_t q = 0; q < count && factors != nullptr; ++q) {
+        for (std::size_t k = 0; k < attention_tile; ++k) weights[q][k] *= factors[k];
+      }
       return;
     }
+    const auto from = [](const float* scales, std::size_t row) { return scales == nullptr ? nullptr : scales + row; };
     for (std::size_t q = 0; q < count; ++q) {
       const auto [first, last] = seen_[i + q];
       if (first >= last) continue;
-      attentions_[i + q].fold(piece.key_scales == nullptr ? nullptr : piece.key_scales + first, nullptr, last - first,
+      attentions_[i + q].fold(from(piece.key_scales, first), from(factors, first), last - first,
                               positions_[i + q] - piece.begin - static_cast<Position>(first),
                               weights[q].data() + first);
     }

@@ -43,6 +43,8 @@ std::vector<std::int16_t> random_codes(std::size_t count, std::uint32_t seed) {
 
 }  // namespace
 
+#if defined(TULLE_X86)
+
 TEMPLATE_LIST_TEST_CASE("floats become codes of 16 bits, the same on every set", "[model][attention_codes]",
                         testing::InstructionSets) {
   testing::require_machine<TestType>();
@@ -131,3 +133,5 @@ TEMPLATE_LIST_TEST_CASE("products of queries and keys, and of weights and values
     }
   }
 }
+
+#endif
