@@ -41,7 +41,8 @@ std::vector<float> attend_all(const Cache& cache, Position position, const std::
   return out;
 }
 
-/// How far results may be from those of doubles, for elements up to 2. An int8 cache's queries and weights may be codes.
+/// How far results may be from those of doubles, for elements up to 2; over an int8 cache, queries and weights may be
+/// codes.
 template <class Cache>
 constexpr double tolerance = std::is_same_v<typename Cache::Element, std::int8_t> ? 2e-4 : 3e-6;
 
