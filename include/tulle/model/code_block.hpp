@@ -52,16 +52,25 @@ class CodeBlock final : public QueryBlock {
     });
     with_instruction_set<isa::Active>([&](auto tag) {
       for_each_group([&](std::size_t i, std::size_t count) noexcept {
-        score(tag, piece.count, i, count);
+        const std::size_t rows = seen_by(i, count);
+        if (rows == 0) return;
+        score(tag, rows, i, count);
         fold(tag, piece, nullptr, i, count, weights_.data());
-        encode_weights(tag, piece, i, count);
-        add(tag, piece.count, i, count);
+        encode_weights(tag, piece, rows, i, count);
+        add(tag, rows, i, count);
       });
     });
   }
 
  private:
-  /// Products with all keys of the piece, also with those that a query does not attend to.
+  /// The first rows of a piece, as many as any of the queries attends to.
+  std::size_t seen_by(std::size_t i, std::size_t count) const noexcept {
+    std::size_t rows = 0;
+    for (std::size_t q = i; q < i + count; ++q) rows = std::max(rows, seen_[q].end);
+    return rows;
+  }
+
+  /// Products with these rows' keys, also with those that a query does not attend to.
   template <class Isa>
   void score(Isa tag, std::size_t rows, std::size_t i, std::size_t count) noexcept {
     float* out[queries_at_once];
@@ -72,14 +81,15 @@ class CodeBlock final : public QueryBlock {
 
   /// Codes of the weights times the scales of the values; 0 where a query does not attend.
   template <class Isa>
-  void encode_weights(Isa tag, const AttentionPiece<std::int8_t>& piece, std::size_t i, std::size_t count) noexcept {
-    const std::size_t padded = round_up(piece.count, lane_multiple);
+  void encode_weights(Isa tag, const AttentionPiece<std::int8_t>& piece, std::size_t rows, std::size_t i,
+                      std::size_t count) noexcept {
+    const std::size_t padded = round_up(rows, lane_multiple);
     for (std::size_t q = 0; q < count; ++q) {
       float* weights = weights_[q].data();
       const float* factors = piece.value_scales;
       if (!see_all(i + q, 1)) {
         const auto [begin, end] = seen_[i + q];
-        std::fill_n(weights, std::min(begin, end), 0.0f);
+        std::fill_n(weights, begin, 0.0f);
         for (std::size_t k = begin; k < end; ++k) weights[k] *= factors[k];
         std::fill(weights + end, weights + padded, 0.0f);
         factors = nullptr;
@@ -92,8 +102,7 @@ class CodeBlock final : public QueryBlock {
   void add(Isa tag, std::size_t rows, std::size_t i, std::size_t count) noexcept {
     float* out[queries_at_once];
     for (std::size_t q = 0; q < count; ++q) {
-      const bool sees = seen_[i + q].begin < seen_[i + q].end;
-      out[q] = sees ? attentions_[i + q].out() : unseen_.data();
+      out[q] = seen_[i + q].end != 0 ? attentions_[i + q].out() : unseen_.data();
     }
     const CodeRows weights{weight_codes_[0].data(), attention_tile, scales_.data()};
     const std::size_t pairs = (rows + 1) / 2, whole = head_dim_ / lane_multiple * lane_multiple;

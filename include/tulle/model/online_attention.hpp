@@ -78,7 +78,7 @@ class OnlineAttention {
         result_(out),
         maximum_(nothing),
         sum_(0),
-        before_{terms.sink, terms.sink == nothing ? 0.0f : 1.0f, out} {
+        before_{terms.sink, terms.sink == nothing ? 0.0f : 1.0f, nullptr} {
     std::fill_n(out, head_dim, 0.0f);
   }
 
@@ -170,27 +170,22 @@ class OnlineAttention {
     const bool raises = segment.maximum > before_.maximum;
     const float low = raises ? before_.maximum : segment.maximum, largest = raises ? segment.maximum : before_.maximum;
     const float shrink = std::exp(low - largest), old = raises ? shrink : 1, added = raises ? 1 : shrink;
-    const float* behind = segment.values == result_ ? nullptr : result_;
-    detail::for_each_batch<DefaultBatch>(
-        head_dim_,
-        [&](std::size_t d) {
-          const DefaultBatch kept = behind == nullptr ? DefaultBatch(0.0f) : load(behind + d) * DefaultBatch(old);
-          (kept + load(segment.values + d) * DefaultBatch(added)).store_unaligned(result_ + d);
-        },
-        [&](std::size_t d) { result_[d] = (behind == nullptr ? 0.0f : behind[d] * old) + segment.values[d] * added; });
+    if (before_.values != nullptr) {
+      weighted_sum(result_, old, segment.values, added, head_dim_, result_);
+    } else {  // the first; its values may be there already
+      if (segment.values != result_) std::copy_n(segment.values, head_dim_, result_);
+      tulle::scale(added, head_dim_, result_);
+    }
     before_ = {largest, before_.sum * old + segment.sum * added, result_};
   }
 
   /// Divides by the sum of the weights.
   void finish() noexcept {
     end_segment();
-    const float inverse = 1.0f / before_.sum;
-    for (std::size_t d = 0; d < head_dim_; ++d) result_[d] *= inverse;
+    tulle::scale(1.0f / before_.sum, head_dim_, result_);
   }
 
  private:
-  static DefaultBatch load(const float* from) noexcept { return DefaultBatch::load_unaligned(from); }
-
   static constexpr float nothing = -std::numeric_limits<float>::infinity();
 
   void end_segment() noexcept {
@@ -215,7 +210,7 @@ class OnlineAttention {
   float scale_, cap_, slope_;
   float *out_, *result_;  // of the segment; of all
   float maximum_, sum_;   // of the segment
-  Segment before_;        // those before it, and the sink
+  Segment before_;        // those before it, and the sink; values: null until one was taken
 };
 
 }  // namespace tulle

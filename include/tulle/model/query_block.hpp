@@ -51,8 +51,10 @@ class QueryBlock {
       if (piece.begins_segment) attentions_[i].begin_segment(scratch_ + i * head_dim_);
       const Position position = positions_[i];
       const Position begin = std::max(window_.begin(position), piece.window.begin(position));
-      seen_[i].begin = begin <= piece.begin ? 0 : std::min<std::size_t>(piece.count, begin - piece.begin);
-      seen_[i].end = position < piece.begin ? 0 : std::min<std::size_t>(piece.count, position + 1 - piece.begin);
+      const std::size_t first = begin <= piece.begin ? 0 : begin - piece.begin;
+      const std::size_t last =
+          position < piece.begin ? 0 : std::min<std::size_t>(piece.count, position + 1 - piece.begin);
+      seen_[i] = first < last ? RowRange{first, last} : RowRange{0, 0};
     }
   }
 
@@ -77,7 +79,7 @@ class QueryBlock {
     const auto from = [](const float* scales, std::size_t row) { return scales == nullptr ? nullptr : scales + row; };
     for (std::size_t q = 0; q < count; ++q) {
       const auto [first, last] = seen_[i + q];
-      if (first >= last) continue;
+      if (last == 0) continue;
       attentions_[i + q].fold(from(piece.key_scales, first), from(factors, first), last - first,
                               positions_[i + q] - piece.begin - static_cast<Position>(first),
                               weights[q].data() + first);
@@ -92,7 +94,7 @@ class QueryBlock {
 
   std::size_t head_dim_, queries_;
   std::array<OnlineAttention, attention_block> attentions_;
-  std::array<RowRange, attention_block> seen_;  ///< rows of a piece that each query attends to
+  std::array<RowRange, attention_block> seen_;  ///< rows of a piece that each query attends to; none: 0 to 0
 
  private:
   /// The same for queries_at_once queries. All have the same cap, and all a slope or none.

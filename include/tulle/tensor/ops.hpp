@@ -180,11 +180,15 @@ inline void clamped_silu_times(const float* gate, const float* up, std::size_t s
 }
 
 /// x *= factor. [size].
-template <class Batch = DefaultBatch>
-void scale(float factor, std::size_t size, float* x) noexcept {
-  detail::for_each_batch<Batch>(
-      size, [&](std::size_t i) { (Batch::load_unaligned(x + i) * Batch(factor)).store_unaligned(x + i); },
-      [&](std::size_t i) { x[i] *= factor; });
+inline void scale(float factor, std::size_t size, float* x) noexcept {
+  if (detail::on_avx2([&](auto ops) { ops.scale(factor, size, x); })) return;
+  for (std::size_t i = 0; i < size; ++i) x[i] *= factor;
+}
+
+/// out = a x + b y. [size] each; out may be x or y.
+inline void weighted_sum(const float* x, float a, const float* y, float b, std::size_t size, float* out) noexcept {
+  if (detail::on_avx2([&](auto ops) { ops.weighted_sum(x, a, y, b, size, out); })) return;
+  for (std::size_t i = 0; i < size; ++i) out[i] = x[i] * a + y[i] * b;
 }
 
 /// Where the two elements of a rotated pair are in a head.

@@ -129,6 +129,22 @@ struct Avx2Ops {
     for (; j < pairs; ++j) rotate_pair(head[2 * j], head[2 * j + 1], cosines[j], sines[j]);
   }
 
+  TULLE_TARGET_AVX2 static void scale(float factor, std::size_t size, float* x) noexcept {
+    std::size_t i = 0;
+    for (; i + 8 <= size; i += 8) _mm256_storeu_ps(x + i, _mm256_mul_ps(load8(x + i), _mm256_set1_ps(factor)));
+    for (; i < size; ++i) x[i] *= factor;
+  }
+
+  TULLE_TARGET_AVX2 static void weighted_sum(const float* x, float a, const float* y, float b, std::size_t size,
+                                             float* out) noexcept {
+    std::size_t i = 0;
+    for (; i + 8 <= size; i += 8) {
+      const __m256 first = _mm256_mul_ps(load8(x + i), _mm256_set1_ps(a));
+      _mm256_storeu_ps(out + i, _mm256_fmadd_ps(load8(y + i), _mm256_set1_ps(b), first));
+    }
+    for (; i < size; ++i) out[i] = std::fma(y[i], b, x[i] * a);
+  }
+
   /// `encode_row` of cache/element.hpp: codes x / scale, scale = max|x| / 127, which is returned.
   TULLE_TARGET_AVX2 static float to_bytes(const float* x, std::size_t size, std::int8_t* y) noexcept {
     const __m256i magnitude = _mm256_set1_epi32(0x7FFFFFFF);
