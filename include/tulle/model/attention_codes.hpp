@@ -104,13 +104,16 @@ TULLE_TARGET_AVX2 inline void pair_values(isa::Avx2, const std::int8_t* values, 
 }
 
 template <std::size_t Rows>
-TULLE_TARGET_AVX2 void multiply_pairs256(const CodeRows& of, const PairLanes& by, float* const* out) noexcept {
+TULLE_TARGET_AVX2 void multiply_pairs256(const CodeRows& of, const PairLanes& by, float* const* out,
+                                         const Ahead& ahead) noexcept {
   constexpr std::size_t vectors = 2;
   for (std::size_t lane = 0; lane < by.lanes; lane += 8 * vectors) {
     __m256i sums[Rows][vectors];
 #pragma GCC unroll 4
     for (std::size_t q = 0; q < Rows; ++q) sums[q][0] = sums[q][1] = _mm256_setzero_si256();
+    const Ahead part = ahead.part(by, lane, 8 * vectors);
     for (std::size_t pair = 0; pair < by.count; ++pair) {
+      part.fetch(pair);
       const auto* at = reinterpret_cast<const __m256i*>(by.at(pair, lane));
       const __m256i low = _mm256_loadu_si256(at), high = _mm256_loadu_si256(at + 1);
 #pragma GCC unroll 4
@@ -133,9 +136,9 @@ TULLE_TARGET_AVX2 void multiply_pairs256(const CodeRows& of, const PairLanes& by
   }
 }
 
-inline void multiply_pairs(isa::Avx2, const CodeRows& of, std::size_t rows, const PairLanes& by,
-                           float* const* out) noexcept {
-  with_count(rows, [&](auto count) { multiply_pairs256<count>(of, by, out); });
+inline void multiply_pairs(isa::Avx2, const CodeRows& of, std::size_t rows, const PairLanes& by, float* const* out,
+                           const Ahead& ahead) noexcept {
+  with_count(rows, [&](auto count) { multiply_pairs256<count>(of, by, out, ahead); });
 }
 
 /// The largest lane of sixteen magnitudes as integers, as a float.
@@ -181,15 +184,17 @@ inline void pair_values(isa::Avx512, const std::int8_t* values, std::size_t coun
 
 /// 16 * Vectors lanes from `lane` on.
 template <std::size_t Rows, std::size_t Vectors>
-TULLE_TARGET_AVX512 void multiply_pairs512(const CodeRows& of, const PairLanes& by, std::size_t lane,
-                                           float* const* out) noexcept {
+TULLE_TARGET_AVX512 void multiply_pairs512(const CodeRows& of, const PairLanes& by, std::size_t lane, float* const* out,
+                                           const Ahead& ahead) noexcept {
   __m512i sums[Rows][Vectors];
 #pragma GCC unroll 4
   for (std::size_t q = 0; q < Rows; ++q) {
 #pragma GCC unroll 4
     for (std::size_t v = 0; v < Vectors; ++v) sums[q][v] = _mm512_setzero_si512();
   }
+  const Ahead part = ahead.part(by, lane, 16 * Vectors);
   for (std::size_t pair = 0; pair < by.count; ++pair) {
+    part.fetch(pair);
     __m512i lanes[Vectors];
 #pragma GCC unroll 4
     for (std::size_t v = 0; v < Vectors; ++v) lanes[v] = _mm512_loadu_si512(by.at(pair, lane + 16 * v));
@@ -212,13 +217,13 @@ TULLE_TARGET_AVX512 void multiply_pairs512(const CodeRows& of, const PairLanes& 
   }
 }
 
-inline void multiply_pairs(isa::Avx512, const CodeRows& of, std::size_t rows, const PairLanes& by,
-                           float* const* out) noexcept {
+inline void multiply_pairs(isa::Avx512, const CodeRows& of, std::size_t rows, const PairLanes& by, float* const* out,
+                           const Ahead& ahead) noexcept {
   with_count(rows, [&](auto count) {
     std::size_t lane = 0;
-    for (; lane + 64 <= by.lanes; lane += 64) multiply_pairs512<count, 4>(of, by, lane, out);
-    for (; lane + 32 <= by.lanes; lane += 32) multiply_pairs512<count, 2>(of, by, lane, out);
-    for (; lane < by.lanes; lane += 16) multiply_pairs512<count, 1>(of, by, lane, out);
+    for (; lane + 64 <= by.lanes; lane += 64) multiply_pairs512<count, 4>(of, by, lane, out, ahead);
+    for (; lane + 32 <= by.lanes; lane += 32) multiply_pairs512<count, 2>(of, by, lane, out, ahead);
+    for (; lane < by.lanes; lane += 16) multiply_pairs512<count, 1>(of, by, lane, out, ahead);
   });
 }
 

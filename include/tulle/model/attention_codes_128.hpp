@@ -109,10 +109,28 @@ struct PairLanes {
   }
 };
 
+/// Memory that is read soon. It is fetched in the course of a product, little by little: much at once would stop the CPU's
+/// loads.
+struct Ahead {
+  const void* from = nullptr;
+  std::size_t bytes = 0;
+
+  /// The part that belongs to `width` lanes from `lane` on of a product by `by`: where it begins, and the step of a pair.
+  Ahead part(const PairLanes& by, std::size_t lane, std::size_t width) const noexcept {
+    return {static_cast<const std::byte*>(from) + bytes * lane / by.lanes, bytes * width / by.lanes / by.count};
+  }
+  void fetch(std::size_t pair) const noexcept {
+    constexpr std::size_t line = 64;
+    for (std::size_t at = 0; at < bytes; at += line) {
+      __builtin_prefetch(static_cast<const std::byte*>(from) + pair * bytes + at);
+    }
+  }
+};
+
 /// out[q][lane] = sum of the products of row q with the lane, for `rows` <= queries_at_once rows; with scales, the sum
 /// times scales[q] is added to out[q][lane]. Requires, except here: lanes is a multiple of lane_multiple.
-inline void multiply_pairs(isa::Scalar, const CodeRows& of, std::size_t rows, const PairLanes& by,
-                           float* const* out) noexcept {
+inline void multiply_pairs(isa::Scalar, const CodeRows& of, std::size_t rows, const PairLanes& by, float* const* out,
+                           const Ahead&) noexcept {
   for (std::size_t q = 0; q < rows; ++q) {
     const std::int16_t* codes = of.codes + q * of.stride;
     for (std::size_t lane = 0; lane < by.lanes; ++lane) {
@@ -229,12 +247,15 @@ TULLE_INLINE_SIMD128 simd128::I32x4 add_pairs(simd128::I32x4 sums, simd128::I16x
 }
 
 template <std::size_t Rows>
-TULLE_TARGET_SIMD128 void multiply_pairs128(const CodeRows& of, const PairLanes& by, float* const* out) noexcept {
+TULLE_TARGET_SIMD128 void multiply_pairs128(const CodeRows& of, const PairLanes& by, float* const* out,
+                                            const Ahead& ahead) noexcept {
   using namespace simd128;
   constexpr std::size_t vectors = 2;
   for (std::size_t lane = 0; lane < by.lanes; lane += 4 * vectors) {
     I32x4 sums[Rows][vectors]{};
+    const Ahead part = ahead.part(by, lane, 4 * vectors);
     for (std::size_t pair = 0; pair < by.count; ++pair) {
+      part.fetch(pair);
       const std::int16_t* at = by.at(pair, lane);
       const I16x8 low = load<I16x8>(at), high = load<I16x8>(at + 8);
       TULLE_UNROLL
@@ -256,9 +277,9 @@ TULLE_TARGET_SIMD128 void multiply_pairs128(const CodeRows& of, const PairLanes&
   }
 }
 
-inline void multiply_pairs(isa::Simd128, const CodeRows& of, std::size_t rows, const PairLanes& by,
-                           float* const* out) noexcept {
-  with_count(rows, [&](auto count) { multiply_pairs128<count>(of, by, out); });
+inline void multiply_pairs(isa::Simd128, const CodeRows& of, std::size_t rows, const PairLanes& by, float* const* out,
+                           const Ahead& ahead) noexcept {
+  with_count(rows, [&](auto count) { multiply_pairs128<count>(of, by, out, ahead); });
 }
 
 #endif

@@ -39,30 +39,29 @@ class CodeBlock final : public QueryBlock {
 
   void visit(const AttentionPiece<std::int8_t>& piece) noexcept {
     see(piece);
-    with_prefetch(piece.count, head_dim_, NextRows<std::int8_t>{piece.values, piece.count},
-                  [&](std::size_t first, std::size_t rows) {
-                    with_instruction_set<isa::Active>([&](auto tag) {
-                      pair_keys(tag, piece.keys + first * head_dim_, rows, head_dim_, keys_.data() + 2 * first);
-                    });
-                  });
-    with_prefetch(piece.count, head_dim_, piece.next, [&](std::size_t first, std::size_t rows) {
-      with_instruction_set<isa::Active>([&](auto tag) {
-        pair_values(tag, piece.values + first * head_dim_, rows, head_dim_, values_.data() + first * head_dim_);
-      });
-    });
     with_instruction_set<isa::Active>([&](auto tag) {
+      pair_keys(tag, piece.keys, piece.count, head_dim_, keys_.data());
+      bool first = true;  // which brings in what follows
       for_each_group([&](std::size_t i, std::size_t count) noexcept {
         const std::size_t rows = seen_by(i, count);
         if (rows == 0) return;
-        score(tag, rows, i, count);
+        score(tag, rows, i, count, ahead(first, piece.values, piece.count));
         fold(tag, piece, nullptr, i, count, weights_.data());
         encode_weights(tag, piece, rows, i, count);
-        add(tag, rows, i, count);
+        if (first) pair_values(tag, piece.values, piece.count, head_dim_, values_.data());
+        add(tag, rows, i, count,
+            ahead(first, piece.next.rows, std::min<std::size_t>(piece.next.count, attention_tile)));
+        first = false;
       });
     });
   }
 
  private:
+  /// These rows, or nothing.
+  Ahead ahead(bool is, const std::int8_t* rows, std::size_t count) const noexcept {
+    return is ? Ahead{rows, count * head_dim_} : Ahead{};
+  }
+
   /// The first rows of a piece, as many as any of the queries attends to.
   std::size_t seen_by(std::size_t i, std::size_t count) const noexcept {
     std::size_t rows = 0;
@@ -72,11 +71,11 @@ class CodeBlock final : public QueryBlock {
 
   /// Products with these rows' keys, also with those that a query does not attend to.
   template <class Isa>
-  void score(Isa tag, std::size_t rows, std::size_t i, std::size_t count) noexcept {
+  void score(Isa tag, std::size_t rows, std::size_t i, std::size_t count, const Ahead& ahead) noexcept {
     float* out[queries_at_once];
     for (std::size_t q = 0; q < count; ++q) out[q] = weights_[q].data();
     const PairLanes keys{keys_.data(), (head_dim_ + 1) / 2, round_up(rows, lane_multiple), attention_tile};
-    multiply_pairs(tag, {codes_.data() + i * stride_, stride_}, count, keys, out);
+    multiply_pairs(tag, {codes_.data() + i * stride_, stride_}, count, keys, out, ahead);
   }
 
   /// Codes of the weights times the scales of the values; 0 where a query does not attend.
@@ -99,17 +98,17 @@ class CodeBlock final : public QueryBlock {
   }
 
   template <class Isa>
-  void add(Isa tag, std::size_t rows, std::size_t i, std::size_t count) noexcept {
+  void add(Isa tag, std::size_t rows, std::size_t i, std::size_t count, const Ahead& ahead) noexcept {
     float* out[queries_at_once];
     for (std::size_t q = 0; q < count; ++q) {
       out[q] = seen_[i + q].end != 0 ? attentions_[i + q].out() : unseen_.data();
     }
     const CodeRows weights{weight_codes_[0].data(), attention_tile, scales_.data()};
     const std::size_t pairs = (rows + 1) / 2, whole = head_dim_ / lane_multiple * lane_multiple;
-    multiply_pairs(tag, weights, count, {values_.data(), pairs, whole, head_dim_}, out);
+    multiply_pairs(tag, weights, count, {values_.data(), pairs, whole, head_dim_}, out, ahead);
     for (std::size_t q = 0; q < count; ++q) out[q] += whole;
     multiply_pairs(isa::Scalar{}, weights, count, {values_.data() + 2 * whole, pairs, head_dim_ - whole, head_dim_},
-                   out);
+                   out, {});
   }
 
   std::size_t stride_;                                                          // of the codes of a query

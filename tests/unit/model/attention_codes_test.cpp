@@ -102,13 +102,13 @@ TEMPLATE_LIST_TEST_CASE("products of queries and keys, and of weights and values
         float* outs[queries];
         for (std::size_t q = 0; q < queries; ++q) outs[q] = &scores[q * keys_padded];
         const detail::PairLanes lanes{keys.data(), (size + 1) / 2, keys_padded, attention_tile};
-        detail::multiply_pairs(TestType{}, {query.data(), stride}, number, lanes, outs);
+        detail::multiply_pairs(TestType{}, {query.data(), stride}, number, lanes, outs, {});
         auto out = random_floats(queries * size, 56);
         const auto before = out;
         for (std::size_t q = 0; q < queries; ++q) outs[q] = &out[q * size];
         const std::size_t whole = size / lane_multiple * lane_multiple;
         detail::multiply_pairs(TestType{}, {weights.data(), attention_tile, scales.data()}, number,
-                               {values.data(), (count + 1) / 2, whole, size}, outs);
+                               {values.data(), (count + 1) / 2, whole, size}, outs, {});
         bool exact = true, added = true;
         for (std::size_t q = 0; q < number; ++q) {
           for (std::size_t i = 0; i < count; ++i) {
