@@ -97,11 +97,12 @@ class QueryBlock {
   std::array<RowRange, attention_block> seen_;  ///< rows of a piece that each query attends to; none: 0 to 0
 
  private:
-  /// The same for queries_at_once queries. All have the same cap, and all a slope or none.
+  /// The same for queries_at_once queries.
   template <class Isa, class Element>
   void fold_tile(Isa tag, const AttentionPiece<Element>& piece, std::size_t i, PieceWeights* weights) noexcept {
     float maximums[queries_at_once], sums[queries_at_once];
-    if (attentions_[i].scores_are_products()) {
+    if (std::all_of(&attentions_[i], &attentions_[i] + queries_at_once,
+                    [](const OnlineAttention& attention) { return attention.scores_are_products(); })) {
       float scales[queries_at_once], largest[queries_at_once];
       for (std::size_t q = 0; q < queries_at_once; ++q) scales[q] = attentions_[i + q].score_scale();
       scale_block(tag, weights->data(), scales, piece.key_scales, largest);
