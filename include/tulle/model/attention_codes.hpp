@@ -23,7 +23,7 @@ TULLE_TARGET_AVX2 inline float to_codes(isa::Avx2, const float* x, const float* 
     if (factors != nullptr) value = _mm256_mul_ps(value, _mm256_loadu_ps(factors + i));
     most = _mm256_max_epi32(most, _mm256_and_si256(_mm256_castps_si256(value), mask));
   }
-  const auto [scale, inverse] = CodeScale::of(largest_of(most));
+  const auto [scale, inverse] = ScaleOfCodes::of(largest_of(most));
   for (std::size_t i = 0; i < count; i += 16) {
     __m256i whole[2];
 #pragma GCC unroll 2
@@ -157,7 +157,7 @@ TULLE_INLINE_AVX512 float to_codes512(const float* x, const float* factors, std:
     if (factors != nullptr) values[v] = _mm512_mul_ps(values[v], _mm512_loadu_ps(factors + 16 * v));
     most = _mm512_max_epi32(most, _mm512_castps_si512(_mm512_abs_ps(values[v])));
   }
-  const auto [scale, inverse] = CodeScale::of(largest_of(most));
+  const auto [scale, inverse] = ScaleOfCodes::of(largest_of(most));
   const __mmask16 counts = inverse == 0 ? 0 : 0xFFFF;
 #pragma GCC unroll 4
   for (std::size_t v = 0; v < Vectors; ++v) {

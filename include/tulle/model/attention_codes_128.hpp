@@ -30,14 +30,14 @@ inline constexpr std::size_t lane_multiple = 16;
 using TileCodes = std::array<std::int16_t, attention_tile>;
 
 /// What codes of floats are to be multiplied by, and its inverse.
-struct CodeScale {
+struct ScaleOfCodes {
   float scale = 0, inverse = 0;
 
   static constexpr float max_code = 32767;
 
   /// Of floats whose largest magnitude is `largest`. Where one is not finite the scale is NaN, and the codes are 0. So
   /// they are where all are below 1e-33, of which the inverse may be infinite.
-  static CodeScale of(float largest) noexcept {
+  static ScaleOfCodes of(float largest) noexcept {
     const bool finite = largest <= std::numeric_limits<float>::max();
     return {finite ? largest * (1 / max_code) : std::numeric_limits<float>::quiet_NaN(),
             finite && largest >= 1e-33f ? max_code / largest : 0};
@@ -54,10 +54,10 @@ inline float to_codes(isa::Scalar, const float* x, const float* factors, std::si
     const float magnitude = std::fabs(value(i));
     if (!(magnitude <= largest)) largest = magnitude;  // also takes a NaN
   }
-  const auto [scale, inverse] = CodeScale::of(largest);
+  const auto [scale, inverse] = ScaleOfCodes::of(largest);
   for (std::size_t i = 0; i < count; ++i) {
     const float code = inverse == 0 ? 0 : std::nearbyint(value(i) * inverse);
-    codes[i] = static_cast<std::int16_t>(std::clamp(code, -CodeScale::max_code, CodeScale::max_code));
+    codes[i] = static_cast<std::int16_t>(std::clamp(code, -ScaleOfCodes::max_code, ScaleOfCodes::max_code));
   }
   return scale;
 }
@@ -159,7 +159,7 @@ TULLE_TARGET_SIMD128 inline float to_codes(isa::Simd128, const float* x, const f
     most = magnitude > most ? magnitude : most;
   }
   const std::int32_t bits = std::max(std::max(most[0], most[1]), std::max(most[2], most[3]));
-  const auto [scale, inverse] = CodeScale::of(std::bit_cast<float>(bits));
+  const auto [scale, inverse] = ScaleOfCodes::of(std::bit_cast<float>(bits));
   for (std::size_t i = 0; i < count; i += 8) {
     I32x4 whole[2]{};
     if (inverse != 0) {
