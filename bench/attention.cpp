@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file Cost of attention: one token over caches of several lengths and element types, and a prompt.
 #include <cstdio>
+#include <exception>
 #include <memory>
 #include <random>
 #include <string>
@@ -82,7 +83,7 @@ class AttentionOver final : public Attention {
 
 }  // namespace
 
-int main(int argc, char** argv) {
+int main(int argc, char** argv) try {
   CLI::App app("Attention of all layers: one token, and a prompt");
   Shape shape;
   std::size_t threads = tulle::usable_core_count(), repeats = 15, prompt = 512, longest = 4096;
@@ -137,4 +138,7 @@ int main(int argc, char** argv) {
     std::printf(" %.1f (%.1f) |", 1e3 * seconds, 1e6 * seconds / static_cast<double>(prompt));
   }
   std::puts("");
+} catch (const std::exception& error) {
+  std::fprintf(stderr, "bench_attention: %s\n", error.what());
+  return 1;
 }

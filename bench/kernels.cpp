@@ -7,6 +7,7 @@
 #include <array>
 #include <bit>
 #include <cstdio>
+#include <exception>
 #include <map>
 #include <memory>
 #include <optional>
@@ -216,7 +217,7 @@ class Model {
 
 }  // namespace
 
-int main(int argc, char** argv) {
+int main(int argc, char** argv) try {
   CLI::App app("The kernels on the matrices of a model, interleaved; ratios of medians");
   std::string shape = "codegen-350m", only;
   std::size_t threads = 2, repeats = 9, inputs = 1, layers = 1000;
@@ -274,4 +275,7 @@ int main(int argc, char** argv) {
                 static_cast<double>(model.bytes()) / median / bandwidth, ratio(int8_at).c_str(),
                 ratio(float_at).c_str());
   }
+} catch (const std::exception& error) {
+  std::fprintf(stderr, "bench_kernels: %s\n", error.what());
+  return 1;
 }

@@ -3,6 +3,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdio>
+#include <exception>
 #include <memory>
 #include <string>
 #include <thread>
@@ -97,7 +98,7 @@ void measure(const std::vector<Contestant>& contestants, const Work& work, std::
 
 }  // namespace
 
-int main(int argc, char** argv) {
+int main(int argc, char** argv) try {
   CLI::App app("Parallel regions of the thread pool, alone and beside busy neighbours");
   std::size_t threads = tulle::usable_core_count(), neighbours = 2, repeats = 21;
   app.add_option("--threads", threads, "Threads")->capture_default_str();
@@ -121,4 +122,7 @@ int main(int argc, char** argv) {
   std::puts("|---|---|---|---|---|---|");
   measure(contestants, work, 0, repeats);
   if (neighbours != 0) measure(contestants, work, neighbours, repeats);
+} catch (const std::exception& error) {
+  std::fprintf(stderr, "bench_pool: %s\n", error.what());
+  return 1;
 }

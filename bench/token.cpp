@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdio>
 #include <cstring>
+#include <exception>
 #include <memory>
 #include <random>
 #include <string>
@@ -73,7 +74,7 @@ class Parts {
     const tulle::Rotary& rotary = model_.rotary_tables[model_.layers.front().rotary];
     const auto& frequencies = rotary.inverse_frequencies;
     const tulle::Position position = cache_.length(0) - 1;
-    float cosines[512], sines[512];
+    float cosines[512] = {}, sines[512] = {};
     for (std::size_t j = 0; j < frequencies.size(); ++j) {
       const auto angle = static_cast<double>(static_cast<float>(position) * frequencies[j]);
       cosines[j] = static_cast<float>(std::cos(angle));
@@ -184,7 +185,7 @@ class Steps {
 
 }  // namespace
 
-int main(int argc, char** argv) {
+int main(int argc, char** argv) try {
   CLI::App app("Where the time of a token goes, on synthetic weights");
   std::string shape = "codegen-350m", structure = "8:16-gap4";
   std::size_t threads = tulle::usable_core_count(), repeats = 31, kv_tokens = 128;
@@ -248,4 +249,7 @@ int main(int argc, char** argv) {
                 1e6 * times[i].max(), 100 * median / token);
     if (i + 1 == parts_end) std::printf("| these five together | %.1f | %.1f %% |\n", 1e6 * sum, 100 * sum / token);
   }
+} catch (const std::exception& error) {
+  std::fprintf(stderr, "bench_token: %s\n", error.what());
+  return 1;
 }
