@@ -24,7 +24,7 @@ inline bool fits_block(const AttentionRows& of, std::size_t head_dim) noexcept {
 /// Whether int8 keys and values are multiplied as integers: one rule for a layer, so that the bits are the same for one
 /// token and for many. Where a key has one query head, bringing rows into pairs costs a token more than integers save.
 inline bool multiplies_codes(const AttentionRows& of, std::size_t head_dim) noexcept {
-  return of.group > 1 && fits_block(of, head_dim);
+  return !std::is_same_v<BlockOf<std::int8_t>, FloatBlock> && of.group > 1 && fits_block(of, head_dim);
 }
 
 /// Whether the layout keeps all positions that a query at `position` attends to.
