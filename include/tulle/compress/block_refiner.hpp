@@ -85,7 +85,7 @@ class BlockRefiner {
 
  private:
   TunableRows rows_of_role(std::size_t layer, LinearRole role, BlockChain& chain) const {
-    return TunableRows(model_, layer, role, BlockChain::linear(chain.weights(), role), tensors_,
+    return TunableRows(model_, layer, role, BlockChain::linear(chain.weights(), role), tensors_, folded_,
                        [&](const std::string& name) { return keeps_zeros(name); });
   }
 

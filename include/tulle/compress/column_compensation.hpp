@@ -64,6 +64,8 @@ class ColumnCompensation {
     if (!fits(quantization == nullptr ? 0 : quantization->group) || !fits(balanced() ? pruning->structure.of : 0)) {
       fail(ErrorCode::invalid_argument, "a block of ", block_, " columns has no whole number of groups");
     }
+    if (quantization == nullptr || quantization->method != QuantizationMethod::descent) return;
+    for (std::size_t j = 0; j < upper.rows; ++j) importance_.push_back(1 / (upper[j][j] * upper[j][j]));
   }
 
   /// Prunes and quantizes `weights` [rows, columns] in place. `mask` [rows, columns] is filled where a mask is sought,
@@ -80,8 +82,8 @@ class ColumnCompensation {
       if (!fixed_scales) coded->scales.assign(rows * scale_groups(*quantization_, n), {});
       if (!fixed_scales && quantization_->group == 0) {
         for (std::size_t row = 0; row < rows; ++row) {
-          coded->scales[row] =
-              find_scale<T>({weights[row], n}, pruning_ == nullptr ? &mask[row * n] : nullptr, *quantization_);
+          coded->scales[row] = find_scale<T>({weights[row], n}, pruning_ == nullptr ? &mask[row * n] : nullptr,
+                                             *quantization_, importance(0));
         }
       }
     }
@@ -178,7 +180,8 @@ class ColumnCompensation {
           const std::size_t group = quantization_->group == 0 ? 0 : j / quantization_->group;
           CodeScale<T>& scale = coded->scales[row * groups + group];
           if (!fixed_scales && quantization_->group != 0 && j % quantization_->group == 0) {
-            scale = find_scale<T>({w + j, std::min(quantization_->group, n - j)}, on + j, *quantization_);
+            scale =
+                find_scale<T>({w + j, std::min(quantization_->group, n - j)}, on + j, *quantization_, importance(j));
           }
           const int code = on[j] != 0 ? scale.code(kept) : scale.zero_point;
           coded->codes[row * n + j] = static_cast<std::int8_t>(code);
@@ -200,11 +203,17 @@ class ColumnCompensation {
     return loss;
   }
 
+  /// What an error of 1 costs in each column from `column` on; null: the same in all.
+  const T* importance(std::size_t column) const noexcept {
+    return importance_.empty() ? nullptr : importance_.data() + column;
+  }
+
   const BasicMatrix<T>& upper_;
   const PruningPlan* pruning_;
   const QuantizationPlan* quantization_;
   ThreadPool& pool_;
-  std::size_t block_ = 128;  ///< columns whose mask is found, and whose errors are passed on, at once
+  std::vector<T> importance_;  // [columns], or empty
+  std::size_t block_ = 128;    ///< columns whose mask is found, and whose errors are passed on, at once
 };
 
 }  // namespace tulle

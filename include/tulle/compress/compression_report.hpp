@@ -69,9 +69,10 @@ inline std::string plan_text(const LayerPlan& plan) {
     }
   }
   if (plan.quantization) {
+    constexpr std::array methods{"nearest", "gptq", "descent"};
     const QuantizationPlan& values = *plan.quantization;
     text += text.empty() ? "" : ", ";
-    text += values.jointly ? "jointly" : values.method == QuantizationMethod::gptq ? "gptq" : "nearest";
+    text += values.jointly ? "jointly" : methods[static_cast<std::size_t>(values.method)];
     text += " int" + std::to_string(values.bits);
     if (values.group != 0) text += " group " + std::to_string(values.group);
     if (!values.symmetric) text += " with a minimum";

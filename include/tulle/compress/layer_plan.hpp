@@ -68,14 +68,15 @@ struct PruningPlan {
 enum class QuantizationMethod {
   nearest,  ///< the nearest code
   gptq,     ///< column by column, with the error spread over the columns that follow (arXiv:2210.17323)
+  descent,  ///< as GPTQ with scales of either sign that weigh columns, then codes and scales in turn (`CodeDescent`)
 };
 
 struct QuantizationPlan {
-  QuantizationMethod method = QuantizationMethod::gptq;
+  QuantizationMethod method = QuantizationMethod::descent;
   std::size_t bits = 8;        ///< 8 or 4
   std::size_t group = 0;       ///< columns that share a scale; 0: a whole row
   bool symmetric = true;       ///< else codes have a minimum
-  bool searches_scale = true;  ///< scales of least error out of a grid, else of the largest value
+  bool searches_scale = true;  ///< scales of least error out of a grid, as `descent` does, else of the largest value
   bool jointly = false;        ///< in the loop of SparseGPT, with the scales of the dense weights
 
   bool operator==(const QuantizationPlan&) const = default;

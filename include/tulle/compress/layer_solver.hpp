@@ -12,6 +12,7 @@
 #include <vector>
 
 #include <tulle/compress/alps.hpp>
+#include <tulle/compress/code_descent.hpp>
 #include <tulle/compress/column_compensation.hpp>
 #include <tulle/compress/fit_problem.hpp>
 #include <tulle/compress/layer_plan.hpp>
@@ -107,9 +108,12 @@ class LayerSolver {
   void quantize(CompressedLayer<T>& result) {
     const QuantizationPlan& plan = *plan_.quantization;
     CodedMatrix<T>& coded = result.coded.emplace();
-    if (plan.method == QuantizationMethod::gptq) {
+    if (plan.method != QuantizationMethod::nearest) {
       ColumnCompensation<T> loop(upper(), nullptr, &plan, pool_);
       (void)loop.run(result.weights, parts_, mask_, &coded, false);
+      if (plan.method == QuantizationMethod::descent) {
+        CodeDescent<T>(problem_, plan, pool_).run(result.weights, mask_, coded);
+      }
       return;
     }
     find_scales(result.weights, coded, mask_.data());

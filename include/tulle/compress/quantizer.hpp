@@ -32,6 +32,13 @@ struct CodeScale {
   T nearest(T weight) const noexcept { return value(code(weight)); }
 };
 
+/// As files store it: scales of groups in 16 bits, where they can hold it.
+template <class T>
+T stored_scale(const QuantizationPlan& plan, T scale) noexcept {
+  const T rounded = static_cast<T>(to_float(to_half(static_cast<float>(scale))));
+  return plan.group != 0 && rounded != 0 && std::isfinite(rounded) ? rounded : scale;
+}
+
 namespace detail {
 
 /// Codes of a range [low, high] of values that contains 0.
@@ -50,10 +57,7 @@ CodeScale<T> scale_of_range(T low, T high, const QuantizationPlan& plan, double 
   }
   // A group of zeros, and one of denormal values.
   if (!(result.scale > std::numeric_limits<float>::min())) result.scale = std::numeric_limits<float>::epsilon();
-  if (plan.group != 0) {  // files store such scales in 16 bits
-    const T rounded = static_cast<T>(to_float(to_half(static_cast<float>(result.scale))));
-    if (rounded > 0 && std::isfinite(rounded)) result.scale = rounded;
-  }
+  result.scale = stored_scale(plan, result.scale);
   if (!plan.symmetric)
     result.zero_point =
         static_cast<int>(std::nearbyint(std::clamp<T>(-low / result.scale, 0, static_cast<T>(codes - 1))));
@@ -64,9 +68,12 @@ CodeScale<T> scale_of_range(T low, T high, const QuantizationPlan& plan, double 
 
 /// The scale of a group of weights, of which `mask` (or all, without one) count.
 /// By the largest value: symmetric scales divide it by 2^(bits-1) - 0.5, as compressed-tensors does. With a search: of 27
-/// scales, down to 0.6 of the largest, the one whose codes have the least squared error.
+/// scales, down to 0.6 of the largest, the one whose codes have the least squared error, a weight's times its
+/// `importance` where that is given. 4-bit scales of `descent` are negative where the largest value is positive: that one
+/// then has the code -8, which reaches further than 7.
 template <class T>
-CodeScale<T> find_scale(std::span<const T> weights, const std::uint8_t* mask, const QuantizationPlan& plan) noexcept {
+CodeScale<T> find_scale(std::span<const T> weights, const std::uint8_t* mask, const QuantizationPlan& plan,
+                        const T* importance = nullptr) noexcept {
   T low = 0, high = 0;
   for (std::size_t i = 0; i < weights.size(); ++i) {
     if (mask != nullptr && mask[i] == 0) continue;
@@ -75,18 +82,20 @@ CodeScale<T> find_scale(std::span<const T> weights, const std::uint8_t* mask, co
   }
   const double half = static_cast<double>(1 << (plan.bits - 1));
   if (!plan.searches_scale) return detail::scale_of_range(low, high, plan, half - 0.5);
+  const bool is_negative = plan.method == QuantizationMethod::descent && plan.symmetric && plan.bits < 8 && high > -low;
   CodeScale<T> best;
   T least = std::numeric_limits<T>::infinity();
   for (const double factor : {1.0, 0.95, 0.9, 0.85, 0.8, 0.75, 0.7, 0.65, 0.6}) {
     for (const double steps : {half - 1, half - 0.5, half}) {
       if (!plan.symmetric && steps > half - 1) continue;
       const T share = static_cast<T>(factor);
-      const CodeScale<T> scale = detail::scale_of_range(low * share, high * share, plan, steps);
+      CodeScale<T> scale = detail::scale_of_range(low * share, high * share, plan, steps);
+      if (is_negative) scale.scale = -scale.scale;
       T error = 0;
       for (std::size_t i = 0; i < weights.size(); ++i) {
         if (mask != nullptr && mask[i] == 0) continue;
         const T difference = scale.nearest(weights[i]) - weights[i];
-        error += difference * difference;
+        error += difference * difference * (importance == nullptr ? T{1} : importance[i]);
       }
       if (!(error < least)) continue;
       least = error;

@@ -24,8 +24,9 @@ namespace tulle {
 /// Threads: calls for different rows may run concurrently.
 class TunableMatrix {
  public:
-  /// `keeps_zeros`: values that are 0 stay so. Errors: memory.
-  TunableMatrix(const WeightSource& source, bool keeps_zeros)
+  /// `keeps_zeros`: values that are 0 stay so. `dense`: the matrix before compression, of the same shape. Behind a code
+  /// stands first that float of those which round to it that is nearest to the dense value. Errors: memory.
+  TunableMatrix(const WeightSource& source, const WeightSource& dense, bool keeps_zeros)
       : rows_(source.rows()),
         columns_(source.columns()),
         format_(source.code_format()),
@@ -49,6 +50,7 @@ class TunableMatrix {
     for (std::size_t i = 0; i < start_scales_.size(); ++i) {
       zero_points_.push_back(codes.minimums.empty() ? 0 : std::nearbyint(-codes.minimums[i] / start_scales_[i]));
     }
+    begin_near(dense);
   }
 
   std::size_t rows() const noexcept { return rows_; }
@@ -102,6 +104,25 @@ class TunableMatrix {
   }
 
  private:
+  static constexpr double step_size = 8;  ///< of codes: steps between them that count as the size of a value
+
+  void begin_near(const WeightSource& dense) {
+    constexpr float reach = 0.49f;  // of a step between codes
+    double steps = 0;
+    for (const float scale : start_scales_) steps += static_cast<double>(std::abs(scale));
+    size_ = static_cast<float>(step_size * steps / static_cast<double>(start_scales_.size()));
+    std::vector<float> wanted(columns_);
+    for (std::size_t row = 0; row < rows_; ++row) {
+      dense.decode_row(row, wanted.data());
+      for (std::size_t j = 0; j < columns_; ++j) {
+        float& value = values_[row * columns_ + j];
+        if (moves_[row * columns_ + j] == 0) continue;
+        const float far = reach * std::abs(start_scales_[group_of(row, j)]);
+        value = std::clamp(wanted[j], value - far, value + far);
+      }
+    }
+  }
+
   std::size_t width() const noexcept { return format_.group == 0 ? columns_ : format_.group; }
   std::size_t group_of(std::size_t row, std::size_t column) const noexcept {
     return row * format_.groups(columns_) + column / width();
@@ -145,7 +166,7 @@ class TunableMatrix {
   CodeFormat format_;
   std::vector<float> values_, best_values_;  // [rows, columns]
   std::vector<std::uint8_t> moves_;          // [rows, columns]
-  float size_ = 0;                           // root of the mean square of nonzero values
+  float size_ = 0;                           // root of the mean square of nonzero values; of codes: some of their steps
   Adam adam_;
   std::vector<float> start_scales_, zero_points_, scale_change_, best_change_;  // [rows, groups]; change: a share
   Adam scale_adam_{0};

@@ -50,10 +50,10 @@ inline std::vector<std::pair<std::size_t, std::size_t>> stacked_rows(const Archi
 /// Threads: calls for different rows may run concurrently.
 class TunableRows {
  public:
-  /// `linear`: the values as they are. `keeps_zeros(name)`: nothing for a tensor that does not move.
+  /// `linear`: the values as they are. `dense`: the model before compression. `keeps_zeros(name)`: nothing for a tensor that does not move.
   template <class KeepsZeros>
   TunableRows(const Architecture& model, std::size_t layer, LinearRole role, const Linear<BlasLinear>& linear,
-              const TensorSource& tensors, KeepsZeros&& keeps_zeros)
+              const TensorSource& tensors, const TensorSource& dense, KeepsZeros&& keeps_zeros)
       : values_(linear.rows(), linear.columns()), names_(layer_names(model, layer, role)) {
     for (const auto& part : linear.parts) {
       const auto from = part.weights.view();
@@ -62,7 +62,8 @@ class TunableRows {
     places_ = stacked_rows(model, layer, role);
     for (const std::string& name : names_) {
       const std::optional<bool> keeps = keeps_zeros(name);
-      tensors_.push_back(keeps ? std::make_unique<TunableMatrix>(*tensors.matrix(name), *keeps) : nullptr);
+      tensors_.push_back(keeps ? std::make_unique<TunableMatrix>(*tensors.matrix(name), *dense.matrix(name), *keeps)
+                               : nullptr);
     }
   }
 

@@ -105,7 +105,7 @@ TEST_CASE("SparseGPT with 2 of 4, alone and jointly with int8 codes") {
 
   w = SmallLayer::weights();
   mask.assign(16, 1);
-  const QuantizationPlan int8{.bits = 8, .searches_scale = false, .jointly = true};
+  const QuantizationPlan int8{.method = QuantizationMethod::gptq, .bits = 8, .searches_scale = false, .jointly = true};
   CodedMatrix<double> coded;
   for (std::size_t row = 0; row < 2; ++row) coded.scales.push_back(find_scale<double>({w[row], 8}, nullptr, int8));
   CHECK_THAT(coded.scales[0].scale, WithinAbs(.00627451, 1e-8));
@@ -119,7 +119,7 @@ TEST_CASE("SparseGPT with 2 of 4, alone and jointly with int8 codes") {
 TEST_CASE("GPTQ with 4 bits") {
   SmallLayer layer;
   const auto u = layer.upper();
-  const QuantizationPlan int4{.bits = 4, .searches_scale = false};
+  const QuantizationPlan int4{.method = QuantizationMethod::gptq, .bits = 4, .searches_scale = false};
   BasicMatrix<double> w = SmallLayer::weights();
   std::vector<std::uint8_t> mask(16, 1);
   CodedMatrix<double> coded;

@@ -91,11 +91,11 @@ TEST_CASE("Pruned as by llm-compressor, with outliers and dead columns") {
 
 TEST_CASE("Quantized as by llm-compressor's GPTQ, with outliers and dead columns") {
   OutlierLayer layer;
-  const QuantizationPlan int8{.searches_scale = false};
+  const QuantizationPlan int8{.method = QuantizationMethod::gptq, .searches_scale = false};
   require_golden(layer.solve({.quantization = int8, .target = classic}), "gptq_i8");
 
   // llm-compressor takes the scales of the weights as they were.
-  const QuantizationPlan int4{.bits = 4, .group = 32, .searches_scale = false};
+  const QuantizationPlan int4{.method = QuantizationMethod::gptq, .bits = 4, .group = 32, .searches_scale = false};
   FitProblem<double> problem = make_fit_problem<double>(layer.weights, layer.statistics, classic, layer.pool);
   CodedMatrix<double> coded;
   for (std::size_t i = 0; i < problem.weights.values.size(); i += 32) {

@@ -44,15 +44,38 @@ TEST_CASE("A searched scale is never worse than that of the largest value, and v
   }
   std::vector<std::uint8_t> mask(values.size(), 1);
   mask[5] = 0;
-  CHECK(find_scale<float>(values, mask.data(), {.bits = 4}).scale <
-        find_scale<float>(values, nullptr, {.bits = 4}).scale);
+  constexpr QuantizationPlan gptq{.method = QuantizationMethod::gptq, .bits = 4};
+  CHECK(find_scale<float>(values, mask.data(), gptq).scale < find_scale<float>(values, nullptr, gptq).scale);
+}
+
+TEST_CASE("Descent gives the largest value the code -8, and errors of important weights count more") {
+  std::vector<float> values(32);
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = std::sin(static_cast<float>(i * i));
+  for (const float largest : {3.0f, -3.0f}) {
+    values[5] = largest;
+    const auto scale = find_scale<float>(values, nullptr, {.bits = 4, .group = 32});
+    CHECK(scale.code(largest) < -6);
+    CHECK(std::signbit(scale.scale) == (largest > 0));
+  }
+  CHECK(find_scale<float>(values, nullptr, {.bits = 8}).scale > 0);
+  std::vector<float> importance(values.size(), 1);
+  importance[5] = 0;
+  const auto error = [&](const float* weights) {
+    const auto scale = find_scale<float>(values, nullptr, {.bits = 4, .group = 32}, weights);
+    double sum = 0;
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      if (i != 5) sum += std::pow(scale.nearest(values[i]) - values[i], 2);
+    }
+    return sum;
+  };
+  CHECK(error(importance.data()) < error(nullptr));
 }
 
 TEST_CASE("Groups of zeros and of tiny values have usable scales; scales of groups are exact in 16 bits") {
   for (const float value : {0.0f, 1e-42f, 1e-30f}) {
     const std::vector<float> values(32, value);
     const auto scale = find_scale<float>(values, nullptr, {.bits = 4, .group = 32});
-    CHECK(scale.scale > 0);
+    CHECK(scale.scale != 0);
     CHECK(std::isfinite(scale.nearest(value)));
   }
   const std::vector<float> values{0.123456f, -0.7f};

@@ -104,10 +104,10 @@ TEST_CASE("flags mean Tulle's own methods on the decoder layers", "[compress][st
   const StagePlan both = flags(std::nullopt, "8:16-gap4", 4);
   CHECK(up(both).pruning->sparsity == 0.5);
   CHECK(up(both).pruning->structure.max_gap == 4);
-  CHECK(up(both).quantization == QuantizationPlan{QuantizationMethod::gptq, 4, 32, true, true, false});
+  CHECK(up(both).quantization == QuantizationPlan{QuantizationMethod::descent, 4, 32, true, true, false});
   const StagePlan codes = flags(std::nullopt, "", 8);
   CHECK_FALSE(up(codes).pruning);
-  CHECK(up(codes).quantization == QuantizationPlan{QuantizationMethod::gptq, 8, 0, true, true, false});
+  CHECK(up(codes).quantization == QuantizationPlan{QuantizationMethod::descent, 8, 0, true, true, false});
   CHECK(codes.embedding_bits == 16);
 }
 

@@ -30,7 +30,7 @@ float approach(TunableMatrix& matrix, const std::vector<float>& target, std::siz
 TEST_CASE("Values of floats move, and zeros that are to stay do not") {
   const std::vector<float> start{1, 0, -1, 2}, target{1.5f, 1, -0.5f, 1.5f};
   const auto source = matrix_of_floats(1, 4, DType::f32, start);
-  TunableMatrix masked(*source, true), whole(*source, false);
+  TunableMatrix masked(*source, *source, true), whole(*source, *source, false);
   CHECK(approach(masked, target, 300) == Catch::Approx(1).margin(1e-3));
   CHECK(approach(whole, target, 300) < 1e-3f);
   float row[4];
@@ -50,7 +50,7 @@ TEST_CASE("Codes and their scales move, inside of their range") {
     }
     if (with_minimum) codes.minimums = {-4};
     const auto source = matrix_of_codes(1, 32, {.bits = 4, .group = 32}, codes);
-    TunableMatrix matrix(*source, false);
+    TunableMatrix matrix(*source, *source, false);
     matrix.keep();
     CHECK(approach(matrix, target, 400) < 0.2f);
     const auto found = matrix.matrix();
@@ -66,4 +66,22 @@ TEST_CASE("Codes and their scales move, inside of their range") {
     source->decode_row(0, start.data());
     CHECK(row == start);
   }
+}
+
+TEST_CASE("Behind codes stand the dense values, as far as these round to them") {
+  const auto source = matrix_of_codes(1, 32, {.bits = 4, .group = 32}, {std::vector<std::int8_t>(32, 2), {0.5f}, {}});
+  std::vector<float> dense(32, 1), row(32);
+  dense[1] = 1.2f;   // rounds to code 2, near the edge
+  dense[2] = -3.0f;  // does not round to it
+  TunableMatrix matrix(*source, *matrix_of_floats(1, 32, DType::f32, dense), false);
+  matrix.row(0, row.data());
+  CHECK(row == std::vector<float>(32, 1));
+  std::vector<float> gradient(32, 0);
+  gradient[0] = gradient[1] = -1;
+  gradient[2] = 1;
+  matrix.step(0, gradient, {1, 0.02f});  // a step of 0.02 * 8 * 0.5
+  matrix.row(0, row.data());
+  CHECK(row[0] == Catch::Approx(row[3]));
+  CHECK(row[1] > row[0]);
+  CHECK(row[2] < row[0]);
 }

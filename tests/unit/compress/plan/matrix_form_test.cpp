@@ -9,9 +9,9 @@
 using namespace tulle;
 
 TEST_CASE("forms have names, plans and columns that they fit", "[compress][plan]") {
-  CHECK(plan_text(matrix_form("8:16-gap4-int4", "here").plan()) == "alps 8:16-gap4, gptq int4 group 32");
-  CHECK(plan_text(matrix_form("int8", "here").plan()) == "gptq int8");
-  CHECK(plan_text(matrix_form("70%-int8", "here").plan()) == "alps 70 %, gptq int8");
+  CHECK(plan_text(matrix_form("8:16-gap4-int4", "here").plan()) == "alps 8:16-gap4, descent int4 group 32");
+  CHECK(plan_text(matrix_form("int8", "here").plan()) == "descent int8");
+  CHECK(plan_text(matrix_form("70%-int8", "here").plan()) == "alps 70 %, descent int8");
   CHECK(matrix_form("int4-64", "here").fits(576));
   CHECK_FALSE(matrix_form("int4-128", "here").fits(576));
   CHECK_FALSE(matrix_form("int4-64", "here").fits(64));
