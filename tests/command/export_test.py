@@ -114,7 +114,7 @@ class ExportTest(CommandTest):
     def test_what_differs_is_said(self):
         text = self.succeed("export", "-m", MODELS / "gguf" / "q4_1.gguf", "-o", self.folder / "q").decode()
         self.assertRegex(text, r"deployment: \d+ files, \d+ bytes\n")
-        self.assertRegex(text, r"note: .* and \d+ more: codes of 4 bits became F16: this form has no place for minimums\n")
+        self.assertRegex(text, r"note: .* and \d+ more: codes of 4 bits became F16: this form has zero points, not minimums\n")
 
     def test_directories_and_flags(self):
         out = self.folder / "out"

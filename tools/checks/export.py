@@ -44,12 +44,18 @@ compression_stage:
             quantize: True
             targets: ['re:model.layers.\d*$']
 """
+ASYMMETRIC = """
+compression_stage:
+    quantization_modifiers:
+        QuantizationModifier: {scheme: W4A16_ASYM, ignore: [lm_head]}
+"""
 # cell: how the model is compressed
 CELLS = {
     "int8": ["--bits", "8"],
     "int4": ["--bits", "4"],
     "half_int8": ["--sparsity", "0.5", "--bits", "8"],
     "guide": ["--recipe", WORK / "guide.yaml"],
+    "int4_zero_points": ["--recipe", WORK / "asymmetric.yaml"],
 }
 # Activations stay floats, here and in transformers: with 8 bits and a scale per token the logits of two correct programs
 # differ as much as those of either from floats (their cosine falls to 0.9).
@@ -84,6 +90,7 @@ def measure(cell):
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     (WORK / "guide.yaml").write_text(GUIDE)
+    (WORK / "asymmetric.yaml").write_text(ASYMMETRIC)
     calibration, evaluation = (rows(text) for text in wiki_texts())
     columns = ["--text-column", "instruction+output"]
     report = json.loads(output(TULLE, "compress", model(), "--dataset", calibration, *columns, "-o", folder / "compressed",

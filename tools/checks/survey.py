@@ -9,8 +9,8 @@ from _wiki_text import FOLDER, wiki_texts
 MINUTES = 300
 ABOUT = "which form for which matrix of the default model: uniform forms and plans, on prose and on code"
 WORK = ROOT / "build" / "survey"
-FORMS = ["int8", "int4-32", "int4-64", "8:16-gap4-int8", "2:4-int8", "4:16-int8", "8:16-gap4-int4", "2:4-int4", "4:16-int4",
-         "50%-int8", "60%-int8", "70%-int8", "80%-int8", "90%-int8"]
+FORMS = ["int8", "int4-32", "int4-64", "int4-32-min", "int4-64-min", "8:16-gap4-int8", "2:4-int8", "4:16-int8",
+         "8:16-gap4-int4", "2:4-int4", "4:16-int4", "50%-int8", "60%-int8", "70%-int8", "80%-int8", "90%-int8"]
 PLANS = ["plan-0.60", "plan-0.52", "plan-0.45", "plan-0.40"]
 
 

@@ -95,7 +95,7 @@ class CodeDescent {
       curvature += group.values[j] * sum;
     }
     if (!(curvature > 0)) return;
-    const T best = stored_scale(plan_, scale.scale * (1 - slope / curvature));
+    const T best = stored_scale(code_format(plan_), scale.scale * (1 - slope / curvature));
     if (!(best * scale.scale > 0) || !std::isfinite(best)) return;
     scale.scale = best;
     for (std::size_t j = 0; j < group.count; ++j) {

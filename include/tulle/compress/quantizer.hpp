@@ -12,6 +12,7 @@
 
 #include <tulle/compress/layer_plan.hpp>
 #include <tulle/core/half.hpp>
+#include <tulle/tensor/weight_source.hpp>
 
 namespace tulle {
 
@@ -32,11 +33,19 @@ struct CodeScale {
   T nearest(T weight) const noexcept { return value(code(weight)); }
 };
 
-/// As files store it: scales of groups in 16 bits, where they can hold it.
+/// What the codes of a plan will be.
+inline CodeFormat code_format(const QuantizationPlan& plan) noexcept {
+  return {.bits = plan.bits, .group = plan.group, .has_minimums = !plan.symmetric};
+}
+
+/// As files store it: scales of groups in 16 bits, where they can hold it. Beside minimums of 4-bit codes it has 7
+/// significant bits, so that the minimum, up to 15 scales, is exact in 16 bits too.
 template <class T>
-T stored_scale(const QuantizationPlan& plan, T scale) noexcept {
-  const T rounded = static_cast<T>(to_float(to_half(static_cast<float>(scale))));
-  return plan.group != 0 && rounded != 0 && std::isfinite(rounded) ? rounded : scale;
+T stored_scale(const CodeFormat& format, T scale) noexcept {
+  Half half = to_half(static_cast<float>(scale));
+  if (format.has_minimums && format.bits == 4) half.bits = static_cast<std::uint16_t>((half.bits + 8u) & ~15u);
+  const T rounded = static_cast<T>(to_float(half));
+  return format.group != 0 && rounded != 0 && std::isfinite(rounded) ? rounded : scale;
 }
 
 namespace detail {
@@ -57,7 +66,7 @@ CodeScale<T> scale_of_range(T low, T high, const QuantizationPlan& plan, double 
   }
   // A group of zeros, and one of denormal values.
   if (!(result.scale > std::numeric_limits<float>::min())) result.scale = std::numeric_limits<float>::epsilon();
-  result.scale = stored_scale(plan, result.scale);
+  result.scale = stored_scale(code_format(plan), result.scale);
   if (!plan.symmetric)
     result.zero_point =
         static_cast<int>(std::nearbyint(std::clamp<T>(-low / result.scale, 0, static_cast<T>(codes - 1))));

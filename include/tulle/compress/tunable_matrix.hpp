@@ -14,7 +14,7 @@
 #include <tulle/compress/adam.hpp>
 #include <tulle/compress/compressed_matrix.hpp>
 #include <tulle/compress/layer_plan.hpp>
-#include <tulle/core/half.hpp>
+#include <tulle/compress/quantizer.hpp>
 #include <tulle/tensor/weight_source.hpp>
 
 namespace tulle {
@@ -127,11 +127,8 @@ class TunableMatrix {
   std::size_t group_of(std::size_t row, std::size_t column) const noexcept {
     return row * format_.groups(columns_) + column / width();
   }
-  /// Files store the scales of groups in 16 bits.
   float scale(std::size_t group) const noexcept {
-    const float exact = start_scales_[group] * (1 + scale_change_[group]);
-    const float rounded = format_.group == 0 ? exact : to_float(to_half(exact));
-    return rounded == 0 ? exact : rounded;
+    return stored_scale(format_, start_scales_[group] * (1 + scale_change_[group]));
   }
   /// The lowest and the highest code, without the zero point.
   float lowest(std::size_t group) const noexcept {

@@ -89,11 +89,13 @@ class RepeatedRows final : public WeightSource {
     for (std::size_t i = 0; i < rows.size(); ++i) source_->decode_row(rows[i] % source_->rows(), out[i]);
   }
   void codes(std::span<const std::uint32_t> rows, MatrixView<std::int8_t> out, float* scales,
-             float*) const noexcept override {
-    const std::size_t per_row = code_format().scales_per_row(columns());
+             float* minimums) const noexcept override {
+    const CodeFormat format = code_format();
+    const std::size_t per_row = format.scales_per_row(columns());
     for (std::size_t i = 0; i < rows.size(); ++i) {
       const auto row = static_cast<std::uint32_t>(rows[i] % source_->rows());
-      source_->codes({&row, 1}, {out[i], 1, out.columns, out.stride}, scales + i * per_row, nullptr);
+      source_->codes({&row, 1}, {out[i], 1, out.columns, out.stride}, scales + i * per_row,
+                     format.has_minimums ? minimums + i * per_row : nullptr);
     }
   }
 
@@ -126,9 +128,11 @@ inline std::shared_ptr<const WeightSource> random_rows(const MatrixForm& form, s
   for (std::size_t begin = 0; begin < weights.values.size(); begin += width) {
     const CodeScale<float> scale = find_scale<float>({&weights.values[begin], width}, &mask[begin], plan);
     made.scales.push_back(scale.scale);
+    if (form.has_minimum) made.minimums.push_back(scale.value(0));
     for (std::size_t i = begin; i < begin + width; ++i) {
       const int code = mask[i] == 0 ? 0 : scale.code(weights.values[i]);
-      made.codes.push_back(static_cast<std::int8_t>(mask[i] != 0 && code == 0 ? 1 : code));
+      const bool vanishes = form.sparsity > 0 && mask[i] != 0 && code == 0;
+      made.codes.push_back(static_cast<std::int8_t>(vanishes ? 1 : code));
     }
   }
   return matrix_of_codes(rows, columns, {.bits = form.bits, .group = form.group}, std::move(made));

@@ -23,6 +23,7 @@ struct MatrixForm {
   std::size_t bits = 8, group = 0;  ///< of a code; columns that share a scale, 0: a row
   SparsityStructure structure{};    ///< with a sparsity above 0
   double sparsity = 0;
+  bool has_minimum = false;  ///< codes of 4 bits with a minimum beside the scale
 
   bool operator==(const MatrixForm&) const = default;
 
@@ -33,7 +34,9 @@ struct MatrixForm {
   }
 
   /// Matrices of the same codes that are multiplied together are packed together, so they have to have one form.
-  bool is_packed_with(const MatrixForm& other) const noexcept { return bits == other.bits && group == other.group; }
+  bool is_packed_with(const MatrixForm& other) const noexcept {
+    return bits == other.bits && group == other.group && has_minimum == other.has_minimum;
+  }
 
   /// With Tulle's own methods, as `--structure`, `--sparsity` and `--bits` have them.
   LayerPlan plan() const {
@@ -44,17 +47,21 @@ struct MatrixForm {
     }
     plan.quantization.emplace().bits = bits;
     plan.quantization->group = group;
+    plan.quantization->symmetric = !has_minimum;
     return plan;
   }
 };
 
-/// 4-bit codes with a minimum and unstructured 4-bit codes are missing: neither form of a directory holds a minimum, and
-/// of the kernels for unstructured zeros only `ell_i4`, with a scale per row, stores 4 bits.
+/// Unstructured 4-bit codes are missing: of the kernels for unstructured zeros only `ell_i4`, with a scale per row, stores
+/// 4 bits.
 inline constexpr std::array matrix_forms{
     MatrixForm{"int8"},
     MatrixForm{"int4-32", 4, 32},
     MatrixForm{"int4-64", 4, 64},
     MatrixForm{"int4-128", 4, 128},
+    MatrixForm{"int4-32-min", 4, 32, {}, 0, true},
+    MatrixForm{"int4-64-min", 4, 64, {}, 0, true},
+    MatrixForm{"int4-128-min", 4, 128, {}, 0, true},
     MatrixForm{"8:16-gap4-int8", 8, 0, {SparsityStructure::Kind::balanced, 8, 16, 4}, 0.5},
     MatrixForm{"2:4-int8", 8, 0, {SparsityStructure::Kind::balanced, 2, 4}, 0.5},
     MatrixForm{"4:16-int8", 8, 0, {SparsityStructure::Kind::balanced, 4, 16}, 0.75},

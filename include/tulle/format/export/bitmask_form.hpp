@@ -136,6 +136,7 @@ inline void add_dense(const TensorSource& source, const MatrixPart& part, std::v
     tensors.push_back(float_tensor(source, part, part.format.floats));
   } else if (part.format.bits <= 4) {
     tensors.push_back(packed_tensor(source, part, 4));
+    if (part.format.has_minimums) tensors.push_back(zero_point_tensor(source, part, 4));
     tensors.push_back(shape_tensor(part, {signed_size(part.rows), signed_size(part.columns)}));
   } else {
     tensors.push_back(code_tensor(source, part));
@@ -145,7 +146,8 @@ inline void add_dense(const TensorSource& source, const MatrixPart& part, std::v
 }  // namespace detail
 
 /// Every matrix in the smaller of two forms: a mask and the nonzeros, or dense. Codes are kept, with scales in F16
-/// where that is exact, also those of embeddings. Codes with minimums become 16-bit floats. Of a model whose activations
+/// where that is exact, also those of embeddings. Codes of 4 bits may have zero points, then without a mask; other
+/// minimums become 16-bit floats. Of a model whose activations
 /// are quantized per token the config says so.
 /// `config`: the model's. Lifetime: that of the source. Errors: those of the source.
 inline ExportedForm bitmask_form(const TensorSource& source, const Json& config) {
@@ -160,17 +162,20 @@ inline ExportedForm bitmask_form(const TensorSource& source, const Json& config)
   const ModelParts parts = model_parts(source, config);
   for (const MatrixPart& part : parts.matrices) {
     const CodeFormat& format = part.format;
-    if (format.has_minimums || format.bits > 8) {
+    const bool whole_groups = format.group == 0 || part.columns % format.group == 0;
+    const bool zero_points =
+        format.has_minimums && format.bits <= 4 && whole_groups && has_zero_points(source, part, 4);
+    if (format.bits > 8 || (format.has_minimums && !zero_points)) {
       const DType dtype = detail::float_type_of(part, config);
       form.tensors.push_back(float_tensor(source, part, dtype));
       form.notes.about(part.name, "codes of " + std::to_string(format.bits) + " bits became " +
-                                      std::string(dtype_name(dtype)) + ": this form has no place for minimums");
+                                      std::string(dtype_name(dtype)) +
+                                      ": this form has zero points of 4 bits, not minimums");
       continue;
     }
     const std::size_t mask_bytes = part.rows * ((part.columns + 7) / 8);
     const std::size_t values = detail::nonzero_bytes(source, part);
-    const bool whole_groups = format.group == 0 || part.columns % format.group == 0;
-    if (whole_groups && detail::dense_bytes(part) <= mask_bytes + values) {
+    if (zero_points || (whole_groups && detail::dense_bytes(part) <= mask_bytes + values)) {
       detail::add_dense(source, part, form.tensors);
     } else {
       form.tensors.push_back(detail::mask_tensor(source, part));

@@ -34,17 +34,19 @@ struct CodeScheme {
   std::size_t bits = 0;   // 4 or 8; 0: not at all
   std::size_t group = 0;  // columns that share a scale; 0: a row
   bool packed = false;    // pack-quantized, else int-quantized
+  bool symmetric = true;  // else with zero points; these only where packed
 
   auto operator<=>(const CodeScheme&) const = default;
 };
 
 /// `weights_only`: int8 with a scale per row is packed, too: activations then stay floats.
-inline CodeScheme scheme_of(const MatrixPart& part, bool weights_only) {
+inline CodeScheme scheme_of(const TensorSource& source, const MatrixPart& part, bool weights_only) {
   const CodeFormat& format = part.format;
   const bool whole_groups = format.group == 0 || part.columns % format.group == 0;
-  if (format.bits == 0 || format.bits > 8 || format.has_minimums || part.is_table || !whole_groups) return {};
+  if (format.bits == 0 || format.bits > 8 || part.is_table || !whole_groups) return {};
   const std::size_t group = format.group == part.columns ? 0 : format.group, bits = format.bits <= 4 ? 4 : 8;
-  return {bits, group, bits == 4 || group != 0 || weights_only};
+  if (format.has_minimums && !has_zero_points(source, part, bits)) return {};
+  return {bits, group, format.has_minimums || bits == 4 || group != 0 || weights_only, !format.has_minimums};
 }
 
 /// The type of a matrix that is not quantized in this form. Codes become 16-bit floats: those of the model, else F16.
@@ -56,10 +58,10 @@ inline DType float_type_of(const MatrixPart& part, const Json& config) {
   return DType::f16;
 }
 
-inline Json quantization_arguments(std::size_t bits, const char* strategy, Json group, bool dynamic) {
+inline Json quantization_arguments(std::size_t bits, bool symmetric, const char* strategy, Json group, bool dynamic) {
   return {{"num_bits", bits},
           {"type", "int"},
-          {"symmetric", true},
+          {"symmetric", symmetric},
           {"strategy", strategy},
           {"group_size", std::move(group)},
           {"dynamic", dynamic},
@@ -70,11 +72,11 @@ inline Json quantization_arguments(std::size_t bits, const char* strategy, Json 
 }
 
 inline Json scheme_config(const CodeScheme& scheme, Json targets) {
-  const Json weights = scheme.group == 0 ? quantization_arguments(scheme.bits, "channel", nullptr, false)
-                                         : quantization_arguments(scheme.bits, "group", scheme.group, false);
+  const Json weights = quantization_arguments(scheme.bits, scheme.symmetric, scheme.group == 0 ? "channel" : "group",
+                                              scheme.group == 0 ? Json() : Json(scheme.group), false);
   return {{"targets", std::move(targets)},
           {"weights", weights},
-          {"input_activations", scheme.packed ? Json() : quantization_arguments(8, "token", nullptr, true)},
+          {"input_activations", scheme.packed ? Json() : quantization_arguments(8, true, "token", nullptr, true)},
           {"output_activations", nullptr}};
 }
 
@@ -108,8 +110,8 @@ inline Json compressed_tensors_config(const std::map<CodeScheme, std::vector<std
 }  // namespace detail
 
 /// Zeros stay in place. int8 with a scale per row becomes int-quantized with activations quantized per token;
-/// other symmetric codes become pack-quantized, of 4 or 8 bits. Everything else becomes floats: embeddings and heads,
-/// codes with minimums, and rows that are no whole number of groups. Scales are F32: a reader multiplies in their type.
+/// other codes become pack-quantized, of 4 or 8 bits. Everything else becomes floats: embeddings and heads, codes whose
+/// minimums are no multiples of the scale, and rows that are no whole number of groups. Scales are F32: a reader multiplies in their type.
 /// compressed-tensors has no group scales for activations beside such weights. Where the model does not itself ask for
 /// activations per token, the config allows Tulle finer ones (`activation_scales_key`).
 /// `config`: the model's. Lifetime: that of the source. Errors: those of the source.
@@ -124,7 +126,7 @@ inline ExportedForm compressed_tensors_form(const TensorSource& source, const Js
   std::map<detail::CodeScheme, std::vector<std::string>> schemes;
   std::vector<std::string> unquantized{"lm_head"};  // a tied head is a layer, too
   for (const MatrixPart& part : parts.matrices) {
-    const detail::CodeScheme scheme = detail::scheme_of(part, weights_only);
+    const detail::CodeScheme scheme = detail::scheme_of(source, part, weights_only);
     if (scheme.bits == 0) {
       const DType dtype = detail::float_type_of(part, config);
       form.tensors.push_back(float_tensor(source, part, dtype));
@@ -133,7 +135,7 @@ inline ExportedForm compressed_tensors_form(const TensorSource& source, const Js
         form.notes.about(part.name, "codes of " + std::to_string(part.format.bits) + " bits became " +
                                         std::string(dtype_name(dtype)) + ": " +
                                         (part.is_table              ? "embeddings and heads stay floats in this form"
-                                         : part.format.has_minimums ? "this form has no place for minimums"
+                                         : part.format.has_minimums ? "this form has zero points, not minimums"
                                                                     : "a row is no whole number of groups"));
       }
       continue;
@@ -142,6 +144,7 @@ inline ExportedForm compressed_tensors_form(const TensorSource& source, const Js
     form.tensors.push_back(scale_tensor(source, part, DType::f32));
     if (scheme.packed) {
       form.tensors.push_back(packed_tensor(source, part, scheme.bits));
+      if (!scheme.symmetric) form.tensors.push_back(zero_point_tensor(source, part, scheme.bits));
       form.tensors.push_back(
           shape_tensor(part, {static_cast<std::int64_t>(part.rows), static_cast<std::int64_t>(part.columns)}));
     } else {

@@ -152,22 +152,54 @@ inline OutputTensor code_tensor(const TensorSource& source, const MatrixPart& pa
           }};
 }
 
-/// "P.weight_packed" I32 [rows, ceil(columns * bits / 32)] of codes without minimums; bits: 4 or 8. The form of
-/// `PackedRows`.
+/// "P.weight_packed" I32 [rows, ceil(columns * bits / 32)] of codes; bits: 4 or 8. The form of `PackedRows`.
 inline OutputTensor packed_tensor(const TensorSource& source, const MatrixPart& part, std::size_t bits) {
   const std::size_t words = (part.columns * bits + 31) / 32;
   return {part.name + ".weight_packed",
           DType::i32,
           {part.rows, words},
           [&source, part, bits, words](const TensorSink& sink) {
+            const int lowest = part.format.has_minimums ? 0 : 1 << (bits - 1);  // what is stored for it is 0
             detail::for_each_code_panel(source, part, [&](const CodePanel& panel) {
               std::vector<std::byte> bytes(panel.rows * words * 4);
               for (std::size_t row = 0; row < panel.rows; ++row) {
                 for (std::size_t column = 0; column < part.columns; ++column) {
                   const std::size_t bit = column * bits;
-                  const int code = panel.row(row)[column] + (1 << (bits - 1));
+                  const int code = static_cast<std::uint8_t>(panel.row(row)[column] + lowest);
                   bytes[row * words * 4 + bit / 8] |= static_cast<std::byte>(code << (bit % 8));
                 }
+              }
+              sink(bytes);
+            });
+          }};
+}
+
+/// Whether every minimum is -zero point * scale, to a rounding, with a zero point among the codes of `bits` bits.
+inline bool has_zero_points(const TensorSource& source, const MatrixPart& part, std::size_t bits) {
+  bool all = true;
+  detail::for_each_code_panel(source, part, [&](const CodePanel& panel) {
+    for (std::size_t i = 0; i < panel.rows * panel.groups; ++i) {
+      const float zero = std::nearbyint(-panel.minimums[i] / panel.scales[i]);
+      const bool is_code = zero >= 0 && zero < static_cast<float>(1 << bits);  // not for NaN
+      all = all && is_code && std::abs(zero * panel.scales[i] + panel.minimums[i]) <= 1e-6f * std::abs(panel.scales[i]);
+    }
+  });
+  return all;
+}
+
+/// "P.weight_zero_point" I32 [ceil(rows * bits / 32), groups], packed along the rows; only with `has_zero_points`.
+inline OutputTensor zero_point_tensor(const TensorSource& source, const MatrixPart& part, std::size_t bits) {
+  const std::size_t groups = part.format.groups(part.columns), words = (part.rows * bits + 31) / 32;
+  return {part.name + ".weight_zero_point",
+          DType::i32,
+          {words, groups},
+          [&source, part, bits, groups](const TensorSink& sink) {
+            detail::for_each_code_panel(source, part, [&](const CodePanel& panel) {  // 16 rows are whole words
+              std::vector<std::byte> bytes((panel.rows * bits + 31) / 32 * groups * 4);
+              for (std::size_t i = 0; i < panel.rows * groups; ++i) {
+                const std::size_t bit = i / groups * bits, word = bit / 32 * groups + i % groups;
+                const auto zero = static_cast<int>(std::nearbyint(-panel.minimums[i] / panel.scales[i]));
+                bytes[word * 4 + bit % 32 / 8] |= static_cast<std::byte>(zero << (bit % 8));
               }
               sink(bytes);
             });

@@ -15,13 +15,7 @@ namespace {
 
 /// What the form writes, in memory.
 MemorySource written(const MadeModel& model) {
-  MemorySource source;
-  for (const OutputTensor& tensor : bitmask_form(model, Json::object()).tensors) {
-    std::vector<std::byte> bytes;
-    tensor.write([&](std::span<const std::byte> part) { bytes.insert(bytes.end(), part.begin(), part.end()); });
-    source.put(tensor.name, tensor.dtype, tensor.shape, std::move(bytes));
-  }
-  return source;
+  return testing::written(bitmask_form(model, Json::object()).tensors);
 }
 
 MadeModel model_of_int8() {
@@ -93,7 +87,7 @@ TEST_CASE("codes with minimums become floats, and that is said", "[format][expor
   model.put("a", 8, 64, {.bits = 4, .group = 32, .has_minimums = true, .half_scales = true});
   const ExportedForm form = bitmask_form(model, Json::object());
   REQUIRE(form.notes.lines().size() == 1);
-  CHECK(form.notes.lines()[0] == "a: codes of 4 bits became F16: this form has no place for minimums");
+  CHECK(form.notes.lines()[0] == "a: codes of 4 bits became F16: this form has zero points of 4 bits, not minimums");
   CHECK(form.config.at("quantization_config") == Json{{"quant_method", "tulle-bitmask"}, {"version", 1}});
   Json per_token = compressed_tensors_form(model_of_int8(), Json::object()).config;
   CHECK_FALSE(quantizes_activations_per_token(bitmask_form(model, per_token).config));

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <catch2/catch_all.hpp>
 #include <string>
+#include <tulle/format/export/bitmask_form.hpp>
 #include <vector>
 
 #include "unit/format/export/made_model.hpp"
@@ -95,6 +96,31 @@ TEST_CASE("a model of several kinds names the layers of each", "[format][export]
   std::sort(groups.begin(), groups.end());
   CHECK(groups == std::vector<std::string>{"int-quantized 8 b c", "pack-quantized 4 a", "pack-quantized 8 d"});
   check_quantization_config(form.config, "config.json");
+}
+
+TEST_CASE("minimums that are whole zero points are kept", "[format][export]") {
+  constexpr CodeFormat of_4{.bits = 4, .group = 32, .has_minimums = true, .half_scales = true};
+  for (const std::size_t rows : {std::size_t{8}, std::size_t{19}}) {
+    CAPTURE(rows);
+    MadeModel model;
+    model.put("a", std::make_shared<const MadeMatrix>(rows, 64, of_4, 0, 3, true));
+    const ExportedForm form = compressed_tensors_form(model, Json::object());
+    CHECK(form.notes.lines().empty());
+    CHECK(tensor_of(form, "a.weight_zero_point") == (rows == 8 ? "I32 1 2" : "I32 3 2"));
+    const Json& weights = form.config.at("quantization_config").at("config_groups").at("group_0").at("weights");
+    CHECK((weights.at("symmetric") == false && weights.at("num_bits") == 4));
+    check_quantization_config(form.config, "config.json");
+    const MemorySource copy = testing::written(form.tensors);
+    CHECK(same_matrix(*open_matrix(copy, "a"), *model.matrix("a")));
+    const MemorySource bitmask = testing::written(bitmask_form(model, Json::object()).tensors);
+    CHECK(same_matrix(*open_matrix(bitmask, "a"), *model.matrix("a")));
+  }
+  MadeModel of_8;
+  of_8.put("a", std::make_shared<const MadeMatrix>(8, 64, CodeFormat{.bits = 8, .group = 32, .has_minimums = true}, 0,
+                                                   3, true));
+  const MemorySource copy = testing::written(compressed_tensors_form(of_8, Json::object()).tensors);
+  const auto wanted = values_of(*of_8.matrix("a")), found = values_of(*open_matrix(copy, "a"));
+  for (std::size_t i = 0; i < wanted.size(); ++i) CHECK(found[i] == Catch::Approx(wanted[i]).margin(1e-6));
 }
 
 TEST_CASE("what has no place becomes 16-bit floats, and that is said", "[format][export]") {

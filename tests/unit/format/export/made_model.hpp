@@ -11,6 +11,7 @@
 #include <vector>
 
 #include <tulle/core/half.hpp>
+#include <tulle/format/output_tensor.hpp>
 #include <tulle/tensor/encoded_tensor.hpp>
 #include <tulle/tensor/weight_source.hpp>
 
@@ -18,10 +19,12 @@
 
 namespace tulle::testing {
 
-/// Random codes, of which a share is zero; scales in F16 unless a row shares one.
+/// Random codes, of which a share is zero; scales in F16 unless a row shares one. With `zero_points` minimums are a
+/// whole number of scales, and exact in F16 as these are.
 class MadeMatrix final : public WeightSource {
  public:
-  MadeMatrix(std::size_t rows, std::size_t columns, CodeFormat format, double zeros = 0, std::uint32_t seed = 1)
+  MadeMatrix(std::size_t rows, std::size_t columns, CodeFormat format, double zeros = 0, std::uint32_t seed = 1,
+             bool zero_points = false)
       : rows_(rows), columns_(columns), format_(format) {
     Numbers numbers(seed);
     const auto levels = std::size_t{1} << format.bits;
@@ -33,8 +36,11 @@ class MadeMatrix final : public WeightSource {
     }
     for (std::size_t i = 0; i < rows * format.groups(columns); ++i) {
       const float scale = 0.001f + 0.0001f * static_cast<float>(numbers.below(100));
-      scales_.push_back(format.half_scales ? to_float(to_half(scale)) : scale);
-      minimums_.push_back(format.has_minimums ? -7.3f * scales_.back() : 0);
+      Half half = to_half(scale);
+      if (zero_points) half.bits &= 0xfff0;
+      scales_.push_back(format.half_scales ? to_float(half) : scale);
+      const float zero = zero_points ? static_cast<float>(numbers.below(levels)) : 7.3f;
+      minimums_.push_back(format.has_minimums ? -zero * scales_.back() : 0);
     }
   }
 
@@ -47,7 +53,9 @@ class MadeMatrix final : public WeightSource {
     for (std::size_t i = 0; i < rows.size(); ++i) {
       for (std::size_t column = 0; column < columns_; ++column) {
         const std::size_t at = rows[i] * groups() + (format_.group == 0 ? 0 : column / format_.group);
-        out[i][column] = static_cast<float>(codes_[rows[i] * columns_ + column]) * scales_[at] + minimums_[at];
+        const std::int8_t code = codes_[rows[i] * columns_ + column];
+        const int value = format_.has_minimums ? static_cast<std::uint8_t>(code) : code;
+        out[i][column] = static_cast<float>(value) * scales_[at] + minimums_[at];
       }
     }
   }
@@ -98,6 +106,17 @@ class MadeModel final : public TensorSource {
 
 inline constexpr CodeFormat int8_rows{.bits = 8};
 inline constexpr CodeFormat int4_groups{.bits = 4, .group = 32, .half_scales = true};
+
+/// The tensors of an exported form, as a reader finds them.
+inline MemorySource written(const std::vector<OutputTensor>& tensors) {
+  MemorySource source;
+  for (const OutputTensor& tensor : tensors) {
+    std::vector<std::byte> bytes;
+    tensor.write([&](std::span<const std::byte> part) { bytes.insert(bytes.end(), part.begin(), part.end()); });
+    source.put(tensor.name, tensor.dtype, tensor.shape, std::move(bytes));
+  }
+  return source;
+}
 
 /// All values of a matrix, row after row.
 inline std::vector<float> values_of(const WeightSource& matrix) {
