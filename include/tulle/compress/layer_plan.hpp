@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <utility>
 
 namespace tulle {
 
@@ -100,5 +101,11 @@ struct LayerPlan {
 
   bool operator==(const LayerPlan&) const = default;
 };
+
+/// A plan with Tulle's own target: 4-bit codes of all weights want twice the damping of pruned layers.
+inline LayerPlan with_own_target(LayerPlan plan) {
+  if (!plan.pruning && plan.quantization && plan.quantization->bits == 4) plan.target.damping = {0.2, 0.2, 0};
+  return plan;
+}
 
 }  // namespace tulle

@@ -105,6 +105,8 @@ TEST_CASE("flags mean Tulle's own methods on the decoder layers", "[compress][st
   CHECK(up(both).pruning->sparsity == 0.5);
   CHECK(up(both).pruning->structure.max_gap == 4);
   CHECK(up(both).quantization == QuantizationPlan{QuantizationMethod::descent, 4, 32, true, true, false});
+  CHECK(up(both).target == TargetPlan{});
+  CHECK(up(flags(std::nullopt, "", 4)).target.damping == Damping{0.2, 0.2, 0});
   const StagePlan codes = flags(std::nullopt, "", 8);
   CHECK_FALSE(up(codes).pruning);
   CHECK(up(codes).quantization == QuantizationPlan{QuantizationMethod::descent, 8, 0, true, true, false});

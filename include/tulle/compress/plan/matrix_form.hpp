@@ -9,6 +9,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <tulle/compress/layer_plan.hpp>
@@ -48,7 +49,7 @@ struct MatrixForm {
     plan.quantization.emplace().bits = bits;
     plan.quantization->group = group;
     plan.quantization->symmetric = !has_minimum;
-    return plan;
+    return with_own_target(std::move(plan));
   }
 };
 
