@@ -104,13 +104,13 @@ class TunableMatrix {
   }
 
  private:
-  static constexpr double step_size = 8;  ///< of codes: steps between them that count as the size of a value
+  static constexpr double min_size = 8;  ///< of a value, in steps between codes
 
   void begin_near(const WeightSource& dense) {
     constexpr float reach = 0.49f;  // of a step between codes
     double steps = 0;
     for (const float scale : start_scales_) steps += static_cast<double>(std::abs(scale));
-    size_ = static_cast<float>(step_size * steps / static_cast<double>(start_scales_.size()));
+    size_ = std::max(size_, static_cast<float>(min_size * steps / static_cast<double>(start_scales_.size())));
     std::vector<float> wanted(columns_);
     for (std::size_t row = 0; row < rows_; ++row) {
       dense.decode_row(row, wanted.data());
@@ -163,7 +163,7 @@ class TunableMatrix {
   CodeFormat format_;
   std::vector<float> values_, best_values_;  // [rows, columns]
   std::vector<std::uint8_t> moves_;          // [rows, columns]
-  float size_ = 0;                           // root of the mean square of nonzero values; of codes: some of their steps
+  float size_ = 0;                           // of a value: root of the mean square, without zeros
   Adam adam_;
   std::vector<float> start_scales_, zero_points_, scale_change_, best_change_;  // [rows, groups]; change: a share
   Adam scale_adam_{0};
