@@ -28,10 +28,10 @@ struct PruningModifier {
   std::vector<RecipeTarget> ignore;
 };
 
-/// QuantizationModifier and GPTQModifier.
+/// QuantizationModifier, GPTQModifier and DescentModifier.
 struct QuantizationModifier {
   QuantizationMethod method = QuantizationMethod::nearest;
-  TargetPlan target;  ///< of GPTQ
+  TargetPlan target;  ///< of GPTQ and descent
   std::vector<QuantizationGroup> groups;
   std::vector<RecipeTarget> ignore;
 };

@@ -13,17 +13,13 @@
 
 namespace tulle::detail {
 
-inline constexpr std::array<std::string_view, 11> modifier_types{"AlpsModifier",
-                                                                 "SparseGPTModifier",
-                                                                 "WandaPruningModifier",
-                                                                 "MagnitudePruningModifier",
-                                                                 "PlanModifier",
-                                                                 "RefineModifier",
-                                                                 "QuantizationModifier",
-                                                                 "GPTQModifier",
-                                                                 "LegacyQuantizationModifier",
-                                                                 "SmoothQuantModifier",
-                                                                 "LogarithmicEqualizationModifier"};
+inline constexpr std::array<std::string_view, 12> modifier_types{
+    "AlpsModifier",         "SparseGPTModifier",
+    "WandaPruningModifier", "MagnitudePruningModifier",
+    "PlanModifier",         "RefineModifier",
+    "DescentModifier",      "QuantizationModifier",
+    "GPTQModifier",         "LegacyQuantizationModifier",
+    "SmoothQuantModifier",  "LogarithmicEqualizationModifier"};
 
 /// Modifiers of the other tools that have no counterpart.
 inline constexpr std::array<std::string_view, 9> absent_modifier_types{"AWQModifier",

@@ -73,6 +73,16 @@ class QuantizationReader {
     return modifier;
   }
 
+  /// Tulle's own codes, as `--bits` makes them.
+  QuantizationModifier read_descent() {
+    arguments_.require_known(Names{"config_groups", "targets", "ignore", "scheme"}, with_common_arguments({}), notes_);
+    QuantizationModifier modifier;
+    modifier.method = QuantizationMethod::descent;
+    read_compressed_tensors(modifier);
+    finish(modifier);
+    return modifier;
+  }
+
  private:
   using Style = SchemeReader::Style;
 
@@ -222,7 +232,8 @@ class QuantizationReader {
     for (QuantizationGroup& group : modifier.groups) {
       if (!group.weights) continue;
       group.weights->method = modifier.method;
-      group.weights->searches_scale = group.weights->searches_scale || searches;
+      group.weights->searches_scale =
+          group.weights->searches_scale || searches || modifier.method == QuantizationMethod::descent;
     }
   }
 

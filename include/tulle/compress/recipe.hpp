@@ -240,6 +240,8 @@ class RecipeReader {
       modifier.arguments = QuantizationReader(arguments, notes).read_nearest(name != "QuantizationModifier");
     } else if (name == "GPTQModifier") {
       modifier.arguments = QuantizationReader(arguments, notes).read_gptq();
+    } else if (name == "DescentModifier") {
+      modifier.arguments = QuantizationReader(arguments, notes).read_descent();
     } else if (name == "RefineModifier") {
       modifier.arguments = read_refine(arguments, notes);
     } else {

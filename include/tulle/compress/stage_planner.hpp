@@ -248,6 +248,7 @@ class StagePlanner {
     layer.quantization = weights;
     if (!layer.pruning) {
       layer.target = modifier.target;
+      if (modifier.method == QuantizationMethod::descent) layer = with_own_target(std::move(layer));
     } else if (!is_fitted) {
       layer.target.damping = modifier.target.damping;
     } else if (modifier.method == QuantizationMethod::gptq && layer.target != modifier.target) {

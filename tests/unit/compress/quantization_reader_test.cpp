@@ -34,6 +34,13 @@ QuantizationModifier gptq(const std::string& text) {
   return detail::QuantizationReader(arguments, unused).read_gptq();
 }
 
+QuantizationModifier descent(const std::string& text) {
+  const YamlNode node = parse_yaml(text, "r.yaml");
+  std::vector<std::string> unused;
+  const detail::RecipeArguments arguments(node, "D", "r.yaml");
+  return detail::QuantizationReader(arguments, unused).read_descent();
+}
+
 SmoothQuantModifier smooth(const std::string& text) {
   const YamlNode node = parse_yaml(text, "r.yaml");
   std::vector<std::string> unused;
@@ -99,6 +106,15 @@ TEST_CASE("GPTQ is the same with its damping", "[compress][quantization_reader]"
   CHECK(gptq("{scheme: W4A16, observer: mse}").groups[0].weights->searches_scale);
   CHECK(gptq("{scheme: W4A16, observer: {weights: mse}}").groups[0].weights->searches_scale);
   CHECK(gptq("{scheme: W4A16, weight_observer: minmax}").groups[0].weights->searches_scale == false);
+}
+
+TEST_CASE("descent searches scales for its own target", "[compress][quantization_reader]") {
+  const QuantizationModifier modifier = descent("{scheme: W4A16, ignore: [lm_head]}");
+  CHECK(modifier.target == TargetPlan{});
+  REQUIRE(modifier.groups.size() == 1);
+  CHECK(modifier.groups[0].weights == QuantizationPlan{QuantizationMethod::descent, 4, 128, true, true, false});
+  CHECK(error_of([] { descent("{scheme: W4A16, dampening_frac: 0.1}"); }).find("unknown argument") !=
+        std::string::npos);
 }
 
 TEST_CASE("wrong arguments of quantization modifiers are errors", "[compress][quantization_reader]") {

@@ -97,6 +97,14 @@ TEST_CASE("the target of the modifier that prunes holds", "[compress][stage_plan
   CHECK(down(planned("  WandaPruningModifier: {sparsity: 0.5}\n" + gptq)).target.damping == Damping{0, 0, 0.1});
 }
 
+TEST_CASE("codes by descent have Tulle's own target, or that of the modifier that prunes",
+          "[compress][stage_planner]") {
+  const std::string descent = "  DescentModifier: {scheme: W4A16}\n";
+  CHECK(up(planned(descent)).quantization->method == QuantizationMethod::descent);
+  CHECK(up(planned(descent)).target.damping == Damping{0.2, 0.2, 0});
+  CHECK(up(planned("  AlpsModifier: {mask_structure: '8:16'}\n" + descent)).target == TargetPlan{});
+}
+
 TEST_CASE("zero must be a code of pruned layers", "[compress][stage_planner]") {
   const std::string codes =
       "  QuantizationModifier: {targets: [Linear], scheme: {weights: {num_bits: 4, group_size: 32, symmetric: "
