@@ -99,7 +99,7 @@ TEST_CASE("the target of the modifier that prunes holds", "[compress][stage_plan
 
 TEST_CASE("codes by descent have Tulle's own target, or that of the modifier that prunes",
           "[compress][stage_planner]") {
-  const std::string descent = "  DescentModifier: {scheme: W4A16}\n";
+  const std::string descent = "  DescentModifier: {scheme: {weights: {num_bits: 4, group_size: 32}}}\n";
   CHECK(up(planned(descent)).quantization->method == QuantizationMethod::descent);
   CHECK(up(planned(descent)).target.damping == Damping{0.2, 0.2, 0});
   CHECK(up(planned("  AlpsModifier: {mask_structure: '8:16'}\n" + descent)).target == TargetPlan{});
