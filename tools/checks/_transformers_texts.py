@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What transformers makes of a model directory, for tools/checks/export.py; runs in the Python that has transformers.
 Activations are not quantized, whatever the directory says.
-    usage: _transformers_texts.py MODEL_DIR < prompts > results
+    usage: _transformers_texts.py MODEL_DIR [--dequantize] < prompts > results
+`--dequantize`: transformers makes floats of all weights while it loads them.
 Reads [{"tokens": [...], "prompt_tokens": n, "logits": FILE}]: tokens of a prompt and of a text that follows it, the prompt's
 logits. Writes for each `least_cosine` between those and transformers' logits, the `greedy` tokens that transformers has in
 place of the text, and `gaps`: how far the logit of each token of the text lies below the largest one."""
@@ -12,10 +13,12 @@ import numpy
 import torch
 from compressed_tensors.quantization import disable_quantization
 from transformers import AutoModelForCausalLM
+from transformers.utils.quantization_config import CompressedTensorsConfig
 
 
 def main():
-    model = AutoModelForCausalLM.from_pretrained(sys.argv[1], dtype=torch.float32).eval()
+    how = {"quantization_config": CompressedTensorsConfig(dequantize=True)} if "--dequantize" in sys.argv else {}
+    model = AutoModelForCausalLM.from_pretrained(sys.argv[1], dtype=torch.float32, **how).eval()
     model.apply(disable_quantization)  # the weights are floats by now
     model.generation_config.eos_token_id = None  # texts go on behind it, as those of --force-max-tokens
     results = []

@@ -47,7 +47,7 @@ compression_stage:
 ASYMMETRIC = """
 compression_stage:
     quantization_modifiers:
-        QuantizationModifier: {scheme: W4A16_ASYM, ignore: [lm_head]}
+        DescentModifier: {scheme: {weights: {num_bits: 4, group_size: 32, symmetric: false}}, ignore: [lm_head]}
 """
 # cell: how the model is compressed
 CELLS = {
@@ -99,7 +99,8 @@ def measure(cell):
                               "--json"))
     exported = json.loads(output(TULLE, "export", report["directory"], "-o", folder, "--json"))["directory"]
     texts = tulle_texts(exported)
-    answer = subprocess.run([*reference_script("_transformers_texts.py", "torch", "transformers", "compressed-tensors", "accelerate"), exported],
+    answer = subprocess.run([*reference_script("_transformers_texts.py", "torch", "transformers", "compressed-tensors", "accelerate"), exported,
+                             *["--dequantize"] * (cell == "int4_zero_points")],  # see compressed_tensors_form.hpp
                             input=json.dumps(texts), text=True, check=True, stdout=subprocess.PIPE,
                             env={**os.environ, "HF_HUB_OFFLINE": "1", "TQDM_DISABLE": "1"})
     reference = json.loads(answer.stdout)

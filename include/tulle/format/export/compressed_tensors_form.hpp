@@ -2,6 +2,7 @@
 /// \file A model in the form of compressed-tensors, for transformers and vLLM (L3).
 #pragma once
 
+#include <algorithm>
 #include <compare>
 #include <cstddef>
 #include <cstdint>
@@ -154,6 +155,10 @@ inline ExportedForm compressed_tensors_form(const TensorSource& source, const Js
   for (const std::string& tensor : parts.tensors) form.tensors.push_back(plain_tensor(source, tensor));
   if (!schemes.empty() && detail::model_type_of(config) == "gpt2") {
     form.notes.add("transformers has no quantized form of GPT-2's layers (Conv1D); Tulle reads this one");
+  }
+  if (std::any_of(schemes.begin(), schemes.end(), [](const auto& each) { return !each.first.symmetric; })) {
+    // Its plain way of loading (5.24, with compressed-tensors 0.20) expects zero points that are not packed.
+    form.notes.add("transformers reads codes with zero points where CompressedTensorsConfig(dequantize=True) is given");
   }
   if (detail::model_type_of(config) == "gpt_oss") {
     form.notes.add("every expert has tensors of its own, which transformers does not read for GPT-OSS; Tulle does");
