@@ -122,7 +122,7 @@ inline std::shared_ptr<const WeightSource> random_rows(const MatrixForm& form, s
     select_largest<float>(std::as_const(weights).view(), parts, form.structure, form.sparsity, pool,
                           {mask.data(), rows, columns});
   }
-  const QuantizationPlan plan = *form.plan().quantization;
+  const QuantizationPlan plan = form.plan().quantization.value_or(QuantizationPlan{});
   const std::size_t width = form.group == 0 ? columns : form.group;
   OwnedCodes made;
   for (std::size_t begin = 0; begin < weights.values.size(); begin += width) {
