@@ -77,8 +77,8 @@ class CompressTest(CommandTest):
         self.assertEqual(texts[0], texts[1])
 
     def test_flags(self):
-        for flags, form in ((["--sparsity", 0.5], "alps 50 %"), (["--bits", 4], "gptq int4 group 32"),
-                            (["--structure", "8:16-gap4", "--bits", 4], "alps 8:16-gap4, gptq int4 group 32")):
+        for flags, form in ((["--sparsity", 0.5], "alps 50 %"), (["--bits", 4], "descent int4 group 32"),
+                            (["--structure", "8:16-gap4", "--bits", 4], "alps 8:16-gap4, descent int4 group 32")):
             report = self.compress(*flags, output="flags")
             self.assertEqual({layer["form"] for layer in report["layers"]}, {form})
             self.succeed("generate", "-m", self.folder / "flags", "--prompt", "Once", "--max-new-tokens", 4)
