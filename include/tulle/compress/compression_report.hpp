@@ -26,7 +26,7 @@ namespace tulle {
 struct LayerReport {
   std::string name;
   std::size_t rows = 0, columns = 0;
-  std::string form;  ///< "alps 8:16, gptq int4 group 32"
+  std::string form;  ///< "alps 8:16, descent int4 group 32"
   double sparsity = 0;
   double relative_error = 0;  ///< of its output on the same inputs, squared
   double extra_damping = 0;   ///< that its Hessian needed beyond the plan's, in means of the diagonal
