@@ -55,7 +55,8 @@ def measure(cell):
     tulle = ROOT / "build" / "release" / "bin" / "tulle"
     calibration, evaluation = wiki_texts()
     folder = WORK / cell
-    shutil.rmtree(folder, ignore_errors=True)
+    for old in (folder, folder.with_name(cell + ".unfinished")):  # the seconds are to be those of the whole
+        shutil.rmtree(old, ignore_errors=True)
     WORK.mkdir(parents=True, exist_ok=True)
     flags = what
     if isinstance(what, dict):

@@ -9,7 +9,7 @@ from pathlib import Path
 from _commands import ROOT, build, model, output, reference_script
 from _wiki_text import wiki_texts
 
-MINUTES = 25
+MINUTES = 30
 ABOUT = "the default model, compressed and exported, in transformers: logits, greedy texts; the flow of the one-shot guide"
 WORK = ROOT / "build" / "export"
 TULLE = ROOT / "build" / "release" / "bin" / "tulle"

@@ -99,7 +99,8 @@ class CodeDescent {
     if (!(best * scale.scale > 0) || !std::isfinite(best)) return;
     scale.scale = best;
     for (std::size_t j = 0; j < group.count; ++j) {
-      if (group.mask[j] != 0) change(group, j, scale.value(group.codes[j]));
+      const int code = plan_.symmetric ? group.codes[j] : static_cast<std::uint8_t>(group.codes[j]);
+      if (group.mask[j] != 0) change(group, j, scale.value(code));
     }
   }
 

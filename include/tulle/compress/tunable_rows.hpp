@@ -50,7 +50,8 @@ inline std::vector<std::pair<std::size_t, std::size_t>> stacked_rows(const Archi
 /// Threads: calls for different rows may run concurrently.
 class TunableRows {
  public:
-  /// `linear`: the values as they are. `dense`: the model before compression. `keeps_zeros(name)`: nothing for a tensor that does not move.
+  /// `linear`: the values as they are. `dense`: the model before compression. `keeps_zeros(name)`: nothing for a tensor
+  /// that does not move.
   template <class KeepsZeros>
   TunableRows(const Architecture& model, std::size_t layer, LinearRole role, const Linear<BlasLinear>& linear,
               const TensorSource& tensors, const TensorSource& dense, KeepsZeros&& keeps_zeros)

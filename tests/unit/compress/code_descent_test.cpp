@@ -77,7 +77,8 @@ TEST_CASE("Descent lowers the error, keeps zeros and gives the same codes on any
   };
   for (const Case& each : {Case{{.bits = 4, .group = 32}, false, 0.9}, Case{{.bits = 4, .group = 32}, true, 0.9},
                            Case{{.bits = 4, .group = 64}, false, 0.9}, Case{{.bits = 8}, false, 0.97},
-                           Case{{.bits = 4, .group = 32, .symmetric = false}, false, 0.9}}) {
+                           Case{{.bits = 4, .group = 32, .symmetric = false}, false, 0.9},
+                           Case{{.bits = 8, .group = 32, .symmetric = false}, false, 0.97}}) {
     CAPTURE(each.plan.bits, each.plan.group, each.plan.symmetric, each.sparse);
     std::vector<std::uint8_t> mask(rows * columns, 1);
     for (std::size_t i = 0; each.sparse && i < mask.size(); i += 2) mask[i] = 0;

@@ -56,7 +56,7 @@ inline std::vector<std::string> names_of_item(const Architecture& model, std::si
 }
 
 /// Goes through the dense model once. In each decoder layer every form is made of every matrix by a cheap method
-/// (SparseGPT's mask, then GPTQ), fitted to the calibration text; its loss is tr(dW H dW^T) with H of the held-out text.
+/// (SparseGPT's mask; codes as always), fitted to the calibration text; its loss is tr(dW H dW^T) with H of the held-out text.
 /// For each role one form is put into the layer, whose output then shows what a loss of this role means:
 /// the scale of the role's losses. Threads: one call at a time.
 class FormScorer {

@@ -159,13 +159,13 @@ inline OutputTensor packed_tensor(const TensorSource& source, const MatrixPart& 
           DType::i32,
           {part.rows, words},
           [&source, part, bits, words](const TensorSink& sink) {
-            const int lowest = part.format.has_minimums ? 0 : 1 << (bits - 1);  // what is stored for it is 0
+            const int offset = part.format.has_minimums ? 0 : 1 << (bits - 1);  // the lowest code is stored as 0
             detail::for_each_code_panel(source, part, [&](const CodePanel& panel) {
               std::vector<std::byte> bytes(panel.rows * words * 4);
               for (std::size_t row = 0; row < panel.rows; ++row) {
                 for (std::size_t column = 0; column < part.columns; ++column) {
                   const std::size_t bit = column * bits;
-                  const int code = static_cast<std::uint8_t>(panel.row(row)[column] + lowest);
+                  const int code = static_cast<std::uint8_t>(panel.row(row)[column] + offset);
                   bytes[row * words * 4 + bit / 8] |= static_cast<std::byte>(code << (bit % 8));
                 }
               }
