@@ -85,11 +85,11 @@ tulle::Json settings_of(const SurveyJob& job, const Cell& cell) {
 tulle::Json measure(const SurveyJob& job, const Cell& cell) {
   tulle::Json result;
   if (!cell.make_plan) {
-    result = measure_model(cell.path, job.texts, job.threads);
+    result = measure_model(cell.path, job.model, job.texts, job.threads);
   } else {
     const std::string directory = job.directory + "/cells/" + cell.name + ".model";
     const tulle::Json report = job.compress(directory, cell.make_plan);
-    result = measure_model(directory, job.texts, job.threads);
+    result = measure_model(directory, job.model, job.texts, job.threads);
     result["compression_seconds"] = report["seconds"];
     result["plan"] = report.value("plan", tulle::Json());
     std::filesystem::remove_all(directory);

@@ -117,7 +117,9 @@ std::string survey_html(const OrderedJson& survey) {
     body += pareto_chart(formatted("pareto-%zu", i), "Perplexity and size on " + texts[i], points);
     rows.front().push_back("perplexity over the model's, " + texts[i]);
   }
-  for (const char* name : {"decode, tokens a second", "prefill, tokens a second"}) rows.front().emplace_back(name);
+  for (const char* name : {"decode, tokens a second", "decode over the model's", "prefill, tokens a second"}) {
+    rows.front().emplace_back(name);
+  }
   for (const OrderedJson& cell : survey["cells"]) {
     const auto number = [&](const char* key, int digits) {
       const auto found = report_number(cell, key);
@@ -132,6 +134,7 @@ std::string survey_html(const OrderedJson& survey) {
       row.push_back(ratio ? formatted("%.4f +- %.4f", *ratio, error.value_or(0)) : "-");
     }
     row.push_back(number("decode_tokens_per_second", 0));
+    row.push_back(number("decode_ratio", 2));
     row.push_back(number("prefill_tokens_per_second", 0));
   }
   body +=

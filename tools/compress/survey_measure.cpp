@@ -34,10 +34,12 @@ double bytes_per_weight(const Model& model) {
   return weights > 0 ? bytes / weights : 0;
 }
 
-/// Tokens a second: a prompt of at most 256 tokens read at once, then single tokens. Medians.
-void measure_speed(tulle::Engine& engine, std::size_t length, tulle::Json& result) {
-  constexpr std::size_t rounds = 5, max_prompt = 256, max_steps = 64;
-  const std::size_t prompt_size = std::min(max_prompt, length / 2), steps = std::min(max_steps, length / 4);
+struct Speed {
+  double prefill = 0, decode = 0;  // tokens a second; 0 where nothing was written
+};
+
+/// Reads a prompt at once, then writes single tokens.
+Speed speed_of(tulle::Engine& engine, std::size_t prompt_size, std::size_t steps) {
   std::vector<tulle::Token> prompt(prompt_size);
   for (std::size_t i = 0; i < prompt.size(); ++i) {
     prompt[i] = static_cast<tulle::Token>((i * 7919 + 13) % engine.architecture().vocabulary);
@@ -45,40 +47,53 @@ void measure_speed(tulle::Engine& engine, std::size_t length, tulle::Json& resul
   tulle::SequenceOptions options;
   options.max_new_tokens = steps + 1;
   options.ignore_eos = true;
-  std::vector<double> prefill, decode;
+  const auto id = engine.start(prompt, tulle::SamplerChain(), options);
+  const double read = bench::seconds_of([&] { engine.step(); });
+  std::size_t count = 0;
+  const double written = bench::seconds_of([&] {
+    for (; engine.running(); ++count) engine.step();
+  });
+  engine.sequences().release(id);
+  return {static_cast<double>(prompt_size) / read, count == 0 ? 0 : static_cast<double>(count) / written};
+}
+
+/// Medians of rounds in which the model and the dense one take turns, so that a slow minute of the machine slows both.
+void measure_speed(tulle::Engine& engine, tulle::Engine& dense, std::size_t length, tulle::Json& result) {
+  constexpr std::size_t rounds = 9, max_prompt = 256, max_steps = 64;
+  const std::size_t prompt_size = std::min(max_prompt, length / 2), steps = std::min(max_steps, length / 4);
+  std::vector<double> prefill, decode, decode_ratio;
   for (std::size_t round = 0; round <= rounds; ++round) {
-    const auto id = engine.start(prompt, tulle::SamplerChain(), options);
-    const double read = bench::seconds_of([&] { engine.step(); });
-    std::size_t count = 0;
-    const double written = bench::seconds_of([&] {
-      for (; engine.running(); ++count) engine.step();
-    });
-    engine.sequences().release(id);
-    if (round == 0 || count == 0) continue;  // the first one warms up
-    prefill.push_back(static_cast<double>(prompt_size) / read);
-    decode.push_back(static_cast<double>(count) / written);
+    const Speed of_dense = speed_of(dense, prompt_size, steps), own = speed_of(engine, prompt_size, steps);
+    if (round == 0 || own.decode == 0) continue;  // the first one warms up
+    prefill.push_back(own.prefill);
+    decode.push_back(own.decode);
+    decode_ratio.push_back(own.decode / of_dense.decode);
   }
   if (prefill.empty()) return;
   result["prefill_tokens_per_second"] = bench::median(prefill);
   result["decode_tokens_per_second"] = bench::median(decode);
+  result["decode_ratio"] = bench::median(decode_ratio);
 }
 
 }  // namespace
 
-tulle::Json measure_model(const std::string& path, const std::vector<SurveyText>& texts, std::size_t threads) {
+tulle::Json measure_model(const std::string& path, const std::string& dense, const std::vector<SurveyText>& texts,
+                          std::size_t threads) {
   const auto checkpoint = open_checkpoint(path);
-  const std::shared_ptr<const Model> model = Model::load(*checkpoint);
+  const std::shared_ptr<const Model> model = Model::load(*checkpoint),
+                                     dense_model = Model::load(*open_checkpoint(dense));
   std::size_t longest = 512;
   for (const SurveyText& text : texts) {
     for (const auto& sequence : text.sequences) longest = std::max(longest, sequence.size());
   }
   tulle::EngineOptions options;
-  options.sequence_length = std::min(longest, model->architecture().context_length);
+  options.sequence_length =
+      std::min({longest, model->architecture().context_length, dense_model->architecture().context_length});
   options.max_sequences = 1;
   options.threads = threads;
-  const auto engine = tulle::make_engine(model, options);
+  const auto engine = tulle::make_engine(model, options), dense_engine = tulle::make_engine(dense_model, options);
   tulle::Json result{{"bytes_per_weight", bytes_per_weight(*model)}, {"file_bytes", checkpoint->size_bytes()}};
-  measure_speed(*engine, options.sequence_length, result);
+  measure_speed(*engine, *dense_engine, options.sequence_length, result);
   result["texts"] = tulle::Json::array();
   for (const SurveyText& text : texts) {
     const tulle::PerplexityResult found = tulle::evaluate_perplexity(*engine, text.sequences);

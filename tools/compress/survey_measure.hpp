@@ -15,5 +15,7 @@ struct SurveyText {
 };
 
 /// {"bytes_per_weight": of the decoder's matrices as packed, "file_bytes", "decode_tokens_per_second",
-///  "prefill_tokens_per_second", "texts": [{"name", "perplexity", "tokens": [of each sequence], "nll": [sums]}]}
-tulle::Json measure_model(const std::string& path, const std::vector<SurveyText>& texts, std::size_t threads);
+///  "decode_ratio": to the dense model's in the same rounds, "prefill_tokens_per_second",
+///  "texts": [{"name", "perplexity", "tokens": [of each sequence], "nll": [sums]}]}
+tulle::Json measure_model(const std::string& path, const std::string& dense, const std::vector<SurveyText>& texts,
+                          std::size_t threads);

@@ -148,7 +148,7 @@ TEST_CASE("a survey has ratios to its model and a chart for each text", "[tools]
     {"name": "model", "kind": "model", "bytes_per_weight": 2,
      "texts": [{"name": "a<b", "tokens": [10, 10], "nll": [20, 30]}]},
     {"name": "2:4-int8", "kind": "form", "bytes_per_weight": 0.63, "decode_tokens_per_second": 99.6,
-     "texts": [{"name": "a<b", "tokens": [10, 10], "nll": [22, 34]}]},
+     "decode_ratio": 1.254, "texts": [{"name": "a<b", "tokens": [10, 10], "nll": [22, 34]}]},
     {"name": "plan-0.60", "kind": "plan", "bytes_per_weight": 0.6,
      "texts": [{"name": "a<b", "tokens": [10, 10], "nll": [21, 31]}]}]})");
   add_ratios(survey);
@@ -159,7 +159,7 @@ TEST_CASE("a survey has ratios to its model and a chart for each text", "[tools]
   const std::string page = survey_html(survey);
   CHECK(unbalanced(page) == "balanced");
   CHECK(count(page, "<circle ") == 2);
-  CHECK(page.find("<td>1.3499 +- 0.1350</td>") != std::string::npos);
+  CHECK(page.find("<td>1.3499 +- 0.1350</td><td>100</td><td>1.25</td>") != std::string::npos);
   CHECK(page.find("a&lt;b") != std::string::npos);
 }
 
