@@ -42,8 +42,9 @@ class AlignedBuffer {
   AlignedBuffer(std::size_t size, Uninitialized, Pages pages = Pages::own) : size_(size) {
     if (size == 0) return;
     const std::size_t bytes = checked_add(checked_multiply(size, sizeof(T), "a buffer"), slack_bytes, "a buffer");
-    shares_ = HugePages::are_offered && pages == Pages::shared && bytes <= HugePages::max_bytes;
-    data_ = static_cast<T*>(HugePages::are_offered && shares_ ? HugePages::allocate(bytes) : own_pages(bytes));
+    void* shared = HugePages::are_offered && pages == Pages::shared ? HugePages::allocate(bytes) : nullptr;
+    shares_ = shared != nullptr;
+    data_ = static_cast<T*>(shares_ ? shared : own_pages(bytes));
     if (data_ == nullptr)
       fail(ErrorCode::memory, "could not allocate ", bytes, " bytes; use a smaller model or context");
   }
@@ -77,7 +78,7 @@ class AlignedBuffer {
   ~AlignedBuffer() {
     if (!is_web && is_lent_) return;
     if (HugePages::are_offered && shares_ && data_ != nullptr) {
-      HugePages::release(data_);
+      HugePages::release(data_, size_bytes() + slack_bytes);
     } else {
       std::free(data_);
     }

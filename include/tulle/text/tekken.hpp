@@ -112,7 +112,7 @@ inline std::unique_ptr<Tokenizer> tokenizer_from_tekken(const Json& tekken, std:
   for (std::size_t id = 0; id < spec.tokens.size(); ++id) {
     if (spec.types[id] == VocabularySpec::normal) entries.emplace_back(spec.tokens[id], static_cast<Token>(id));
   }
-  Vocabulary vocabulary(std::move(entries), where);
+  Vocabulary vocabulary(entries, where);
   const std::vector<BytePairEncoder::Merge> merges = merges_by_score(spec, vocabulary);
   const auto pattern = required<std::string>(member(tekken, "config", where), "pattern", where);
   Pipeline pipeline = byte_level_pipeline(std::move(vocabulary), merges, added_tokens_of(spec),

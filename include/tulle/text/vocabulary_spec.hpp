@@ -149,7 +149,7 @@ inline Vocabulary vocabulary_of(const VocabularySpec& spec) {
     const bool is_used = type_of(spec, id) != VocabularySpec::unused || spec.model == "unigram";
     entries.emplace_back(is_used ? spec.tokens[id] : std::string(), static_cast<Token>(id));
   }
-  return Vocabulary(std::move(entries), spec.where);
+  return Vocabulary(entries, spec.where);
 }
 
 /// Byte-level BPE behind a pre-tokenizer.
