@@ -127,7 +127,8 @@ class OpenAITest(ServeTest):
     def test_tools_of_families(self):
         """Templates in the formats of Qwen, Granite, Llama 3 and Mistral, by the marks that they know."""
         template = ("{% if tools %}{{ tools | tojson }}{% endif %}{% for message in messages %}{{ message.content }}"
-                    "{% for call in message.tool_calls or [] %}MARK{{ call.function | tojson }}{% endfor %}{% endfor %}")
+                    "{% for call in message.tool_calls or [] %}MARK{{ call.function | tojson }}{% endfor %}{% endfor %}"
+                    "{% if add_generation_prompt %}<think>\n{% endif %}")
         for mark in ("<tool_call>", "<|tool_call|>", "<|python_tag|>", "[TOOL_CALLS]"):
             with self.subTest(mark), tempfile.TemporaryDirectory() as folder:
                 (Path(folder) / "model.gguf").symlink_to(Q8_0)
@@ -136,6 +137,10 @@ class OpenAITest(ServeTest):
                         base_url=f"http://127.0.0.1:{server.port}/v1", api_key="none", max_retries=0) as client:
                     settings = {"model": folder, "messages": HELLO, "tools": TOOLS, "max_tokens": 200, "seed": 3}
                     self.check_calls(client, settings)
+                    # A call that must be is none of the thoughts with which this template lets the text begin.
+                    apart = {"extra_body": {"reasoning_format": "deepseek"}, "tool_choice": "required", **settings}
+                    (call, *_) = client.chat.completions.create(**apart).choices[0].message.tool_calls
+                    self.assertRegex(call.id, r"\A[0-9a-z]{9}\Z" if mark == "[TOOL_CALLS]" else r"\Acall_")
 
     def test_structured_responses(self):
         form = {"type": "json_schema", "name": "form", "schema": closed(a={"type": "boolean"})}

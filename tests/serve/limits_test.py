@@ -29,6 +29,7 @@ MISREAD = [(status, [start + b" HTTP/1.1\r\nHost: x\r\n" + head + END, b"0" + EN
                (b"400", b"POST /v1/completions", b"Transfer-Encoding: gzip, chunked"),
                (b"411", b"POST /v1/completions", b"Accept: */*"), (b"200", b"GET /health", b"Content-Length: 37"),
                (b"400", b"POST /nowhere", b"Content-Length: x"), (b"416", b"POST /v1/completions", b"Content-Length: 4\r\nRange: x"),
+               (b"400", b"GET /health", b"Transfer-Encoding: chunked"), (b"400", b"DELETE /", b"Transfer-Encoding: chunked"),
                (b"414", b"POST /" + b"a" * 9000, b"Content-Length: 4"),
                (b"415", b"POST /v1/completions", b"Content-Length: 4\r\nContent-Type: multipart/form-data; boundary=x")]]
 
@@ -67,6 +68,9 @@ class WrongRequestsTest(ServeTest):
         self.refuse(400, "/predict", {"prompt": "x", "top_p": 7, "streaming": True}, "top_p")
         self.refuse(400, "/predict", {"prompt": "x", "temperatur": 1}, "did you mean")
         self.refuse(400, "/predict", {"prompt": "x", "session_ids": "a"}, "sessions are not kept")
+        self.refuse(400, "/predict", {"prompt": ["x"] * 257}, "at most 256 prompts")
+        self.refuse(400, "/predict", {"prompt": "x", "stop": [str(number) for number in range(65)]}, "at most 64")
+        self.refuse(400, "/v1/messages", {"messages": "x", "max_tokens": 1, "tools": [{"name": "f"}]}, "chat/completions")
 
     def test_bodies_that_are_no_request(self):
         for body, saying in [(b"", "JSON"), (b"{", "JSON"), (b"[]", "object"), (b"\xff", "JSON"),
@@ -94,6 +98,18 @@ class WrongRequestsTest(ServeTest):
         status, headers, _ = self.server.request("GET", "/health", headers={"X-Request-Id": "a b\tc"})
         self.assertRegex(headers["X-Request-Id"], r"\Areq_[0-9a-z]{24}\Z")
         self.assertEqual(self.server.request("GET", "/health", headers={"X-Request-Id": "abc-1"})[1]["X-Request-Id"], "abc-1")
+
+    def test_endless_heads_are_ended(self):
+        for head in (b"GET /health HTTP/1.1\r\nA: " + b"a" * 200_000 + END, b"GET /health HTTP/1.1\r\n" + b"A: a\r\n" * 40_000):
+            begin = time.monotonic()
+            self.assertNotIn(b"HTTP/1.1 200", self.server.raw(head))
+            self.assertLess(time.monotonic() - begin, 20)  # it does not wait for the rest
+
+    def test_an_object_of_many_keys_costs_no_more_than_its_bytes(self):
+        many = {str(number): 0 for number in range(60_000)}  # each searched for among all before: minutes
+        begin = time.monotonic()
+        self.refuse(400, CHAT, {**many, "messages": 3, "tools": []}, "messages")
+        self.assertLess(time.monotonic() - begin, 20)
 
     def test_chunked_bodies_are_read_and_limited(self):
         connection = self.server.connect()

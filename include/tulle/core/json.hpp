@@ -21,27 +21,34 @@ using OrderedJson = nlohmann::ordered_json;  ///< objects keep the order in whic
 
 namespace detail {
 
-/// Builds a document from the events of the parser. Stops at the first invalid event.
+/// Builds a document from the events of the parser. Stops at the first invalid event. An `OrderedJson` is built of a text
+/// that was parsed as `Json` before: its keys, known to differ, are not searched for.
+template <class Document>
 class JsonBuilder {
  public:
   explicit JsonBuilder(std::string_view where) : where_(where) {}
 
   bool null() { return put(nullptr); }
   bool boolean(bool value) { return put(value); }
-  bool number_integer(Json::number_integer_t value) { return put(value); }
-  bool number_unsigned(Json::number_unsigned_t value) { return put(value); }
-  bool number_float(Json::number_float_t value, const std::string&) { return put(value); }
+  bool number_integer(typename Document::number_integer_t value) { return put(value); }
+  bool number_unsigned(typename Document::number_unsigned_t value) { return put(value); }
+  bool number_float(typename Document::number_float_t value, const std::string&) { return put(value); }
   bool string(std::string& value) { return put(std::move(value)); }
-  bool binary(Json::binary_t&) { return false; }  // not part of JSON
-  bool start_object(std::size_t) { return open(Json::object()); }
+  bool binary(typename Document::binary_t&) { return false; }  // not part of JSON
+  bool start_object(std::size_t) { return open(Document::object()); }
   bool end_object() { return close(); }
-  bool start_array(std::size_t) { return open(Json::array()); }
+  bool start_array(std::size_t) { return open(Document::array()); }
   bool end_array() { return close(); }
 
   bool key(std::string& name) {
-    const auto [place, is_new] = open_.back()->get_ref<Json::object_t&>().try_emplace(std::move(name));
-    if (!is_new) fail(ErrorCode::malformed, where_, ": key \"", place->first, "\" appears twice");
-    member_ = &place->second;
+    auto& members = open_.back()->template get_ref<typename Document::object_t&>();
+    if constexpr (std::is_same_v<Document, Json>) {
+      const auto [place, is_new] = members.try_emplace(std::move(name));
+      if (!is_new) fail(ErrorCode::malformed, where_, ": key \"", place->first, "\" appears twice");
+      member_ = &place->second;
+    } else {
+      member_ = &members.emplace_back(std::move(name), nullptr).second;
+    }
     return true;
   }
 
@@ -51,21 +58,21 @@ class JsonBuilder {
     fail(ErrorCode::malformed, where_, ": not valid JSON at byte ", byte, "; is the file complete?");
   }
 
-  Json take() { return std::move(root_); }
+  Document take() { return std::move(root_); }
 
  private:
-  Json& place(Json&& value) {
+  Document& place(Document&& value) {
     if (open_.empty()) return root_ = std::move(value);
     if (open_.back()->is_object()) return *member_ = std::move(value);
-    return open_.back()->get_ref<Json::array_t&>().emplace_back(std::move(value));
+    return open_.back()->template get_ref<typename Document::array_t&>().emplace_back(std::move(value));
   }
 
-  bool put(Json&& value) {
+  bool put(Document&& value) {
     place(std::move(value));
     return true;
   }
 
-  bool open(Json&& value) {
+  bool open(Document&& value) {
     constexpr std::size_t deepest = 64;
     if (open_.size() == deepest) fail(ErrorCode::malformed, where_, ": JSON nested deeper than ", deepest, " levels");
     open_.push_back(&place(std::move(value)));
@@ -78,10 +85,19 @@ class JsonBuilder {
   }
 
   std::string_view where_;
-  Json root_;
-  std::vector<Json*> open_;  // objects and arrays, outermost first; an open one does not move
-  Json* member_ = nullptr;   // of the innermost object
+  Document root_;
+  std::vector<Document*> open_;  // objects and arrays, outermost first; an open one does not move
+  Document* member_ = nullptr;   // of the innermost object
 };
+
+/// `Document::sax_parse` is these lines and a reader of binary formats, which costs compilers seconds and modules kilobytes.
+template <class Document>
+Document built_json(std::string_view text, std::string_view where) {
+  JsonBuilder<Document> builder(where);
+  auto characters = nlohmann::detail::input_adapter(text.begin(), text.end());
+  nlohmann::detail::parser<Document, decltype(characters)>(std::move(characters)).sax_parse(&builder);
+  return builder.take();
+}
 
 }  // namespace detail
 
@@ -91,17 +107,13 @@ inline Json parse_json(std::string_view text, std::string_view where) {
   // The parser treats a NUL as the end of the text.
   if (text.find('\0') != std::string_view::npos)
     fail(ErrorCode::malformed, where, ": not valid JSON: it holds a NUL byte");
-  detail::JsonBuilder builder(where);
-  // `Json::sax_parse` is these lines and a reader of binary formats, which costs compilers seconds and modules kilobytes.
-  auto characters = nlohmann::detail::input_adapter(text.begin(), text.end());
-  nlohmann::detail::parser<Json, decltype(characters)>(std::move(characters)).sax_parse(&builder);
-  return builder.take();
+  return detail::built_json<Json>(text, where);
 }
 
 /// The same with objects in the order in which they were written.
 inline OrderedJson parse_ordered_json(std::string_view text, std::string_view where) {
   (void)parse_json(text, where);  // refuses what is too deep, or ambiguous
-  return OrderedJson::parse(text);
+  return detail::built_json<OrderedJson>(text, where);
 }
 
 namespace detail {

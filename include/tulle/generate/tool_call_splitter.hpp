@@ -21,7 +21,8 @@ enum class ToolCallFormat : std::uint8_t {
   tagged,   ///< <tool_call>{"name", "arguments"}</tool_call>: Hermes, Qwen2.5, Qwen3, SmolLM3
   listed,   ///< <|tool_call|>[{"name", "arguments"}]: Granite 3, Phi-4-mini
   bare,     ///< {"name", "parameters"}, as the whole text, perhaps behind <|python_tag|>: Llama 3
-  brackets  ///< [TOOL_CALLS][{"name", "arguments"}] or [TOOL_CALLS]name[ARGS]{...}: Mistral
+  brackets  ///< [TOOL_CALLS][{"name", "arguments"}] or [TOOL_CALLS]name[ARGS]{...}, perhaps
+            ///< with [CALL_ID]id in between: Mistral
 };
 
 /// The format that a chat template knows; `tagged` for one that knows none.
@@ -68,6 +69,7 @@ class ToolCallSplitter {
   explicit ToolCallSplitter(ToolCallFormat format, bool inside = false) noexcept
       : format_(format), state_(inside && format != ToolCallFormat::tagged ? State::open : State::text) {}
 
+  ToolCallFormat format() const noexcept { return format_; }
   std::size_t calls() const noexcept { return calls_; }
 
   Parts next(std::string_view piece) {
@@ -151,15 +153,17 @@ class ToolCallSplitter {
       state_ = State::object;
       return true;
     }
-    constexpr std::string_view end = "</tool_call>", arguments = "[ARGS]";
+    constexpr std::string_view end = "</tool_call>";
     if (format_ == ToolCallFormat::tagged && end.starts_with(std::string_view(held_).substr(0, end.size()))) {
       if (held_.size() < end.size()) return false;
       held_.erase(0, end.size());
     } else if (format_ == ToolCallFormat::brackets && std::isalpha(static_cast<unsigned char>(held_.front())) != 0) {
       const std::size_t brace = held_.find('{');
       if (brace == std::string::npos) return false;
-      const std::string name =
-          held_.substr(0, std::min(held_.find(arguments), held_.find_last_not_of(" \n", brace - 1) + 1));
+      std::string name = held_.substr(0, brace);
+      for (const std::string_view mark_behind : {"[CALL_ID]", "[ARGS]"})
+        name.resize(std::min(name.find(mark_behind), name.size()));
+      name.resize(name.find_last_not_of(" \n") + 1);
       begin_call(name, parts);
       held_.erase(0, brace);
       is_framed_ = false;

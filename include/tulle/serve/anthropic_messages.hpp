@@ -97,6 +97,9 @@ inline PreparedRequest prepare_messages(const Json& body, const ServedModel& mod
   GenerationRequest& request = prepared.request;
   request.options = read_generation(fields, true);
   request.options.num_return_sequences = 1;
+  if (const Json* tools = fields.find("tools"); tools != nullptr && !tools->empty()) {
+    throw ApiError(400, "tools are given to /v1/chat/completions here", "tools");
+  }
   if (!fields.has("max_tokens")) throw ApiError(400, "\"max_tokens\" is missing", "max_tokens");
   request.options.max_new_tokens = max_tokens_field(fields, {"max_tokens"}, 1);
   prepared.streams = fields.boolean("stream", false);

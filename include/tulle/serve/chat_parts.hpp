@@ -60,6 +60,11 @@ class ChatParts {
     return parts;
   }
 
+  /// Chat templates of Mistral's models refuse any id that is not nine letters and digits.
+  std::string new_call_id() const {
+    return tools && tools->format() == ToolCallFormat::brackets ? new_id("", 9) : new_id("call_");
+  }
+
   /// OpenAI's name of why a text ended.
   Json finish_reason(FinishReason reason) const {
     const bool called = tools && tools->calls() != 0 && finish_reason_json(reason) == "stop";

@@ -2,6 +2,7 @@
 /// \file Connections of an HTTP server: how many there are, and how long each may take (L6).
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <cstddef>
@@ -125,12 +126,16 @@ class ConnectionWatch {
   std::thread thread_;
 };
 
+/// A request line and its headers may have that many bytes.
+inline constexpr std::size_t http_head_bytes = std::size_t{64} << 10;
+
 /// The connection that the calling thread serves.
 struct CurrentConnection {
   ConnectionWatch* watch = nullptr;
   int socket = -1;
-  SSL* tls = nullptr;   ///< null: HTTP
-  bool closes = false;  ///< after this answer: what the client sent may not have been read to its end
+  SSL* tls = nullptr;          ///< null: HTTP
+  bool closes = false;         ///< after this answer: what the client sent may not have been read to its end
+  std::size_t bytes_left = 0;  ///< that may be read of this request
 
   static CurrentConnection& get() {
     static thread_local CurrentConnection current;
@@ -152,6 +157,29 @@ struct CurrentConnection {
   }
 };
 
+/// What the client sends, as far as `CurrentConnection` lets it: httplib has no limit of its own for the length of a line,
+/// the number of headers or a body in chunks.
+class LimitedStream final : public httplib::Stream {
+ public:
+  explicit LimitedStream(httplib::Stream& stream) : stream_(stream) {}
+
+  bool is_readable() const override { return stream_.is_readable(); }
+  bool is_writable() const override { return stream_.is_writable(); }
+  ssize_t read(char* to, std::size_t size) override {
+    std::size_t& left = CurrentConnection::get().bytes_left;
+    const ssize_t count = left == 0 ? -1 : stream_.read(to, std::min(size, left));
+    if (count > 0) left -= static_cast<std::size_t>(count);
+    return count;
+  }
+  ssize_t write(const char* from, std::size_t size) override { return stream_.write(from, size); }
+  void get_remote_ip_and_port(std::string& ip, int& port) const override { stream_.get_remote_ip_and_port(ip, port); }
+  void get_local_ip_and_port(std::string& ip, int& port) const override { stream_.get_local_ip_and_port(ip, port); }
+  socket_t socket() const override { return stream_.socket(); }
+
+ private:
+  httplib::Stream& stream_;
+};
+
 /// An HTTP server (`Base` is httplib::Server) or HTTPS server (httplib::SSLServer) whose connections are watched, and
 /// closed where `CurrentConnection` says so.
 template <class Base>
@@ -166,13 +194,15 @@ class WatchedServer final : public Base {
 
   bool process_and_close_socket(socket_t socket) override {
     CurrentConnection& current = CurrentConnection::get();
-    current = {&watch_, socket, nullptr, false};
+    current = {.watch = &watch_, .socket = socket};
     std::string remote, local;
     int remote_port = 0, local_port = 0;
     httplib::detail::get_remote_ip_and_port(socket, remote, remote_port);
     httplib::detail::get_local_ip_and_port(socket, local, local_port);
-    const bool done = serve(socket, [&](httplib::Stream& stream, bool close, bool& closed) {
+    const bool done = serve(socket, [&](httplib::Stream& client, bool close, bool& closed) {
       watch_.begin(socket);
+      LimitedStream stream(client);
+      current.bytes_left = http_head_bytes;
       current.closes = true;  // unless the guard sees the request: what comes behind a wrong head is no request
       const bool served = this->process_request(stream, remote, remote_port, local, local_port, close, closed, nullptr);
       watch_.end(socket);

@@ -41,10 +41,12 @@ class HttpGuard {
     if (takes_body && !has_length && !is_chunked) {
       return refuse(response, ApiError(411, "a body needs Content-Length or Transfer-Encoding: chunked"));
     }
+    if (!takes_body && is_chunked) return refuse(response, ApiError(400, request.method + " takes no body in chunks"));
     if (takes_body && request.is_multipart_form_data()) {
       return refuse(response, ApiError(415, "the body must be JSON (Content-Type: application/json)"));
     }
-    if (!takes_body) connection.received();
+    if (!takes_body && !connection.closes) connection.received();
+    connection.bytes_left = most_body_bytes();
     allow_origin(request, response);
     if (request.method == "OPTIONS") {
       response.status = 204;
@@ -92,6 +94,9 @@ class HttpGuard {
   }
 
  private:
+  /// Of a body with the sizes of its chunks, where these are not very small.
+  std::size_t most_body_bytes() const noexcept { return 2 * options_.max_body_bytes + http_head_bytes; }
+
   static bool refuse(httplib::Response& response, const ApiError& error) {
     CurrentConnection::get().closes = true;
     set_error(response, error);

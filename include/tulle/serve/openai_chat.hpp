@@ -112,7 +112,7 @@ class ChatReply : public Reply {
       if (parts_[i].reasoning) message["reasoning_content"] = parts.reasoning;
       if (!parts.calls.empty()) {
         if (parts.text.empty()) message["content"] = nullptr;
-        message["tool_calls"] = whole_calls(parts.calls);
+        message["tool_calls"] = whole_calls(parts_[i], parts.calls);
       }
       choices.push_back({{"index", i},
                          {"message", std::move(message)},
@@ -171,12 +171,12 @@ class ChatReply : public Reply {
     return parts_[index].tools ? shown_text(tokenizer_, piece) : piece.text;
   }
 
-  static Json whole_calls(const std::vector<ToolCallSplitter::Call>& parts) {
+  static Json whole_calls(const ChatParts& of, const std::vector<ToolCallSplitter::Call>& parts) {
     Json calls = Json::array();
     for (const ToolCallSplitter::Call& part : parts) {
       if (part.index == calls.size()) {
         calls.push_back(
-            {{"id", new_id("call_")}, {"type", "function"}, {"function", {{"name", part.name}, {"arguments", ""}}}});
+            {{"id", of.new_call_id()}, {"type", "function"}, {"function", {{"name", part.name}, {"arguments", ""}}}});
       }
       calls[part.index]["function"]["arguments"].get_ref<std::string&>() += part.arguments;
     }
@@ -193,7 +193,7 @@ class ChatReply : public Reply {
     for (const ToolCallSplitter::Call& call : parts.calls) {
       Json delta{{"index", call.index}, {"function", {{"arguments", call.arguments}}}};
       if (!call.name.empty()) {
-        delta["id"] = new_id("call_");
+        delta["id"] = parts_[index].new_call_id();
         delta["type"] = "function";
         delta["function"]["name"] = call.name;
       }
@@ -241,11 +241,6 @@ inline PreparedRequest prepare_chat(const RequestBody& body, const ServedModel& 
   check_request(model, request, field);
 
   ChatParts parts;
-  if (wants_reasoning_apart(fields)) {
-    const ReasoningFormat format = reasoning_format(model.chat_template);
-    parts.reasoning.emplace(format, opens_reasoning(prompt.text, format));
-    request.options.skip_special_tokens = !has_special_marks(format);
-  }
   read_response_format(body, "response_format", fields.find("response_format"), model, request.options);
   if (tools.shows_tools() && !request.options.sampling.constraint) {
     const ToolCallFormat format = tool_call_format(model.chat_template);
@@ -255,6 +250,12 @@ inline PreparedRequest prepare_chat(const RequestBody& body, const ServedModel& 
     parts.single_call = tools.single();
   } else if (tools.forces_call()) {
     throw ApiError(400, "a call that \"tool_choice\" asks for cannot follow \"response_format\"", "response_format");
+  }
+  if (wants_reasoning_apart(fields)) {
+    const ReasoningFormat format = reasoning_format(model.chat_template);
+    // A text that must be JSON or a call cannot leave the block that the prompt has opened: it is the answer.
+    parts.reasoning.emplace(format, !request.options.sampling.constraint && opens_reasoning(prompt.text, format));
+    if (has_special_marks(format)) request.options.skip_special_tokens = false;
   }
   prepared.reply = std::make_unique<ChatReply>(model, request.options.log_probabilities, wants_usage(fields),
                                                std::vector<ChatParts>(request.options.num_return_sequences, parts));

@@ -53,7 +53,9 @@ class CompletionProbabilities {
     tokens_.push_back(token_text(tokenizer_, token));
     token_log_probabilities_.push_back(log_probability ? Json(*log_probability) : Json(nullptr));
     Json top = log_probability ? Json::object() : Json(nullptr);
-    for (const Candidate& each : alternatives) top[token_text(tokenizer_, each.token)] = each.log_probability;
+    for (const Candidate& each : alternatives) {  // the most probable first; tokens that are no text have one text
+      top.emplace(token_text(tokenizer_, each.token), each.log_probability);
+    }
     top_.push_back(std::move(top));
     offsets_.push_back(text_offset);
   }
@@ -93,7 +95,7 @@ inline std::vector<std::vector<Token>> read_prompts(const RequestFields& fields,
     throw ApiError(400, "\"prompt\" must be a text, a list of texts, token ids or lists of token ids", "prompt");
   }
   if (prompt->front().is_number()) return {detail::token_list(*prompt)};
-  if (prompt->size() > 256) throw ApiError(400, "at most 256 prompts in a request", "prompt");
+  if (prompt->size() > most_prompts) throw ApiError(400, "at most 256 prompts in a request", "prompt");
   std::vector<std::vector<Token>> prompts;
   for (const Json& each : *prompt) {
     if (!each.is_string() && !each.is_array()) {

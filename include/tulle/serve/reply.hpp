@@ -78,12 +78,12 @@ struct ServedModel {
   std::function<Grammars&()> grammars;
 };
 
-/// "chatcmpl-5f0c...": 24 random characters.
-inline std::string new_id(std::string_view prefix) {
+/// "chatcmpl-5f0c...": random characters behind a prefix.
+inline std::string new_id(std::string_view prefix, std::size_t characters = 24) {
   static constexpr std::string_view letters = "0123456789abcdefghijklmnopqrstuvwxyz";
   static thread_local std::mt19937_64 random{std::random_device{}()};
   std::string id(prefix);
-  for (int i = 0; i < 24; ++i) id += letters[random() % letters.size()];
+  for (std::size_t i = 0; i < characters; ++i) id += letters[random() % letters.size()];
   return id;
 }
 

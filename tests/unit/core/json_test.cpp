@@ -84,3 +84,13 @@ TEST_CASE("a value is never cut, wrapped or counted as another type", "[core][js
   CHECK_THROWS_AS(json_value(object, "flag", 1, "f"), Error);
   CHECK_THROWS_AS(json_value(object, "list", std::vector<unsigned>(), "f"), Error);
 }
+
+TEST_CASE("an ordered document has the keys in their order, however many", "[core][json]") {
+  std::string text = R"({"b": [1, {"z": null, "a": 0.5}], "a": true)";
+  for (int key = 100'000; key > 0; --key) text += ", \"" + std::to_string(key) + "\": 0";
+  const OrderedJson object = parse_ordered_json(text + "}", "f");
+  CHECK(object.size() == 100'002);
+  CHECK(object.front().dump() == R"([1,{"z":null,"a":0.5}])");
+  CHECK(object.items().begin().key() == "b");
+  CHECK_THROWS_AS(parse_ordered_json(R"({"a": 1, "a": 1})", "f"), Error);
+}

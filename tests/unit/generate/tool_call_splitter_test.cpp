@@ -43,7 +43,9 @@ TEST_CASE("Calls of tools are found in the formats of the families, whatever the
        {ToolCallFormat::bare, "Hello {\"name\": 1}", "Hello {\"name\": 1}"},
        {ToolCallFormat::brackets, "[TOOL_CALLS] [{\"name\": \"f\", \"arguments\": {\"a\": 1}, \"id\": \"123456789\"}]",
         "|f:{\"a\": 1}"},
-       {ToolCallFormat::brackets, "[TOOL_CALLS]f[ARGS]{\"a\": 1}[TOOL_CALLS]g[ARGS]{}", "|f:{\"a\": 1}|g:{}"}}));
+       {ToolCallFormat::brackets, "[TOOL_CALLS]f[ARGS]{\"a\": 1}[TOOL_CALLS]g[ARGS]{}", "|f:{\"a\": 1}|g:{}"},
+       {ToolCallFormat::brackets, "[TOOL_CALLS]f[CALL_ID]123456789[ARGS]{}[TOOL_CALLS]g[CALL_ID]a[ARGS]{\"a\": 1}",
+        "|f:{}|g:{\"a\": 1}"}}));
   CAPTURE(text);
   for (const std::size_t size : {std::size_t{1}, std::size_t{3}, text.size()})
     CHECK(split(format, text, size) == expected);
