@@ -69,6 +69,7 @@ GenerationOptions generation_options(const tulle_generate_options& read, const L
   options.seed = read.seed;
   options.force_max_tokens = (read.flags & TULLE_IGNORE_EOS) != 0;
   options.add_special_tokens = (read.flags & TULLE_NO_SPECIAL_TOKENS) == 0;
+  options.begins_text = !options.add_special_tokens;
   options.skip_special_tokens = (read.flags & TULLE_SHOW_SPECIAL_TOKENS) == 0;
   options.log_probabilities = (read.flags & TULLE_LOG_PROBABILITIES) != 0;
   SamplingOptions& sampling = options.sampling;

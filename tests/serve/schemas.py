@@ -24,6 +24,7 @@ REFUSED = [
     {"type": "object", "additionalProperties": False, "required": ["a"]}, {"type": "string", "minLength": 2, "maxLength": 1},
     {"type": "string", "pattern": "[a"}, {"type": "object", "propertyNames": {"maxLength": 2}},
     {"type": "object", "dependentRequired": {"a": ["b"]}}, {"type": "array", "minItems": 100000, "items": COUNT},
+    {"$ref": "#/$defs/0", "$defs": {**{str(i): {"$ref": f"#/$defs/{i + 1}"} for i in range(2000)}, "2000": COUNT}},
 ]
 
 FIRST = [

@@ -73,6 +73,7 @@ class Chat {
     if (const auto token = pipeline.tokenizer().eos_token()) options_.sampling.eos.push_back(*token);
     if (const auto token = end_of_turn(pipeline)) options_.sampling.eos.push_back(*token);
     options_.cancel = &interrupt_.flag();
+    options_.begins_text = true;
     options_.verification = flags.draft.verification();
     options_.callback = [this](const tulle::TextPiece& piece) {
       bar_.reset();

@@ -2,8 +2,10 @@
 /// \file Definitions for tokenizer_files.hpp (L3).
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -47,14 +49,11 @@ inline std::shared_ptr<const Tokenizer> sentencepiece_from_file(const ModelFiles
   if (config.is_object()) {
     options.add_bos = json_value(config, "add_bos_token", true, files.where());
     options.add_eos = json_value(config, "add_eos_token", false, files.where());
+    options.bos = configured_token(config, "bos_token", files.where());
+    options.eos = configured_token(config, "eos_token", files.where());
   }
-  const Json added = files.optional_json("added_tokens.json");
-  for (const auto& entry : added.items()) {
-    AddedToken token;
-    token.content = entry.key();
-    token.id = to_token(entry.value(), files.where());
-    options.added_tokens.push_back(std::move(token));
-  }
+  options.added_tokens = configured_added_tokens(config, files.optional_json("added_tokens.json"),
+                                                 special_contents(config, files.where()), files.where());
   return read(files.open(name)->text(), options, files.path(name));
 }
 
@@ -141,9 +140,17 @@ TULLE_INLINE std::shared_ptr<const Tokenizer> OwnSentencePiece::read(std::string
       spec.scores.resize(id + 1);
       spec.types.resize(id + 1, VocabularySpec::unused);
     }
+    const auto type = spec.types[id];
+    if (type == VocabularySpec::control || type == VocabularySpec::unknown) continue;  // the model's own
     spec.tokens[id] = token.content;
-    spec.types[id] = VocabularySpec::user_defined;
+    spec.types[id] = token.special ? VocabularySpec::control : VocabularySpec::user_defined;
   }
+  const auto choose = [&](std::optional<Token>& role, const std::optional<std::string>& content) {
+    const auto found = content ? std::find(spec.tokens.begin(), spec.tokens.end(), *content) : spec.tokens.end();
+    if (found != spec.tokens.end()) role = static_cast<Token>(found - spec.tokens.begin());
+  };
+  choose(spec.bos, options.bos);
+  choose(spec.eos, options.eos);
   return tokenizer_from_vocabulary(spec);
 }
 

@@ -27,11 +27,12 @@ class Completion {
  public:
   using Clock = std::chrono::steady_clock;
 
-  /// `number`: what its pieces and `observe_logits` call it. Errors: invalid_argument for an empty stop string.
+  /// `number`: what its pieces and `observe_logits` call it. `continues`: the prompt has text.
+  /// Errors: invalid_argument for an empty stop string.
   Completion(const Tokenizer& tokenizer, std::size_t number, std::size_t prompt_tokens,
-             const GenerationOptions& options)
+             const GenerationOptions& options, bool continues = false)
       : number_(number),
-        stream_(tokenizer, options.skip_special_tokens),
+        stream_(tokenizer, options.skip_special_tokens, continues && !options.begins_text),
         stops_(options.stop),
         log_probabilities_(options.log_probabilities),
         return_logits_(options.return_logits),

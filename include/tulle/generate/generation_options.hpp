@@ -38,9 +38,12 @@ struct GenerationOptions {
   std::size_t num_return_sequences = 1;  ///< continuations of every prompt; they share its prefill
   bool add_special_tokens = true;        ///< what the tokenizer's template puts around a prompt (<s> and the like)
   bool skip_special_tokens = true;       ///< leave special tokens out of the text
-  bool log_probabilities = false;        ///< of every chosen token, under the raw logits
-  bool return_logits = false;            ///< keep the raw logits of every position
-  bool include_prompt_logits = true;     ///< with `return_logits`: also of the prompt, not of what was generated alone
+  bool begins_text =
+      false;  ///< the text stands alone, as answers in a chat do: without the space that some tokenizers put
+              ///< in front of the first word. Else it goes on where the prompt ends
+  bool log_probabilities = false;     ///< of every chosen token, under the raw logits
+  bool return_logits = false;         ///< keep the raw logits of every position
+  bool include_prompt_logits = true;  ///< with `return_logits`: also of the prompt, not of what was generated alone
   std::function<bool(const TextPiece&)> callback = {};  ///< called with every piece; false ends its generation
   /// Called with the raw logits [vocabulary] that follow a token, for the last token of a prompt and for every
   /// generated one: observe_logits(generation, position, logits). Called by whatever steps the engine. With drafts also

@@ -14,6 +14,15 @@
 
 namespace tulle {
 
+namespace detail {
+
+/// Whether there is more than what a tokenizer puts around a prompt.
+inline bool has_text(const Tokenizer& tokenizer, std::span<const Token> prompt) {
+  return std::any_of(prompt.begin(), prompt.end(), [&](Token token) { return !tokenizer.is_special(token); });
+}
+
+}  // namespace detail
+
 TULLE_INLINE TextStream::TextStream(Engine& engine, const Tokenizer& tokenizer, std::vector<std::vector<Token>> prompts,
                                     GenerationOptions options)
     : TextStream(engine, options.num_return_sequences, options) {
@@ -27,8 +36,9 @@ TULLE_INLINE TextStream::TextStream(Engine& engine, const Tokenizer& tokenizer, 
   const SamplerChain sampler(options.sampling);
   completions_.reserve(prompts.size() * copies);
   for (const auto& prompt : prompts) {
+    const bool continues = detail::has_text(tokenizer, prompt);
     for (std::size_t i = 0; i < copies; ++i) {
-      completions_.emplace_back(tokenizer, completions_.size(), prompt.size(), options);
+      completions_.emplace_back(tokenizer, completions_.size(), prompt.size(), options, continues);
     }
   }
   for (std::size_t first = 0; first < completions_.size(); first += copies) {
@@ -44,7 +54,8 @@ TULLE_INLINE TextStream::TextStream(Engine& engine, const Tokenizer& tokenizer, 
     : TextStream(engine, 1, options) {
   if (options.num_return_sequences != 1) fail(ErrorCode::invalid_argument, "a session has one continuation");
   SequenceOptions sequence = sequence_options(engine, options);
-  completions_.emplace_back(tokenizer, 0, tokens.size(), options);
+  const bool continues = !engine.sequences().history(session).empty() || detail::has_text(tokenizer, tokens);
+  completions_.emplace_back(tokenizer, 0, tokens.size(), options, continues);
   engine.requests().resume(session, tokens, SamplerChain(options.sampling), std::move(sequence), completions_.front());
 }
 

@@ -114,6 +114,7 @@ class SchemaReader {
       refuse_schema(where, "refers to ", uri, "; only places of the schema can be");
     const auto [place, is_new] = names_.try_emplace(uri, "d" + std::to_string(names_.size()));
     if (is_new) {
+      if (names_.size() > max_definitions) refuse_schema("#", "refers to more than ", max_definitions, " places");
       (void)schema_target(root_, uri);
       wanted_.push_back(uri);
     }
@@ -219,7 +220,7 @@ class SchemaReader {
     return result.size() == 1 ? result.front() : OrderedJson{{"anyOf", std::move(result)}};
   }
 
-  static constexpr std::size_t max_steps = 20'000;
+  static constexpr std::size_t max_steps = 20'000, max_definitions = 1'000;
 
   const OrderedJson& root_;
   std::size_t steps_ = 0;

@@ -32,12 +32,15 @@ inline bool can_end(const OrderedJson& value, const std::set<std::string>& ends)
   return true;
 }
 
+/// By name: `OrderedJson` searches its keys one after the other.
+using Definitions = std::map<std::string, const OrderedJson*>;
+
 /// Whether a value may begin with definition `name` before anything is written.
-inline bool starts_with(const OrderedJson& definitions, const OrderedJson& value, const std::string& name,
+inline bool starts_with(const Definitions& definitions, const OrderedJson& value, const std::string& name,
                         std::set<std::string>& seen) {
   if (value.contains("$ref")) {
     const std::string other = definition_of(value);
-    return other == name || (seen.insert(other).second && starts_with(definitions, definitions[other], name, seen));
+    return other == name || (seen.insert(other).second && starts_with(definitions, *definitions.at(other), name, seen));
   }
   if (!value.contains("anyOf")) return false;
   return std::any_of(value["anyOf"].begin(), value["anyOf"].end(),
@@ -47,11 +50,13 @@ inline bool starts_with(const OrderedJson& definitions, const OrderedJson& value
 /// `names`: of places, by their pointers. Errors: invalid_argument for a definition without a finite value, or one that
 /// names itself before anything is written.
 inline void check_definitions(const OrderedJson& definitions, const std::map<std::string, std::string>& names) {
+  Definitions by_name;
+  for (const auto& [name, value] : definitions.items()) by_name.emplace(name, &value);
   std::set<std::string> ends;
   for (bool grows = true; grows;) {
     grows = false;
-    for (const auto& [name, value] : definitions.items()) {
-      if (ends.contains(name) || !can_end(value, ends)) continue;
+    for (const auto& [name, value] : by_name) {
+      if (ends.contains(name) || !can_end(*value, ends)) continue;
       ends.insert(name);
       grows = true;
     }
@@ -59,7 +64,7 @@ inline void check_definitions(const OrderedJson& definitions, const std::map<std
   for (const auto& [uri, name] : names) {
     if (!ends.contains(name)) refuse_schema(uri, "accepts no finite value");
     std::set<std::string> seen;
-    if (starts_with(definitions, definitions[name], name, seen)) refuse_schema(uri, "refers to itself alone");
+    if (starts_with(by_name, *by_name.at(name), name, seen)) refuse_schema(uri, "refers to itself alone");
   }
 }
 

@@ -41,7 +41,7 @@ inline Architecture smollm3_architecture(const Json& config, std::string_view wh
     model.layers[layer].rotary = rotates[layer] == 0 ? 1 : 0;
   }
   if (json_value(config, "use_sliding_window", false, where)) {
-    read_windows(full, where, model, [&](std::size_t layer) { return rotates[layer] != 0; });
+    read_windows(full, where, model, [&](std::size_t layer) { return rotates[layer] == 0; });
   }
   return model;
 }

@@ -97,6 +97,7 @@ inline PreparedRequest prepare_messages(const Json& body, const ServedModel& mod
   GenerationRequest& request = prepared.request;
   request.options = read_generation(fields, true);
   request.options.num_return_sequences = 1;
+  request.options.begins_text = true;
   if (const Json* tools = fields.find("tools"); tools != nullptr && !tools->empty()) {
     throw ApiError(400, "tools are given to /v1/chat/completions here", "tools");
   }

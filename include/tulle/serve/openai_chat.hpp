@@ -227,6 +227,7 @@ inline PreparedRequest prepare_chat(const RequestBody& body, const ServedModel& 
   PreparedRequest prepared;
   GenerationRequest& request = prepared.request;
   request.options = read_generation(fields, true);
+  request.options.begins_text = true;
   request.options.max_new_tokens =
       max_tokens_field(fields, {"max_completion_tokens", "max_tokens"}, detail::most_tokens);
   read_chat_probabilities(fields, request);

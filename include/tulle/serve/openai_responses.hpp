@@ -133,6 +133,7 @@ inline PreparedRequest prepare_responses(const RequestBody& body, const ServedMo
   GenerationRequest& request = prepared.request;
   request.options = read_generation(fields, true);
   request.options.num_return_sequences = 1;
+  request.options.begins_text = true;
   request.options.max_new_tokens = max_tokens_field(fields, {"max_output_tokens"}, detail::most_tokens);
   prepared.streams = fields.boolean("stream", false);
   std::vector<ChatMessage> messages = read_messages(fields, "input");

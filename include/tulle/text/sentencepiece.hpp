@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <string>
@@ -42,7 +43,7 @@ class SentencePieceTokenizer final : public Tokenizer {
       fail(ErrorCode::malformed, where, ": not a sentencepiece model; is the file complete?");
     }
     size_ = static_cast<std::size_t>(processor_.GetPieceSize());
-    std::vector<AddedToken> added = options.added_tokens;
+    std::vector<AddedToken> added;  // the model's own first
     for (int id = 0; id < processor_.GetPieceSize(); ++id) {
       if (!processor_.IsControl(id)) continue;
       AddedToken token;
@@ -51,6 +52,10 @@ class SentencePieceTokenizer final : public Tokenizer {
       token.special = true;
       added.push_back(std::move(token));
     }
+    std::copy_if(options.added_tokens.begin(), options.added_tokens.end(), std::back_inserter(added),
+                 [this](const AddedToken& token) {
+                   return !is_piece(token.id) || (!processor_.IsControl(token.id) && !processor_.IsUnknown(token.id));
+                 });
     for (const AddedToken& token : added) {
       if (token.id < 0)
         fail(ErrorCode::malformed, where, ": added token \"", token.content, "\" has the id ", token.id);
@@ -58,6 +63,10 @@ class SentencePieceTokenizer final : public Tokenizer {
       size_ = std::max(size_, static_cast<std::size_t>(token.id) + 1);
     }
     matcher_ = AddedTokenMatcher(std::move(added));
+    bos_ = options.bos ? find(*options.bos) : std::nullopt;
+    if (!bos_) bos_ = known(processor_.bos_id());
+    eos_ = options.eos ? find(*options.eos) : std::nullopt;
+    if (!eos_) eos_ = known(processor_.eos_id());
     if (options.add_bos && bos_token()) prefix_.push_back(*bos_token());
     if (options.add_eos && eos_token()) suffix_.push_back(*eos_token());
     read_space_rules(model_bytes);
@@ -125,8 +134,8 @@ class SentencePieceTokenizer final : public Tokenizer {
   }
 
   std::size_t vocabulary_size() const override { return size_; }
-  std::optional<Token> bos_token() const override { return known(processor_.bos_id()); }
-  std::optional<Token> eos_token() const override { return known(processor_.eos_id()); }
+  std::optional<Token> bos_token() const override { return bos_; }
+  std::optional<Token> eos_token() const override { return eos_; }
   Repair repair() const override { return Repair::per_byte; }
 
  private:
@@ -146,6 +155,7 @@ class SentencePieceTokenizer final : public Tokenizer {
   sentencepiece::SentencePieceProcessor processor_;
   std::unordered_map<Token, AddedToken> added_;
   AddedTokenMatcher matcher_;
+  std::optional<Token> bos_, eos_;
   std::vector<Token> prefix_, suffix_;
   std::string unknown_surface_;
   bool strips_space_ = false;

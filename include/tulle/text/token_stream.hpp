@@ -11,12 +11,15 @@
 namespace tulle {
 
 /// Streams text in whole code points: the concatenation of all `push` and of `finish` is `Tokenizer::decode` of all
-/// tokens. At most 3 bytes are held back.
+/// tokens, or what they add to a text before them. At most 3 bytes are held back.
 /// Lifetime: keeps a reference to the tokenizer.
 class TokenStream {
  public:
-  explicit TokenStream(const Tokenizer& tokenizer, bool skip_special_tokens = false)
-      : tokenizer_(&tokenizer), skips_special_(skip_special_tokens) {}
+  /// `continues`: there is text before the first token, so that nothing is stripped from its beginning.
+  explicit TokenStream(const Tokenizer& tokenizer, bool skip_special_tokens = false, bool continues = false)
+      : tokenizer_(&tokenizer), skips_special_(skip_special_tokens) {
+    if (continues) state_ = {.tokens = 1, .has_text = true};
+  }
 
   /// The text that the token completes; empty while a code point is incomplete.
   std::string push(Token token) {

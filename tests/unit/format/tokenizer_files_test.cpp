@@ -99,6 +99,14 @@ TEST_CASE("a sentencepiece model is read", "[format][tokenizer_files]") {
   for (const Token token : tokenizer->encode("the")) expected.push_back(token);
   expected.push_back(*tokenizer->eos_token());
   CHECK(with_added->encode("[INST]the", {.add_special_tokens = true}) == expected);
+  folder.write("tokenizer_config.json", R"({"eos_token": "<|im_end|>", "added_tokens_decoder": {
+    "802": {"content": "<|im_end|>", "special": true}, "803": {"content": "[INST]", "special": false}}})");
+  const std::string end = tokenizer->piece(*tokenizer->eos_token());
+  folder.write("added_tokens.json", "{\"" + end + "\": " + std::to_string(*tokenizer->eos_token()) + "}");
+  const auto configured = load_tokenizer(folder.path());
+  CHECK(configured->eos_token() == 802);
+  CHECK((configured->is_special(802) && !configured->is_special(803)));
+  CHECK(configured->is_special(*tokenizer->eos_token()));  // naming it again does not make it text
   CHECK(error_of([&] { load_tokenizer(folder.write("other.model", "no model")); }) == ErrorCode::malformed);
   const auto unigram = load_tokenizer(tokenizers + "spm-unigram");
   CHECK(unigram->vocabulary_size() == 800);

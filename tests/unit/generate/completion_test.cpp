@@ -4,6 +4,7 @@
 #include <catch2/catch_all.hpp>
 #include <stdexcept>
 #include <string>
+#include <tulle/format/tokenizer_files.hpp>
 #include <vector>
 
 #include "unit/format/file_builder.hpp"
@@ -51,6 +52,21 @@ TEST_CASE("the pieces of a completion are the text of its tokens", "[generate][c
   CHECK(result.log_probabilities == std::vector<float>(tokens().size(), -0.5f));
   CHECK(result.finish_reason == FinishReason::length);
   CHECK(result.prompt_tokens == 5);
+}
+
+TEST_CASE("the text goes on where the prompt ends, or stands alone", "[generate][completion]") {
+  const auto tokenizer = load_tokenizer(TULLE_GOLDEN "/tokenizers/spm-bpe");  // a word of it brings its space along
+  const std::vector<Token> ids = tokenizer->encode("hello the");
+  const auto text_of = [&](bool continues, const GenerationOptions& options) {
+    Completion completion(*tokenizer, 0, 5, options, continues);
+    for (const Token id : ids) completion.accept({0, id, FinishReason::none, 0});
+    return read(completion);
+  };
+  GenerationOptions options;
+  CHECK(text_of(true, options) == " hello the");
+  CHECK(text_of(false, options) == "hello the");
+  options.begins_text = true;
+  CHECK(text_of(true, options) == "hello the");
 }
 
 TEST_CASE("a completion ends before a stop string", "[generate][completion]") {

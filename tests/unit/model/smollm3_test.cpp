@@ -28,10 +28,10 @@ TEST_CASE("in some layers of SmolLM3 nothing rotates", "[model][smollm3]") {
   config["no_rope_layers"] = {0, 1, 0, 1, 1};
   CHECK(rotating(smollm3_architecture(config, "x")) == std::vector<bool>{false, true, false, true, true});
   config["sliding_window"] = 8;
-  CHECK(smollm3_architecture(config, "x").layers[1].window.positions == 0);
-  config["use_sliding_window"] = true;
   CHECK(smollm3_architecture(config, "x").layers[0].window.positions == 0);
-  CHECK(smollm3_architecture(config, "x").layers[1].window.positions == 8);
+  config["use_sliding_window"] = true;
+  CHECK(smollm3_architecture(config, "x").layers[0].window.positions == 8);
+  CHECK(smollm3_architecture(config, "x").layers[1].window.positions == 0);
 }
 
 TEST_CASE("absent keys have the defaults of transformers' SmolLM3Config", "[model][smollm3]") {

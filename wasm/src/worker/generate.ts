@@ -51,7 +51,8 @@ export async function generate(
   const cachedTokens = history ? keepCommon(engine, session, history, whole) : 0;
   const before = engine.history(session).length;
   try {
-    return await run(engine, session, whole, cachedTokens, options, breathing, send, report);
+    const chosen = 'messages' in prompt ? { ...options, addSpecialTokens: false } : options;
+    return await run(engine, session, whole, cachedTokens, chosen, breathing, send, report);
   } catch (error) {
     if (error instanceof TulleError) engine.truncate(session, before); // after a trap nothing can be called
     throw error;

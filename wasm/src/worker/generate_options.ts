@@ -4,7 +4,7 @@ import type { GenerateOptions } from '../types.js';
 import type { Scope, Struct } from './memory.js';
 import type { FieldName } from './structs.js';
 
-const flagOf = { ignoreEos: 1, showSpecialTokens: 4, logProbabilities: 8, keepLogits: 16 };
+const flagOf = { ignoreEos: 1, noSpecialTokens: 2, showSpecialTokens: 4, logProbabilities: 8, keepLogits: 16 };
 
 type Field = FieldName<'tulle_generate_options'>;
 const numbers = {
@@ -31,6 +31,7 @@ export function writeGenerateOptions(
 ): void {
   let flags = 0;
   if (options.ignoreEos) flags |= flagOf.ignoreEos;
+  if (options.addSpecialTokens === false) flags |= flagOf.noSpecialTokens;
   if (options.skipSpecialTokens === false) flags |= flagOf.showSpecialTokens;
   if (options.logProbabilities) flags |= flagOf.logProbabilities;
   if (options.keepLogits) flags |= flagOf.keepLogits;

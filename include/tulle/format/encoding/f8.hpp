@@ -2,6 +2,7 @@
 /// \file Rows of floats of 8 bits, alone or with scales beside them: compressed-tensors' float-quantized (L3).
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -25,7 +26,7 @@ class ScaledRows final : public WeightSource {
       : rows_(std::move(rows)),
         scales_(std::move(scales)),
         groups_(CodeFormat{.group = scales_.group}.groups(columns())) {
-    if (!scales_.group_of.empty()) groups_ = scales_.scales.size() / rows_->rows();
+    if (!scales_.group_of.empty()) groups_ = scales_.scales.size() / std::max<std::size_t>(1, rows_->rows());
     if (scales_.scales.size() == 1) scales_.scales.resize(rows_->rows() * groups_, scales_.scales[0]);
   }
 
