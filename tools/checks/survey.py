@@ -25,20 +25,20 @@ def code_text():
 
 
 def faults_of(plan, text, forms):
-    """A plan is no worse than any form of no more bytes, lies below the line that joins its neighbours among the forms, and
-    decodes no slower than a form of no fewer bytes (within 5 %, both over the dense model's speed in the same minute)."""
-    bytes_of_plan = plan["bytes_per_weight"]
+    """A plan is no worse than any form of no more bytes and lies below the line that joins its neighbours among the forms,
+    both within a standard error, and no form of no fewer bytes is as good and decodes faster (by 5 %, both over the dense
+    model's speed in the same minute)."""
+    bytes_of_plan, worst = plan["bytes_per_weight"], text["ratio"] - text["standard_error"]
     points = sorted((form["bytes_per_weight"], next(each["ratio"] for each in form["texts"] if each["name"] == text["name"]),
                      form["decode_ratio"], form["name"]) for form in forms)
     below, above = ([point for point in points if (point[0] <= bytes_of_plan) == side] for side in (True, False))
-    faults = [f"{name} is smaller and better" for _, ratio, _, name in below
-              if text["ratio"] > ratio + text["standard_error"]]
-    faults += [f"{name} is larger and faster" for _, _, speed, name in above
-               if speed > 1.05 * plan["decode_ratio"]]
+    faults = [f"{name} is smaller and better" for _, ratio, _, name in below if worst > ratio]
+    faults += [f"{name} is larger, as good and faster" for _, ratio, speed, name in above
+               if ratio <= text["ratio"] and speed > 1.05 * plan["decode_ratio"]]
     if below and above:
         (x0, _, _, _), (x1, _, _, _) = below[-1], above[0]
         y0, y1 = (min(ratio for x, ratio, _, _ in points if x == at) for at in (x0, x1))
-        if text["ratio"] > y0 + (y1 - y0) * (bytes_of_plan - x0) / (x1 - x0):
+        if worst > y0 + (y1 - y0) * (bytes_of_plan - x0) / (x1 - x0):
             faults.append("it lies above the line that joins its neighbours")
     return faults
 

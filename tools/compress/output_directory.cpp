@@ -36,6 +36,8 @@ std::string work_directory(const std::string& directory) {
 
 void begin_output(const std::string& directory) {
   tulle::write_file(begun_file(directory), "");
+  std::error_code error;
+  std::filesystem::remove(report_file(directory), error);  // of what is being replaced
 }
 
 void require_writable(const std::string& directory, bool force) {

@@ -93,7 +93,7 @@ class BlockRefiner {
   std::optional<bool> keeps_zeros(const std::string& name) const {
     const auto found = plan_.layers.find(name);
     if (found == plan_.layers.end()) return {};
-    return found->second.pruning || measure_sparsity(*folded_.matrix(name)).share() >= min_existing_zeros;
+    return found->second.pruning || measure_sparsity(*folded_.matrix(name)).share() >= min_pruned_share;
   }
 
   const Architecture& model_;

@@ -55,7 +55,7 @@ class ChannelPermutation {
   double kept() const { return std::accumulate(kept_.begin(), kept_.end(), 0.0); }
 
  private:
-  static constexpr std::size_t max_rounds = 256, max_of = 32;
+  static constexpr std::size_t max_rounds = 256, max_of = 64;
 
   /// Sorted by their sums and cut into `of_` slices, of which each group gets a column; every other one from behind.
   void deal() {

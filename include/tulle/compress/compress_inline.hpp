@@ -111,11 +111,7 @@ TULLE_COMPRESS_INLINE CompressedModel compress(const TensorSource& dense, const 
     fail(ErrorCode::state, "the forms of the plan are not chosen yet (score_forms, plan_forms, set_forms)");
   }
   detail::require_refinable(model, wanted, sequences.size() - options.held_out);
-  const TokenBatch batch(sequences, model.vocabulary);
-  if (const std::size_t rows = model.learned_positions; rows != 0 && batch.max_length() > rows - model.first_position) {
-    fail(ErrorCode::invalid_argument, "a sequence has ", batch.max_length(), " tokens, but the model has learned ",
-         rows - model.first_position, " positions; cut the sequences (--max-seq-length)");
-  }
+  const TokenBatch batch = batch_for(model, sequences);
   ThreadPool pool(options.threads);
   const std::size_t measured = std::min(detail::owl_sequences, sequences.size() - options.held_out);
   const TokenBatch measured_batch(sequences.first(measured), model.vocabulary);

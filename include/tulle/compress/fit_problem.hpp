@@ -20,11 +20,15 @@
 
 namespace tulle {
 
+/// What becomes of the weights whose input is 0 in all of the text. SparseGPT, Wanda and GPTQ set them to 0; where they are
+/// kept, another text that needs them finds them.
+enum class Unused { zero, kept };
+
 /// Find W' with few nonzero values that makes tr(W' H W'^T) - 2 tr(W' B^T) small. Without a share of the dense model
 /// (alpha = gamma = 0) that is the error of the layer's output |X~ W^T - X~ W'^T|^2, and W itself solves it.
 template <class T>
 struct FitProblem {
-  BasicMatrix<T> weights;      ///< W [rows, columns], dense; columns whose input is always 0 are 0
+  BasicMatrix<T> weights;      ///< W [rows, columns], dense; see `Unused` for columns whose input is always 0
   BasicMatrix<T> hessian;      ///< H [columns, columns], damped
   BasicMatrix<T> target;       ///< B [rows, columns]
   BasicMatrix<T> solution;     ///< B H^-1 [rows, columns]: the best dense weights
@@ -46,7 +50,7 @@ void add_damping(BasicMatrix<T>& hessian, std::span<const T> damping) {
 /// Source: GPTAQ (arXiv:2504.02692) for the asymmetric target. Errors: malformed for statistics that are not finite.
 template <class T>
 FitProblem<T> make_fit_problem(BasicMatrix<T> weights, const LayerStatistics& statistics, const TargetPlan& plan,
-                               ThreadPool& pool) {
+                               ThreadPool& pool, Unused unused = Unused::zero) {
   FitProblem<T> problem;
   const std::size_t n = weights.columns, m = weights.rows;
   BasicMatrix<T> hessian(n, n);
@@ -56,9 +60,9 @@ FitProblem<T> make_fit_problem(BasicMatrix<T> weights, const LayerStatistics& st
     T& own = hessian[i][i];
     if (!std::isfinite(own)) fail(ErrorCode::malformed, "the activations are not finite; is a weight NaN or infinite?");
     problem.input_norms.push_back(std::sqrt(own));
-    if (own == 0) {  // an input that is always 0: its weights do nothing
+    if (own == 0) {
       own = 1;
-      for (std::size_t row = 0; row < m; ++row) weights[row][i] = 0;
+      for (std::size_t row = 0; row < m && unused == Unused::zero; ++row) weights[row][i] = 0;
     }
     diagonal[i] = own;
   }
@@ -92,7 +96,8 @@ FitProblem<T> make_fit_problem(BasicMatrix<T> weights, const LayerStatistics& st
     BasicMatrix<T> mixed(n, n);
     for (std::size_t i = 0; i < n; ++i) {
       for (std::size_t j = 0; j < n; ++j) {
-        const T cross = static_cast<T>(statistics.cross[j * n + i]) + (i == j ? damping[i] : T{0});
+        T cross = static_cast<T>(statistics.cross[j * n + i]) + (i == j ? damping[i] : T{0});
+        if (i == j && problem.input_norms[i] == 0) cross += diagonal[i];
         mixed[i][j] = (1 - alpha) * damped[i][j] + alpha * cross;
       }
     }

@@ -20,6 +20,7 @@
 #include <tulle/compress/sparsity_mask.hpp>
 #include <tulle/core/thread_pool.hpp>
 #include <tulle/tensor/matrix.hpp>
+#include <tulle/tensor/sparsity.hpp>
 
 namespace tulle {
 
@@ -32,9 +33,6 @@ struct CompressedLayer {
   double extra_damping = 0;
 };
 
-/// The share of zeros from which a matrix counts as pruned before: its zeros are then its mask.
-inline constexpr double min_existing_zeros = 0.05;
-
 /// `rounded`: the type in which weights without codes are stored.
 template <class T>
 class LayerSolver {
@@ -46,7 +44,7 @@ class LayerSolver {
         pool_(pool),
         parts_(std::move(parts)),
         dense_(weights),
-        problem_(make_fit_problem<T>(std::move(weights), statistics, plan.target, pool)) {
+        problem_(make_fit_problem<T>(std::move(weights), statistics, plan.target, pool, unused(plan))) {
     if (plan.pruning) check_structure(plan.pruning->structure, dense_.columns);
   }
 
@@ -62,6 +60,11 @@ class LayerSolver {
   }
 
  private:
+  static Unused unused(const LayerPlan& plan) {
+    const bool is_gptq = plan.quantization && plan.quantization->method == QuantizationMethod::gptq;
+    return plan.pruning || is_gptq ? Unused::zero : Unused::kept;
+  }
+
   BasicMatrix<T> pruned(CompressedLayer<T>& result) {
     if (!plan_.pruning) return with_existing_zeros(problem_.solution);
     const PruningPlan& plan = *plan_.pruning;
@@ -81,7 +84,7 @@ class LayerSolver {
       case PruningMethod::wanda:
       case PruningMethod::magnitude: break;
     }
-    weights = problem_.weights;
+    weights = plan.method == PruningMethod::magnitude ? dense_ : problem_.weights;
     BasicMatrix<T> scores = weights;
     if (plan.method == PruningMethod::wanda) {
       for (std::size_t row = 0; row < scores.rows; ++row) {
@@ -94,10 +97,10 @@ class LayerSolver {
     return weights;
   }
 
-  /// A matrix that came pruned stays so: its zeros are the mask.
+  /// A matrix that came pruned (`min_pruned_share`) stays so: its zeros are the mask.
   BasicMatrix<T> with_existing_zeros(BasicMatrix<T> weights) {
     const auto zeros = std::count(dense_.values.begin(), dense_.values.end(), T{0});
-    if (static_cast<double>(zeros) < min_existing_zeros * static_cast<double>(dense_.values.size())) return weights;
+    if (static_cast<double>(zeros) < min_pruned_share * static_cast<double>(dense_.values.size())) return weights;
     for (std::size_t i = 0; i < mask_.size(); ++i) {
       mask_[i] = dense_.values[i] != 0 ? 1 : 0;
       if (mask_[i] == 0) weights.values[i] = 0;

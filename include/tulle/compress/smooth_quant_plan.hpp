@@ -37,17 +37,21 @@ struct SmoothQuantPlan {
 
 namespace detail {
 
-/// The pairs of one mapping in all decoder layers, appended to `plan`.
+/// The pairs of one mapping in all decoder layers, appended to `plan`, but those whose smoothed layer, or each of
+/// whose balanced ones, is `ignored`: one reader left out would read what was divided and stay as it was.
 /// Errors: not_found where no layer has both; invalid_argument where a layer has several to smooth or sizes differ;
 /// unsupported for experts of a mixture.
 inline void map_layers(const ModuleList& list, std::span<const TargetRank> balanced,
-                       std::span<const TargetRank> smoothed, std::string_view place, SmoothQuantPlan& plan) {
+                       std::span<const TargetRank> smoothed, std::span<const TargetRank> ignored,
+                       std::string_view place, SmoothQuantPlan& plan) {
   bool is_found = false;
   for (std::size_t begin = 0; begin < list.modules.size();) {
     std::size_t end = begin + 1;
     while (end < list.modules.size() && list.modules[end].layer == list.modules[begin].layer) ++end;
     SmoothQuantPlan::Mapping mapping;
     std::size_t channels = 0;
+    bool is_ignored = false, are_ignored = true;
+    const Module* expert = nullptr;
     for (std::size_t i = begin; list.modules[begin].layer && i < end; ++i) {
       const Module& module = list.modules[i];
       const bool has_weights = module.kind == Module::Kind::linear || module.kind == Module::Kind::norm;
@@ -57,15 +61,14 @@ inline void map_layers(const ModuleList& list, std::span<const TargetRank> balan
              "; name one of them");
       }
       mapping.smoothed = module.name;
+      is_ignored = ignored[i] != TargetRank::none;
       channels = module.rows;
     }
     for (std::size_t i = begin; !mapping.smoothed.empty() && i < end; ++i) {
       const Module& module = list.modules[i];
       if (balanced[i] == TargetRank::none || module.kind != Module::Kind::linear) continue;
-      if (module.is_expert) {
-        fail(ErrorCode::unsupported, place, ": the experts of a mixture (", module.name,
-             ") cannot be smoothed; give mappings without them");
-      }
+      are_ignored = are_ignored && ignored[i] != TargetRank::none;
+      if (module.is_expert && expert == nullptr) expert = &module;
       if (module.columns != channels) {
         fail(ErrorCode::invalid_argument, place, ": ", mapping.smoothed, " gives ", channels, " channels, but ",
              module.name, " has ", module.columns, " columns");
@@ -74,7 +77,13 @@ inline void map_layers(const ModuleList& list, std::span<const TargetRank> balan
     }
     if (!mapping.balanced.empty()) {
       is_found = true;
-      plan.mappings.push_back(std::move(mapping));
+      if (!is_ignored && !are_ignored) {
+        if (expert != nullptr) {
+          fail(ErrorCode::unsupported, place, ": the experts of a mixture (", expert->name,
+               ") cannot be smoothed; give mappings without them");
+        }
+        plan.mappings.push_back(std::move(mapping));
+      }
     }
     begin = end;
   }
@@ -89,15 +98,9 @@ inline SmoothQuantPlan plan_smooth_quant(const SmoothQuantModifier& modifier, co
                                          std::string_view place) {
   SmoothQuantPlan plan{modifier.strength, modifier.is_logarithmic, {}};
   const std::vector<TargetRank> ignored = target_ranks(list, modifier.ignore);
-  const auto ranks = [&](const std::vector<RecipeTarget>& targets) {
-    std::vector<TargetRank> all = target_ranks(list, targets);
-    for (std::size_t i = 0; i < all.size(); ++i) {
-      if (ignored[i] != TargetRank::none) all[i] = TargetRank::none;
-    }
-    return all;
-  };
   for (const SmoothQuantModifier::Mapping& mapping : modifier.mappings) {
-    detail::map_layers(list, ranks(mapping.balanced), ranks(mapping.smoothed), place, plan);
+    detail::map_layers(list, target_ranks(list, mapping.balanced), target_ranks(list, mapping.smoothed), ignored, place,
+                       plan);
   }
   if (!modifier.mappings.empty()) return plan;
   std::vector<TargetRank> norm(list.modules.size(), TargetRank::none), readers = norm;
@@ -105,12 +108,11 @@ inline SmoothQuantPlan plan_smooth_quant(const SmoothQuantModifier& modifier, co
     if (name.empty()) return;
     for (std::size_t i = 0; i < list.modules.size(); ++i) {
       const Module& module = list.modules[i];
-      const bool is_open = module.layer && ignored[i] == TargetRank::none;
-      norm[i] = is_open && module.name.ends_with("." + name) ? TargetRank::by_name : TargetRank::none;
+      norm[i] = module.layer && module.name.ends_with("." + name) ? TargetRank::by_name : TargetRank::none;
       const bool reads = module.reads == (is_attention ? Module::Reads::attention_norm : Module::Reads::mlp_norm);
-      readers[i] = is_open && reads ? TargetRank::by_name : TargetRank::none;
+      readers[i] = module.layer && reads ? TargetRank::by_name : TargetRank::none;
     }
-    detail::map_layers(list, readers, norm, place, plan);
+    detail::map_layers(list, readers, norm, ignored, place, plan);
   };
   map_norm(list.attention_norm, true);
   map_norm(list.mlp_norm, false);

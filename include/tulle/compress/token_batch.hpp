@@ -10,6 +10,7 @@
 
 #include <tulle/core/error.hpp>
 #include <tulle/core/types.hpp>
+#include <tulle/model/architecture.hpp>
 
 namespace tulle {
 
@@ -48,5 +49,16 @@ class TokenBatch {
   std::vector<std::size_t> ends_;
   std::size_t max_length_ = 0;
 };
+
+/// The sequences of a dataset for `model`. Errors: those of `TokenBatch`; invalid_argument for one that is longer than the
+/// positions that the model has learned.
+inline TokenBatch batch_for(const Architecture& model, std::span<const std::vector<Token>> sequences) {
+  TokenBatch batch(sequences, model.vocabulary);
+  if (const std::size_t rows = model.learned_positions; rows != 0 && batch.max_length() > rows - model.first_position) {
+    fail(ErrorCode::invalid_argument, "a sequence has ", batch.max_length(), " tokens, but the model has learned ",
+         rows - model.first_position, " positions; cut the sequences (--max-seq-length)");
+  }
+  return batch;
+}
 
 }  // namespace tulle

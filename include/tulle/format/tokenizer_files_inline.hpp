@@ -2,10 +2,8 @@
 /// \file Definitions for tokenizer_files.hpp (L3).
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -22,6 +20,7 @@
 #include <tulle/format/model_files.hpp>
 #include <tulle/format/model_path.hpp>
 #include <tulle/format/tokenizer_files.hpp>
+#include <tulle/text/sentencepiece_folder.hpp>
 #include <tulle/text/sentencepiece_options.hpp>
 #include <tulle/text/sentencepiece_vocabulary.hpp>
 #include <tulle/text/tekken.hpp>
@@ -44,16 +43,8 @@ inline Json read_tokenizer_config(const ModelFiles& files) {
 /// The tokenizer that `read` makes of a .model file and of what the files beside it add.
 inline std::shared_ptr<const Tokenizer> sentencepiece_from_file(const ModelFiles& files, const std::string& name,
                                                                 ReadSentencePiece read) {
-  const Json config = read_tokenizer_config(files);
-  SentencePieceOptions options;
-  if (config.is_object()) {
-    options.add_bos = json_value(config, "add_bos_token", true, files.where());
-    options.add_eos = json_value(config, "add_eos_token", false, files.where());
-    options.bos = configured_token(config, "bos_token", files.where());
-    options.eos = configured_token(config, "eos_token", files.where());
-  }
-  options.added_tokens = configured_added_tokens(config, files.optional_json("added_tokens.json"),
-                                                 special_contents(config, files.where()), files.where());
+  const SentencePieceOptions options =
+      sentencepiece_options(read_tokenizer_config(files), files.optional_json("added_tokens.json"), files.where());
   return read(files.open(name)->text(), options, files.path(name));
 }
 
@@ -129,28 +120,7 @@ TULLE_INLINE std::shared_ptr<const Tokenizer> OwnSentencePiece::read(std::string
                                                                      const SentencePieceOptions& options,
                                                                      std::string_view where) {
   VocabularySpec spec = sentencepiece_vocabulary(model_bytes, where);
-  spec.add_bos = options.add_bos;
-  spec.add_eos = options.add_eos;
-  spec.model_tokens = spec.tokens.size();
-  for (const AddedToken& token : options.added_tokens) {
-    const auto id = static_cast<std::size_t>(token.id);
-    if (id >= Vocabulary::largest_size) fail(ErrorCode::malformed, where, ": an added token has the id ", token.id);
-    if (id >= spec.tokens.size()) {
-      spec.tokens.resize(id + 1);
-      spec.scores.resize(id + 1);
-      spec.types.resize(id + 1, VocabularySpec::unused);
-    }
-    const auto type = spec.types[id];
-    if (type == VocabularySpec::control || type == VocabularySpec::unknown) continue;  // the model's own
-    spec.tokens[id] = token.content;
-    spec.types[id] = token.special ? VocabularySpec::control : VocabularySpec::user_defined;
-  }
-  const auto choose = [&](std::optional<Token>& role, const std::optional<std::string>& content) {
-    const auto found = content ? std::find(spec.tokens.begin(), spec.tokens.end(), *content) : spec.tokens.end();
-    if (found != spec.tokens.end()) role = static_cast<Token>(found - spec.tokens.begin());
-  };
-  choose(spec.bos, options.bos);
-  choose(spec.eos, options.eos);
+  apply_options(options, spec);
   return tokenizer_from_vocabulary(spec);
 }
 

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tulle/compress/layer_solver.hpp>
 
+#include <algorithm>
 #include <array>
 #include <catch2/catch_all.hpp>
+#include <cmath>
 #include <cstdint>
 #include <string>
 
@@ -106,4 +108,39 @@ TEST_CASE("Quantized as by llm-compressor's GPTQ, with outliers and dead columns
   const std::array<std::size_t, 1> parts{OutlierLayer::rows};
   (void)ColumnCompensation<double>(upper, nullptr, &int4, layer.pool).run(problem.weights, parts, mask, &coded, true);
   require_golden(problem.weights, "gptq_i4");
+}
+
+TEST_CASE("What needs no data keeps the weights of inputs that were always 0") {
+  OutlierLayer layer;
+  const auto distance = [&](const LayerPlan& plan) {
+    const BasicMatrix<double> found = layer.solve(plan);
+    double largest = 0;
+    for (std::size_t row = 0; row < layer.rows; ++row) {
+      largest = std::max(largest, std::abs(found[row][9] - layer.weights[row][9]));
+    }
+    return largest;
+  };
+  LayerPlan plan;
+  plan.quantization.emplace();
+  for (const QuantizationMethod method : {QuantizationMethod::nearest, QuantizationMethod::descent}) {
+    plan.quantization->method = method;
+    CHECK(distance(plan) < 0.002);  // half a step of 8 bits
+  }
+  plan.quantization.reset();
+  plan.pruning.emplace();
+  plan.pruning->method = PruningMethod::magnitude;
+  plan.pruning->sparsity = 0;
+  CHECK(distance(plan) == 0);
+}
+
+TEST_CASE("Zeros that rounding to 4 bits makes are no mask") {
+  OutlierLayer layer;
+  for (std::size_t i = 0; i < layer.weights.values.size(); i += 8) layer.weights.values[i] = 0;
+  LayerPlan plan;
+  plan.quantization.emplace();
+  plan.quantization->bits = 4;
+  plan.quantization->group = 32;
+  const BasicMatrix<double> found = layer.solve(plan);
+  CHECK(std::any_of(found.values.begin(), found.values.end(),
+                    [&](const double& value) { return value != 0 && (&value - found.values.data()) % 8 == 0; }));
 }

@@ -51,6 +51,15 @@ TEST_CASE("mappings pair layers of the same decoder layer", "[compress][smooth_q
   SmoothQuantModifier ignoring = modifier({"re:.*down_proj"}, "re:.*up_proj");
   ignoring.ignore.emplace_back("model.layers.0", "r");
   CHECK(plan_smooth_quant(ignoring, tiny_modules(), "here").mappings.size() == 1);
+  const auto left_by = [](const std::string& ignored) {
+    SmoothQuantModifier one;
+    one.ignore.emplace_back(ignored, "r");
+    return plan_smooth_quant(one, tiny_modules(), "here");
+  };
+  CHECK(left_by("model.layers.0").mappings.size() == 2);
+  CHECK(left_by("re:.*post_attention_layernorm").mappings.size() == 2);
+  const SmoothQuantPlan with_keys = left_by("re:.*k_proj");  // a reader alone cannot be left out
+  CHECK((with_keys.mappings.size() == 4 && with_keys.mappings[0].balanced.size() == 3));
 }
 
 TEST_CASE("experts of a mixture are refused, not left out", "[compress][smooth_quant_plan]") {

@@ -38,7 +38,7 @@ TULLE_COMPRESS_INLINE std::vector<LayerLosses> score_forms(const TensorSource& d
   const std::size_t calibration = std::min(max_calibration, sequences.size() - options.held_out);
   std::vector<std::vector<Token>> used(sequences.begin(), sequences.begin() + static_cast<std::ptrdiff_t>(calibration));
   used.insert(used.end(), sequences.end() - static_cast<std::ptrdiff_t>(options.held_out), sequences.end());
-  const TokenBatch batch(used, model.vocabulary);
+  const TokenBatch batch = batch_for(model, used);
   ThreadPool pool(options.threads);
   std::optional<WorkDirectory> work;
   if (!options.work_directory.empty()) work.emplace(options.work_directory, options.settings);

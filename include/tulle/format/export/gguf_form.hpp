@@ -24,6 +24,7 @@
 #include <tulle/format/gguf_config.hpp>
 #include <tulle/format/gguf_names.hpp>
 #include <tulle/format/gguf_writer.hpp>
+#include <tulle/text/sentencepiece_folder.hpp>
 #include <tulle/text/sentencepiece_vocabulary.hpp>
 
 namespace tulle {
@@ -178,8 +179,8 @@ inline std::optional<VocabularySpec> vocabulary_for_gguf(const ModelDescription&
   if (const auto file = model.files.find("tokenizer.model"); file != model.files.end()) {
     VocabularySpec spec = sentencepiece_vocabulary(file->second, "tokenizer.model");
     if (spec.model == "llama") {
-      spec.add_bos =
-          json_value(config.is_object() ? config : Json::object(), "add_bos_token", true, "tokenizer_config.json");
+      apply_options(sentencepiece_options(config, described_json(model, "added_tokens.json"), "tokenizer_config.json"),
+                    spec);
       return spec;
     }
   }

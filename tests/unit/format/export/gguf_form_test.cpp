@@ -153,6 +153,19 @@ TEST_CASE("the tokenizer goes into the file", "[format][export]") {
   CHECK(gguf_vocabulary(*written(*copy, again, DType::q8_0)->gguf()).tokens == spec.tokens);
 }
 
+TEST_CASE("tokens beside a sentencepiece model go into the file", "[format][export]") {
+  Json config = llama_config();
+  config["vocab_size"] = 804;
+  const MemorySource source = random_tensors(describe_model(config, "c"), DType::f16);
+  ModelDescription model = described(config);
+  model.files["tokenizer.model"] = MappedFile(TULLE_GOLDEN "/tokenizers/spm-bpe/tokenizer.model").text();
+  model.files["tokenizer_config.json"] = R"({"eos_token": "<|im_end|>"})";
+  model.files["added_tokens.json"] = R"({"<|im_end|>": 802})";
+  const VocabularySpec spec = gguf_vocabulary(*written(source, model, DType::q8_0)->gguf());
+  CHECK((spec.tokens.size() == 804 && spec.tokens[802] == "<|im_end|>"));
+  CHECK((spec.types[802] == VocabularySpec::control && spec.eos == 802));
+}
+
 TEST_CASE("other families and types are refused", "[format][export]") {
   const MemorySource source = random_tensors(describe_model(llama_config(), "c"), DType::f16);
   CHECK(test::error_of([&] { (void)gguf_form(source, described(codegen_config()), DType::f16); }) ==
