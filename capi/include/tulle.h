@@ -224,10 +224,10 @@ TULLE_API int32_t tulle_session_new(const tulle_model* model, const tulle_sessio
 /* Frees a handle; NULL is allowed. A call of another thread on it is cancelled. */
 TULLE_API int32_t tulle_session_free(tulle_session* session);
 
-#define TULLE_IGNORE_EOS 1u /* end at max_new_tokens, not at an eos token */
-#define TULLE_NO_SPECIAL_TOKENS \
-  2u                                 /* add no special tokens around the first text: a chat template wrote them. The
-                                        text that follows is an answer: no space is before its first word */
+/* TULLE_NO_SPECIAL_TOKENS is for prompts of a chat template, which writes them. The text is then an answer: no space is
+ * in front of its first word. Else the text goes on where the prompt ends. */
+#define TULLE_IGNORE_EOS 1u          /* end at max_new_tokens, not at an eos token */
+#define TULLE_NO_SPECIAL_TOKENS 2u   /* add no special tokens around the first text */
 #define TULLE_SHOW_SPECIAL_TOKENS 4u /* special tokens have text too */
 #define TULLE_LOG_PROBABILITIES 8u   /* of every token, under the raw logits */
 #define TULLE_KEEP_LOGITS 16u        /* for tulle_session_logits */

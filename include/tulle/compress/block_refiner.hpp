@@ -68,7 +68,7 @@ class BlockRefiner {
     };
     HalfRefiner refiner(model_, model_.layers[layer], chain.weights(),
                         is_attention ? BlockHalf::attention : BlockHalf::mlp, batch_, training_, end_,
-                        *plan_.refinement, pool_);
+                        plan_.refinement.value(), pool_);
     RefinementReport report = refiner.refine(first, second, {stream(entry_), stream(base_), dense.residual()},
                                              2 * layer + (is_attention ? 0 : 1));
     report.layer = layer;
