@@ -62,13 +62,14 @@ class BlockRefiner {
     const bool is_attention = role == LinearRole::output;
     const LinearRole first_role = is_attention ? LinearRole::query_key_value : LinearRole::up;
     TunableRows first = rows_of_role(layer, first_role, chain), second = rows_of_role(layer, role, chain);
-    if (!first.may_move() && !second.may_move()) return;
+    const std::optional<RefinementPlan>& refinement = plan_.refinement;
+    if (!refinement || (!first.may_move() && !second.may_move())) return;
     const auto stream = [&](const std::vector<float>& values) {
       return MatrixView<const float>(values.data(), batch_.tokens(), model_.hidden);
     };
     HalfRefiner refiner(model_, model_.layers[layer], chain.weights(),
-                        is_attention ? BlockHalf::attention : BlockHalf::mlp, batch_, training_, end_,
-                        plan_.refinement.value(), pool_);
+                        is_attention ? BlockHalf::attention : BlockHalf::mlp, batch_, training_, end_, *refinement,
+                        pool_);
     RefinementReport report = refiner.refine(first, second, {stream(entry_), stream(base_), dense.residual()},
                                              2 * layer + (is_attention ? 0 : 1));
     report.layer = layer;
