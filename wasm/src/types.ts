@@ -76,7 +76,10 @@ export interface GenerateOptions {
   readonly ignoreEos?: boolean | undefined;
   /** Ids that end the text in place of the model's own. */
   readonly eos?: readonly number[] | undefined;
-  /** Puts <s> and the like around the first text. Default: true. */
+  /**
+   * Puts <s> and the like around the first text. Default: true. With false the text is an answer, as to messages: without
+   * a space in front of its first word.
+   */
   readonly addSpecialTokens?: boolean | undefined;
   readonly skipSpecialTokens?: boolean | undefined;
   readonly logProbabilities?: boolean | undefined;

@@ -20,8 +20,8 @@
 
 namespace tulle {
 
-/// What becomes of the weights whose input is 0 in all of the text. SparseGPT, Wanda and GPTQ set them to 0; where they are
-/// kept, another text that needs them finds them.
+/// What becomes of the weights whose input is 0 in all of the text. Methods that go by the text, pruning and GPTQ, set them
+/// to 0. Where they are kept, another text that needs them finds them.
 enum class Unused { zero, kept };
 
 /// Find W' with few nonzero values that makes tr(W' H W'^T) - 2 tr(W' B^T) small. Without a share of the dense model

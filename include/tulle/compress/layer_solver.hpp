@@ -61,8 +61,9 @@ class LayerSolver {
 
  private:
   static Unused unused(const LayerPlan& plan) {
-    const bool is_gptq = plan.quantization && plan.quantization->method == QuantizationMethod::gptq;
-    return plan.pruning || is_gptq ? Unused::zero : Unused::kept;
+    const bool goes_by_text = plan.pruning ? plan.pruning->method != PruningMethod::magnitude
+                                           : plan.quantization && plan.quantization->method == QuantizationMethod::gptq;
+    return goes_by_text ? Unused::zero : Unused::kept;
   }
 
   BasicMatrix<T> pruned(CompressedLayer<T>& result) {
@@ -84,7 +85,7 @@ class LayerSolver {
       case PruningMethod::wanda:
       case PruningMethod::magnitude: break;
     }
-    weights = plan.method == PruningMethod::magnitude ? dense_ : problem_.weights;
+    weights = problem_.weights;
     BasicMatrix<T> scores = weights;
     if (plan.method == PruningMethod::wanda) {
       for (std::size_t row = 0; row < scores.rows; ++row) {

@@ -46,7 +46,7 @@ class HttpGuard {
       return refuse(response, ApiError(415, "the body must be JSON (Content-Type: application/json)"));
     }
     if (!takes_body && !connection.closes) connection.received();
-    connection.bytes_left = most_body_bytes();
+    connection.bytes_left = max_body_bytes();
     allow_origin(request, response);
     if (request.method == "OPTIONS") {
       response.status = 204;
@@ -95,7 +95,7 @@ class HttpGuard {
 
  private:
   /// Of a body with the sizes of its chunks, where these are not very small.
-  std::size_t most_body_bytes() const noexcept { return 2 * options_.max_body_bytes + http_head_bytes; }
+  std::size_t max_body_bytes() const noexcept { return 2 * options_.max_body_bytes + http_head_bytes; }
 
   static bool refuse(httplib::Response& response, const ApiError& error) {
     CurrentConnection::get().closes = true;

@@ -95,7 +95,7 @@ inline std::vector<std::vector<Token>> read_prompts(const RequestFields& fields,
     throw ApiError(400, "\"prompt\" must be a text, a list of texts, token ids or lists of token ids", "prompt");
   }
   if (prompt->front().is_number()) return {detail::token_list(*prompt)};
-  if (prompt->size() > most_prompts) throw ApiError(400, "at most 256 prompts in a request", "prompt");
+  if (prompt->size() > max_prompts) throw ApiError(400, "at most 256 prompts in a request", "prompt");
   std::vector<std::vector<Token>> prompts;
   for (const Json& each : *prompt) {
     if (!each.is_string() && !each.is_array()) {

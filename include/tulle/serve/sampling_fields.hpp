@@ -18,7 +18,7 @@
 
 namespace tulle::serve {
 
-inline constexpr std::size_t most_prompts = 256, most_stop_strings = 64;  ///< of a request
+inline constexpr std::size_t max_prompts = 256, max_stop_strings = 64;  ///< of a request
 
 namespace detail {
 
@@ -84,7 +84,7 @@ inline GenerationOptions read_generation(const RequestFields& fields, bool draws
   options.seed = fields.seed("seed").value_or(detail::random_seed());
   options.stop = fields.texts(fields.has("stop_sequences") ? "stop_sequences" : "stop");
   std::erase(options.stop, std::string());
-  if (options.stop.size() > most_stop_strings) throw ApiError(400, "at most 64 stop strings", "stop");
+  if (options.stop.size() > max_stop_strings) throw ApiError(400, "at most 64 stop strings", "stop");
   options.force_max_tokens = fields.boolean("ignore_eos", false);
   options.num_return_sequences = fields.count("n", 1, 1, 128);
   return options;
