@@ -16,6 +16,7 @@
 #include <tulle/core/aligned_buffer.hpp>
 #include <tulle/core/thread_pool.hpp>
 #include <tulle/kernel/schedule/prefetch.hpp>
+#include <tulle/tensor/machine.hpp>
 
 namespace bench {
 
@@ -59,8 +60,8 @@ inline std::vector<Times> interleaved(const std::vector<std::function<void()>>& 
   return times;
 }
 
-/// Reads memory once, by default 512 MiB, every thread its share as in the kernels: as one stream or as 4 distant ones,
-/// with prefetch. In vectors: compiled for size, a loop over words would be slower than the memory.
+/// Reads memory once, by default 512 MiB, every thread its share as in the kernels: as 1, 2 or 4 distant streams, with
+/// prefetch. In vectors: compiled for size, a loop over words would be slower than the memory.
 class BandwidthProbe {
  public:
   explicit BandwidthProbe(tulle::ThreadPool& pool, std::size_t bytes = std::size_t{512} << 20)
@@ -70,7 +71,11 @@ class BandwidthProbe {
 
   void operator()() noexcept {
     pool_.run([this](std::size_t worker) noexcept {
-      tulle::this_machine.reads_one_stream ? read<1>(worker) : read<4>(worker);
+      switch (tulle::this_machine.streams) {
+        case tulle::Streams::one: return read<1>(worker);
+        case tulle::Streams::two: return read<2>(worker);
+        case tulle::Streams::four: return read<4>(worker);
+      }
     });
   }
 

@@ -28,9 +28,11 @@ TEST_CASE("vendor, family and model of a CPU give its row", "[tensor][machine]")
 }
 
 TEST_CASE("the rows differ where their CPUs were measured to differ", "[tensor][machine]") {
-  CHECK(machines::zen4.reads_one_stream);
-  CHECK_FALSE((machines::zen3.reads_one_stream || machines::zen5.reads_one_stream || machines::intel.reads_one_stream ||
-               machines::intel_avx_vnni.reads_one_stream || machines::unknown.reads_one_stream));
+  CHECK(machines::zen4.streams == Streams::one);
+  CHECK(machines::zen5.streams == Streams::two);
+  for (const Machine& machine : {machines::zen3, machines::intel, machines::intel_avx_vnni, machines::unknown}) {
+    CHECK(machine.streams == Streams::four);
+  }
   CHECK(machines::intel.prefetching == Prefetching::every_stream);
   CHECK(machines::zen4.prefetching == Prefetching::varying_strides);
   CHECK(machines::intel_avx_vnni.ell_dense_avxvnni < machines::intel.ell_dense_avxvnni);

@@ -20,7 +20,7 @@ namespace tulle::detail {
 /// One tile of Y = X W^T for panels [columns][16 rows]: y = fma(w, x, y) over the columns in order, whatever the tile.
 template <class Element, class Isa>
 struct DenseFloatLoop {
-  static constexpr std::size_t streams_one_row = 4, min_streams = 2;
+  static constexpr StreamCounts streams_one_row{2, 2, 4};
 
   const Element* panels;
   std::size_t columns;

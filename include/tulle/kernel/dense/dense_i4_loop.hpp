@@ -27,7 +27,7 @@ template <bool Minima, class Isa>
 struct DenseI4Loop {
   static constexpr std::size_t block_columns = 16;         ///< a span is one or two of these
   static constexpr std::size_t lines = block_columns / 8;  ///< 64-byte lines of them
-  static constexpr std::size_t streams_one_row = 4, min_streams = 1;
+  static constexpr StreamCounts streams_one_row{1, 2, 4};
 
   const std::uint8_t* codes;
   const GroupScales& scales;  ///< of groups of 16 columns, or of a multiple of 32

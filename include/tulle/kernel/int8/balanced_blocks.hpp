@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <cstring>
 #include <string_view>
+#include <type_traits>
 
 #include <tulle/kernel/int8/balanced_patterns.hpp>
 #include <tulle/kernel/int8/i8_blocks.hpp>
@@ -35,7 +36,7 @@ struct BalancedBlocks {
   static constexpr std::size_t fields_per_byte = 8 / field_bits;
   static constexpr std::size_t field_bytes = 64 * steps / fields_per_byte;
   static constexpr std::size_t block_bytes = field_bytes + line_bytes * steps;
-  static constexpr std::size_t streams_one_row = 4;
+  static constexpr std::size_t max_streams = 4;
   static constexpr bool offset_codes = false, picks = true;
   static constexpr unsigned field_mask = (1u << field_bits) - 1;
 
@@ -203,5 +204,10 @@ struct BalancedBlocks {
 #endif
   };
 };
+
+/// Decoding codes of 4 bits, or distances on AVX2, takes the registers of the second panel.
+template <class Pattern, std::size_t CodeBits, class Isa>
+inline constexpr bool two_panels_fit<BalancedBlocks<Pattern, CodeBits>, Isa> =
+    CodeBits == 8 && (std::is_same_v<Isa, isa::Avx512> || !std::is_same_v<Pattern, EightOfSixteenGap4>);
 
 }  // namespace tulle::detail

@@ -46,7 +46,7 @@ struct BitmaskBlocks {
   static constexpr std::size_t block_bytes = 0;  ///< blocks differ in size
   static constexpr std::size_t code_bits = 8;
   static constexpr std::size_t steps = 4;
-  static constexpr std::size_t streams_one_row = 2;
+  static constexpr std::size_t max_streams = 2;
   static constexpr bool offset_codes = true, picks = false;
   static constexpr std::size_t mask_bytes = block_codes / 8;
 

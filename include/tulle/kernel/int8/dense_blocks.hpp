@@ -17,7 +17,7 @@ struct DenseBlocks {
   static constexpr std::string_view name = "dense_i8";
   static constexpr std::size_t block_bytes = block_codes, code_bits = 8;
   static constexpr std::size_t steps = 4;
-  static constexpr std::size_t streams_one_row = 4;
+  static constexpr std::size_t max_streams = 4;
   static constexpr bool offset_codes = true, picks = false;
 
   static bool fits(const std::int8_t*) noexcept { return true; }

@@ -21,6 +21,10 @@ namespace detail {
 inline constexpr std::size_t block_columns = 16;
 inline constexpr std::size_t block_codes = panel_rows * block_columns;
 
+/// Whether the registers hold two panels of `Layout` while one row multiplies them (bench/kernels.cpp on Zen 5).
+template <class Layout, class Isa>
+inline constexpr bool two_panels_fit = true;
+
 /// Gives the cursor of `Layout` at the first block of a panel.
 template <class Layout>
 struct PanelCursors {

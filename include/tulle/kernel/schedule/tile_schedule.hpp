@@ -14,6 +14,11 @@
 
 namespace tulle {
 
+/// The panels that a loop multiplies at once by one row of activations, on machines that read one, two or four memory
+/// streams fastest: 1, 2 or 4, but no fewer than it needs to keep busy while a step waits for the one before, and no
+/// more than the registers hold.
+using StreamCounts = std::array<std::size_t, 3>;
+
 /// Activations are stored in tiles of this many rows, interleaved, so that one tile is read front to back.
 inline constexpr std::size_t tile_inputs = 8;
 
@@ -138,11 +143,10 @@ void for_each_in_streams(std::size_t first, std::size_t last, const Each& each) 
 }  // namespace detail
 
 /// Runs `loop.template run<Panels, Inputs>(panels, tile)` over the panels of `rows` and the tiles of all `inputs` rows
-/// of X. One row reads `Loop::streams_one_row` panels (2 or 4) as separate memory streams, or, where the machine reads
-/// one stream faster, `Loop::min_streams`: 2 if a step depends on the one before, else 1. Several rows read 2. Tiles
-/// are the inner loop: a panel comes from main memory once and from the cache for every further tile. Where panels are
-/// missing at the end the last one is computed again, which writes the same values once more, so a loop that adds to y
-/// instead must leave repeated panels out.
+/// of X. One row reads several panels as separate memory streams, as many as `Loop::streams_one_row` says for this
+/// machine; several rows read 2. Tiles are the inner loop: a panel comes from main memory once and from the cache for
+/// every further tile. Where panels are missing at the end the last one is computed again, which writes the same values
+/// once more, so a loop that adds to y instead must leave repeated panels out.
 template <class Loop>
 void for_each_tile(const Loop& loop, std::size_t inputs, RowRange rows) noexcept {
   if (rows.begin >= rows.end) return;  // a worker without a share; its range may begin at the end, inside a panel
@@ -152,8 +156,12 @@ void for_each_tile(const Loop& loop, std::size_t inputs, RowRange rows) noexcept
     loop.template run<Panels, 1>(panels.data(), input_tile(0, 1));
   };
   if (inputs == 1) {
-    return this_machine.reads_one_stream ? detail::for_each_in_streams<Loop::min_streams>(first, last, one_row)
-                                         : detail::for_each_in_streams<Loop::streams_one_row>(first, last, one_row);
+    constexpr StreamCounts streams = Loop::streams_one_row;
+    switch (this_machine.streams) {
+      case Streams::one: return detail::for_each_in_streams<streams[0]>(first, last, one_row);
+      case Streams::two: return detail::for_each_in_streams<streams[1]>(first, last, one_row);
+      default: return detail::for_each_in_streams<streams[2]>(first, last, one_row);
+    }
   }
   detail::for_each_in_streams<2>(first, last, [&](const std::array<std::size_t, 2>& panels) {
     for (std::size_t input = 0; input < inputs; input += tile_inputs) {

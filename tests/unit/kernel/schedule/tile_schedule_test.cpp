@@ -13,7 +13,7 @@ namespace {
 /// Counts how often each (panel, input) is asked for; a width that is not the tile's counts as far too often.
 template <std::size_t PanelsAtOnce = 4>
 struct Counter {
-  static constexpr std::size_t streams_one_row = PanelsAtOnce, min_streams = PanelsAtOnce;
+  static constexpr StreamCounts streams_one_row{PanelsAtOnce, PanelsAtOnce, PanelsAtOnce};
 
   std::vector<int>& seen;  // [panels][inputs]
   std::size_t inputs;

@@ -41,7 +41,9 @@ template <class LayoutOf, class IsaOf, std::size_t Group = any_group>
 struct I8Loop {
   using Layout = LayoutOf;
   using Isa = IsaOf;
-  static constexpr std::size_t streams_one_row = Layout::streams_one_row, min_streams = Layout::block_bytes > 0 ? 1 : 2;
+  static constexpr std::size_t min_streams = Layout::block_bytes > 0 ? 1 : 2;
+  static constexpr StreamCounts streams_one_row{min_streams, two_panels_fit<Layout, Isa> ? 2 : min_streams,
+                                                Layout::max_streams};
 
   PanelCursors<Layout> panels;
   const GroupScales& scales;
@@ -137,7 +139,7 @@ struct I8Loop {
 /// y holds the products of the codes. That is a 16th or 32nd of the columns, so the loop is the same for every layout.
 template <class Isa>
 struct MinimumLoop {
-  static constexpr std::size_t streams_one_row = 2, min_streams = 1;
+  static constexpr StreamCounts streams_one_row{1, 2, 2};
 
   const GroupScales& minimums;
   const ActivationsI8& input;

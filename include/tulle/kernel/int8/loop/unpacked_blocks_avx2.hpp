@@ -25,7 +25,7 @@ struct UnpackedBlocks256 {
   static constexpr std::size_t first_bytes = panel_rows * sizeof(std::int32_t), step_bytes = Picks ? 96 : 64;
   static constexpr std::size_t steps = Steps, block_bytes = first_bytes + 2 * steps * step_bytes;
   static constexpr bool offset_codes = false;
-  static constexpr std::size_t streams_one_row = 4;
+  static constexpr std::size_t max_streams = 4;
 
   /// Exact: |w| * ~x is at least 128 * -128, and the sum of two such products fits an int16.
   struct Step {

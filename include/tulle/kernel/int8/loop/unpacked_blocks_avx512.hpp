@@ -25,7 +25,7 @@ struct UnpackedBlocks512 {
   static constexpr std::size_t first_bytes = panel_rows * sizeof(std::int32_t), step_bytes = Picks ? 128 : 64;
   static constexpr std::size_t steps = Steps, block_bytes = first_bytes + steps * step_bytes;
   static constexpr bool offset_codes = false;
-  static constexpr std::size_t streams_one_row = 4;
+  static constexpr std::size_t max_streams = 4;
 
   struct Step512 {
     __m512i codes, order;
