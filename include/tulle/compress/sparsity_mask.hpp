@@ -108,6 +108,8 @@ void keep_balanced(std::span<const T> row, std::size_t keep, std::size_t of, std
     case 4: return keep_balanced_of<4>(row, keep, mask);
     case 8: return keep_balanced_of<8>(row, keep, mask);
     case 16: return keep_balanced_of<16>(row, keep, mask);
+    case 32: return keep_balanced_of<32>(row, keep, mask);
+    case 64: return keep_balanced_of<64>(row, keep, mask);
     default: break;
   }
   std::array<T, 64> magnitudes;
