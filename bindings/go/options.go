@@ -2,7 +2,11 @@
 
 package tulle
 
-import "tulle/internal/capi"
+import (
+	"fmt"
+
+	"tulle/internal/capi"
+)
 
 // Options of one generation: the zero value is all defaults, greedy and 100 tokens.
 type Options struct {
@@ -53,6 +57,17 @@ func (o Options) constraint() (kind int32, text string, err error) {
 			kind, text = each.kind, each.text
 			count++
 		}
+	}
+	for _, each := range []struct {
+		name  string
+		value int
+	}{{"TopK", o.TopK}, {"NoRepeatNgram", o.NoRepeatNgram}, {"MinNewTokens", o.MinNewTokens}} {
+		if each.value != int(int32(each.value)) {
+			err = &Error{ErrInvalidArgument, fmt.Sprintf("%s is %d, which is too large", each.name, each.value)}
+		}
+	}
+	if o.MaxNewTokens < 0 {
+		err = &Error{ErrInvalidArgument, fmt.Sprintf("MaxNewTokens is %d; give a number from 0 (the default) on", o.MaxNewTokens)}
 	}
 	if count > 1 {
 		err = &Error{ErrInvalidArgument, "give one of JSONSchema, JSONObject, Grammar and Regex"}

@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"tulle/internal/capi"
 )
@@ -23,8 +24,9 @@ type SessionOptions struct {
 
 // Session is one growing text: a history of tokens, its keys and values, and its own threads. It keeps its model alive.
 type Session struct {
-	handle  capi.Session
-	reading sync.Mutex // held while a token is read, whose bytes are the library's until they are copied
+	handle     capi.Session
+	reading    sync.Mutex    // held while a token is read, whose bytes are the library's until they are copied
+	generation atomic.Uint64 // the number of the last one: a loop reads no token of a later one
 }
 
 // NewSession opens an empty text.
@@ -95,10 +97,7 @@ func (s *Session) run(ctx context.Context, options Options,
 			yield(Token{}, err)
 			return
 		}
-		failure := s.handle.Constrain(kind, rules)
-		if failure == nil {
-			failure = begin(options.raw())
-		}
+		own, failure := s.begin(kind, rules, options, begin)
 		if failure != nil {
 			yield(Token{}, wrap(failure))
 			return
@@ -106,7 +105,9 @@ func (s *Session) run(ctx context.Context, options Options,
 		cancelled := make(chan struct{})
 		stop := context.AfterFunc(ctx, func() {
 			defer close(cancelled)
-			s.handle.Cancel()
+			if s.generation.Load() == own {
+				s.handle.Cancel()
+			}
 		})
 		defer func() {
 			if !stop() {
@@ -115,7 +116,7 @@ func (s *Session) run(ctx context.Context, options Options,
 		}()
 		for more := options.PromptProgress != nil; more; {
 			var fraction float64
-			if fraction, more, failure = s.handle.ReadPrompt(); failure != nil {
+			if fraction, more, failure = s.readPrompt(own); failure != nil {
 				yield(Token{}, wrap(failure))
 				return
 			}
@@ -124,7 +125,7 @@ func (s *Session) run(ctx context.Context, options Options,
 			}
 		}
 		for {
-			token, more, failure := s.next()
+			token, more, failure := s.next(own)
 			switch {
 			case failure != nil:
 				yield(Token{}, wrap(failure))
@@ -141,9 +142,42 @@ func (s *Session) run(ctx context.Context, options Options,
 	}
 }
 
-func (s *Session) next() (capi.Token, bool, *capi.Failure) {
+func (s *Session) begin(kind int32, rules string, options Options,
+	begin func(capi.GenerateOptions) *capi.Failure) (own uint64, failure *capi.Failure) {
 	s.reading.Lock()
 	defer s.reading.Unlock()
+	if failure = s.handle.Constrain(kind, rules); failure == nil {
+		failure = begin(options.raw())
+	}
+	if failure != nil {
+		return 0, failure
+	}
+	return s.generation.Add(1), nil
+}
+
+// current is a failure where another generation began after that of this number.
+func (s *Session) current(own uint64) *capi.Failure {
+	if s.generation.Load() == own {
+		return nil
+	}
+	return &capi.Failure{Status: capi.Busy, Message: "another generation began on this session; use a session for each"}
+}
+
+func (s *Session) readPrompt(own uint64) (float64, bool, *capi.Failure) {
+	s.reading.Lock()
+	defer s.reading.Unlock()
+	if failure := s.current(own); failure != nil {
+		return 0, false, failure
+	}
+	return s.handle.ReadPrompt()
+}
+
+func (s *Session) next(own uint64) (capi.Token, bool, *capi.Failure) {
+	s.reading.Lock()
+	defer s.reading.Unlock()
+	if failure := s.current(own); failure != nil {
+		return capi.Token{}, false, failure
+	}
 	return s.handle.Next()
 }
 

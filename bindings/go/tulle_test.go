@@ -177,6 +177,30 @@ func TestCopiesOfASessionGoOnAlike(t *testing.T) {
 	}
 }
 
+func TestAGenerationEndsOneThatIsHalfRead(t *testing.T) {
+	session := newSession(t, readGolden(t, tiny).load(t))
+	options := tulle.Options{MaxNewTokens: 4, IgnoreEos: true}
+	tokens, failure := 0, error(nil)
+	for _, err := range session.Generate(context.Background(), "the", options) {
+		if failure = err; err != nil {
+			break
+		}
+		if tokens++; tokens == 1 {
+			if ids, _ := collect(t, session, []int32{1}, options); len(ids) != 4 {
+				t.Error(ids)
+			}
+		}
+	}
+	if tokens != 1 || !errors.Is(failure, tulle.ErrBusy) {
+		t.Error(tokens, failure)
+	}
+	for _, wrong := range []tulle.Options{{MaxNewTokens: -5}, {TopK: 1 << 32}} {
+		if _, err := session.Complete(context.Background(), "the", wrong); !errors.Is(err, tulle.ErrInvalidArgument) {
+			t.Error(wrong, err)
+		}
+	}
+}
+
 func TestATextIsWhatTheOptionsSay(t *testing.T) {
 	session := newSession(t, readGolden(t, tiny).load(t))
 	text := func(options tulle.Options) (string, error) {

@@ -202,6 +202,8 @@ class EvaluateTest(CommandTest):
         rows = self.file("rows.csv", "instruction,output\na,b\n")
         self.refuse(2, "evaluate", Q8_0, saying=["--dataset", "--multiple-choice", "--humaneval"])
         self.refuse(2, "evaluate", Q8_0, "-d", path, "--humaneval", path, saying="one of")
+        self.refuse(2, "evaluate", Q8_0, "--multiple-choice", path, "--every", 2, saying="need --dataset")
+        self.refuse(2, "evaluate", Q8_0, "-d", path, "--reference-kernel", "i8", saying="--reference")
         self.refuse(2, "evaluate", Q8_0, "-d", path, "--method", "wikitext", saying="--method")
         self.refuse(2, "evaluate", Q8_0, "-m", Q8_0, "-d", path, saying="excludes")
         self.refuse(2, "evaluate", Q8_0, "--humaneval", path, "--reference", Q8_0, saying="--dataset")

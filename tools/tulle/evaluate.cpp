@@ -140,6 +140,14 @@ int evaluate(const EvaluateFlags& flags) {
   const int tasks = !flags.dataset.empty() + !flags.multiple_choice.empty() + !flags.humaneval.empty();
   if (tasks != 1) throw UsageError("one of --dataset, --multiple-choice and --humaneval is required");
   if (flags.dataset.empty() && !flags.reference.empty()) throw UsageError("--reference needs --dataset");
+  if (flags.reference.empty() && !flags.reference_kernel.empty())
+    throw UsageError("--reference-kernel needs --reference");
+  const EvaluateFlags defaults;
+  const bool of_dataset = flags.method != defaults.method || !flags.text_column.empty() || flags.every != 1 ||
+                          flags.window != 0 || flags.stride != 0 || flags.chat;
+  if (flags.dataset.empty() && of_dataset) {
+    throw UsageError("--method, --text-column, --every, --window, --stride and --apply-chat-template need --dataset");
+  }
   const std::string path = model_path(flags.path.empty() ? flags.model.path : flags.path);
   if (!flags.multiple_choice.empty()) return evaluate_questions(flags, path);
   if (!flags.humaneval.empty()) return complete_tasks(flags, path);

@@ -228,7 +228,9 @@ Continued continue_prompt(tulle::TextGeneration& pipeline, const std::string& pr
   const auto known = static_cast<std::ptrdiff_t>(cache->restore(session, tokens));
   Continued result = read_stream(session.start({tokens.begin() + known, tokens.end()}, options), drafts, shows, output);
   for (tulle::GeneratedText& generation : result.generations) generation.prompt_tokens = tokens.size();
-  cache->save(session, tokens.size());
+  const tulle::GeneratedText& text = result.generations.front();
+  const bool ended_in_prompt = text.finish_reason == tulle::FinishReason::cancelled && text.tokens.empty();
+  if (!ended_in_prompt) cache->save(session, tokens.size());  // else it would never be completed
   return result;
 }
 

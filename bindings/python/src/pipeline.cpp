@@ -187,6 +187,7 @@ std::unique_ptr<Run> Pipeline::start(const std::string& arguments, std::vector<s
       return session->start(session->encode(prompt, options), options);
     });
   }
+  const std::size_t copies = parts.empty() ? call.options.num_return_sequences : 1;
   if (parts.empty()) {
     for (const std::string& prompt : call.prompts) {
       tokens.push_back(tokenizer_->encode(prompt, {.add_special_tokens = call.options.add_special_tokens}));
@@ -197,7 +198,7 @@ std::unique_ptr<Run> Pipeline::start(const std::string& arguments, std::vector<s
       return TextStream(generate_->engine(), *tokenizer_, tokens, options);
     });
   }
-  return std::make_unique<Run>(std::move(parts));
+  return std::make_unique<Run>(std::move(parts), copies);
 }
 
 void bind_pipeline(nb::module_& module) {

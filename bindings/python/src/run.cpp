@@ -101,6 +101,7 @@ void bind_run(nb::module_& module) {
       .def("finish", &Run::finish)
       .def("stop", &Run::stop)
       .def("take_results", &take_results)
+      .def_prop_ro("copies", &Run::copies)
       .def("timings", &timings);
 }
 

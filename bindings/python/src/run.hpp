@@ -25,7 +25,8 @@ class Run {
  public:
   using Start = std::function<TextStream()>;
 
-  explicit Run(std::deque<Start> parts) : parts_(std::move(parts)) {}
+  /// `copies`: texts of one prompt.
+  Run(std::deque<Start> parts, std::size_t copies) : parts_(std::move(parts)), copies_(copies) {}
 
   /// The next piece, or None at the end. Runs without the GIL and handles signals after every forward pass.
   std::optional<TextPiece> next();
@@ -45,11 +46,13 @@ class Run {
   /// What was generated, after the end.
   std::vector<GeneratedText> take_results() { return std::move(results_); }
   const Timings& timings() const noexcept { return timings_; }
+  std::size_t copies() const noexcept { return copies_; }
 
  private:
   void end_part();
 
   std::deque<Start> parts_;  // the first is that of stream_, where there is one
+  std::size_t copies_;
   std::optional<TextStream> stream_;
   std::vector<GeneratedText> results_;
   Timings timings_;

@@ -58,6 +58,32 @@ def test_a_streamer_sees_a_prompt_with_its_first_token_and_then_each(pipeline):
     assert sum(second[:-1]) == 3 + 64 and second[-1] == "end"
 
 
+def test_a_streamer_sees_the_prompt_of_every_continuation(codegen):
+    class Streamer:
+        def __init__(self):
+            self.texts = [[]]
+
+        def put(self, ids):
+            self.texts[-1] += ids.tolist()
+
+        def end(self):
+            self.texts.append([])
+
+    streamer = Streamer()
+    generate = TextGeneration(codegen)
+    output = generate(["def", "class"], num_return_sequences=2, max_new_tokens=3, force_max_tokens=True, streamer=streamer)
+    ids = [generate.tokenizer.encode(prompt) for prompt in ("def", "def", "class", "class")]
+    tokens = [text.tokens for of_prompt in output.generations for text in of_prompt]
+    assert streamer.texts[:-1] == [prompt + new for prompt, new in zip(ids, tokens)]
+
+
+def test_numbers_and_texts_that_json_lacks_are_value_errors(codegen):
+    generate = TextGeneration(codegen)
+    for prompt, arguments in (("def", {"temperature": float("nan")}), ("d\ud800f", {})):
+        with pytest.raises(ValueError):
+            generate(prompt, **arguments)
+
+
 def test_the_newer_calls(codegen):
     generate = TextGeneration(codegen, sequence_length=256, prompt_sequence_length=16, num_cores=1)
     output = generate("def fib()", max_new_tokens=6, output_scores=True, force_max_tokens=True)

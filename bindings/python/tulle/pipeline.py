@@ -61,6 +61,13 @@ def is_ids(prompt: Any) -> bool:
                                               all(isinstance(each, (int, np.integer)) for each in prompt))
 
 
+def as_json(arguments: dict[str, Any]) -> str:
+    """Errors: ValueError for NaN, infinities and text that has no UTF-8."""
+    text = json.dumps(arguments, default=plain, allow_nan=False, ensure_ascii=False)
+    text.encode()
+    return text
+
+
 class TextGeneration:
     """A model, its tokenizer and an engine: TextGeneration("MODEL")("a prompt").generations[0].text
 
@@ -79,7 +86,7 @@ class TextGeneration:
         path = model if model_path is None else model_path
         if path is not None:
             arguments["model_path"] = path
-        self._core = _core.Pipeline(json.dumps(arguments, default=plain), scales_of(adapters),
+        self._core = _core.Pipeline(as_json(arguments), scales_of(adapters),
                                     "" if draft_model is None else os.fspath(draft_model), spec_length)
         self._turn = threading.RLock()  # whoever holds it may change the engine; a callback may call again
         self.tokenizer = Tokenizer(self._core.tokenizer, self._core.chat_template)
@@ -103,7 +110,7 @@ class TextGeneration:
             arguments["sequences"] = prompts
         if generation_config is not None:
             arguments["generation_config"] = read_config(generation_config)
-        run = self._core.start(json.dumps(arguments, default=plain), ids, callback, progress,
+        run = self._core.start(as_json(arguments), ids, callback, progress,
                                *rules_of(json_schema, json_object, grammar, regex))
         if streaming:
             return self._stream(run, prompts)
@@ -112,7 +119,8 @@ class TextGeneration:
                 if streamer is None:
                     run.finish()
                 else:
-                    self._feed(run, streamer, ids or [self.tokenizer.encode(each) for each in as_list(prompts)])
+                    of_prompts = ids or [self.tokenizer.encode(each) for each in as_list(prompts)]
+                    self._feed(run, streamer, [each for each in of_prompts for _ in range(run.copies)])
             finally:
                 run.stop()  # now: an exception may keep it alive
         results = [GeneratedText(facts["text"], facts["logits"], True, facts["finish_reason"], facts["tokens"],
@@ -145,7 +153,7 @@ class TextGeneration:
                 run.stop()
 
     def _feed(self, run: Any, streamer: Any, ids: list[list[int]]) -> None:
-        """Texts one after the other, because a streamer handles one at a time: each prompt with its first new token,
+        """`ids`: the prompt of every text. Texts one after the other, because a streamer handles one at a time: each prompt with its first new token,
         then token by token, then the end. Tokens of later texts are kept meanwhile."""
         waiting: dict[int, list[int]] = {number: list(prompt) for number, prompt in enumerate(ids)}
         begun: set[int] = set()

@@ -71,6 +71,7 @@ inline GgufModel gguf_model(const GgufFile& file) {
   const bool is_mixture = model.architecture->experts != nullptr;
   if (is_mixture) {
     model.experts = detail::required_gguf_size(file, experts);
+    if (model.experts > 65536) fail(ErrorCode::malformed, file.where, ": ", model.experts, " experts");
   } else if (const Json count = detail::gguf_number(file, experts, true); !count.is_null() && count != 0) {
     fail(ErrorCode::unsupported, file.where, " is a mixture of experts, which a file of architecture ",
          detail::quoted_name(model.architecture->name), " cannot be without a router");

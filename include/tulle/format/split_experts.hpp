@@ -41,9 +41,9 @@ void split_gpt_oss_experts(EncodedTensor tensor, Put&& put) {
   kind.erase(0, is_down ? 9 : 12);
   const bool is_weight = kind.empty(), is_bias = kind == "_bias";
   const std::size_t extents = is_bias ? 2 : kind == "_blocks" ? 4 : 3;
-  if (tensor.shape.size() != extents || tensor.shape[0] > 65536) {
+  if (tensor.shape.size() != extents || tensor.shape[0] > 65536 || tensor.elements() == 0) {
     fail(ErrorCode::malformed, "tensor \"", tensor.name, "\" must have ", extents,
-         " extents, the first that of at most 65536 experts");
+         " extents, none of them 0 and the first that of at most 65536 experts");
   }
   for (std::size_t expert = 0; expert < tensor.shape[0]; ++expert) {
     const auto put_part = [&](const char* name, std::size_t first, std::size_t stride) {

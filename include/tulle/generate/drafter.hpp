@@ -2,6 +2,7 @@
 /// \file What guesses the next tokens of sequences: the concept `Drafter` (L4).
 #pragma once
 
+#include <atomic>
 #include <concepts>
 #include <cstddef>
 #include <span>
@@ -20,6 +21,7 @@ struct Draft {
   SamplingContext context;               ///< of the target's next token
   const SamplerType* sampler = nullptr;  ///< the target's
   std::span<const Token> eos;            ///< nothing follows these
+  const std::atomic<bool>* cancel = nullptr;   ///< set: the target ends, so nothing more is read or drafted
   std::size_t max_tokens = 0, vocabulary = 0;  ///< at most so many tokens, ids below `vocabulary`
   bool wants_distributions = false;
 

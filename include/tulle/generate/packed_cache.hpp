@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -57,6 +58,15 @@ inline std::string hex(std::uint64_t value) {
   return text;
 }
 
+/// Whether a model may be read from a file of this name. Packed weights, prompt caches, logs and texts beside it are no
+/// part of it. `any_name`: an ONNX model's other tensors may lie in a file of any name.
+inline bool is_file_of_model(const std::filesystem::path& path, bool any_name) {
+  const std::string extension = path.extension().string();
+  if (any_name) return extension != ".packed" && extension != ".part";
+  constexpr std::array<std::string_view, 4> known{".safetensors", ".gguf", ".bin", ".json"};
+  return std::find(known.begin(), known.end(), extension) != known.end();
+}
+
 /// The files that a model at `path` may consist of: a GGUF file and its other parts, or a folder's files.
 inline std::vector<std::filesystem::path> files_of_model(const std::filesystem::path& path) {
   const bool is_folder = std::filesystem::is_directory(path);
@@ -67,6 +77,9 @@ inline std::vector<std::filesystem::path> files_of_model(const std::filesystem::
   for (const auto& entry : std::filesystem::directory_iterator(folder.empty() ? "." : folder)) {
     if (entry.is_regular_file()) files.push_back(entry.path());
   }
+  const bool any_name =
+      std::any_of(files.begin(), files.end(), [](const auto& each) { return each.extension() == ".onnx"; });
+  std::erase_if(files, [&](const auto& each) { return !is_file_of_model(each, any_name); });
   std::sort(files.begin(), files.end());
   return files;
 }
@@ -183,7 +196,7 @@ inline void keep_packed(const std::filesystem::path& file, const std::string& ke
 
 /// Loads a model as `Model::load` does, over packed weights where `cache` has them; where it keeps them and has none,
 /// they are written once the model is loaded. Errors: those of `Model::load`; malformed, not_found and io for a file
-/// that `cache` names and that was not packed from this model.
+/// that `cache` names and that was not packed from this model; invalid_argument for such a file and adapters.
 template <class Kernel>
 std::shared_ptr<const Model<Kernel>> load_packed(const Checkpoint& checkpoint, const PackOptions& pack,
                                                  const PackedCache& cache, const Progress& progress = {},
@@ -192,12 +205,17 @@ std::shared_ptr<const Model<Kernel>> load_packed(const Checkpoint& checkpoint, c
     return Model<Kernel>::load(checkpoint, pack, progress, threads, std::move(kept));
   };
   const bool chooses = cache.where == "auto", in_folder = cache.where == "on" || chooses;
+  const bool names_file = !cache.where.empty() && cache.where != "off" && !in_folder;
+  if (names_file && !checkpoint.adapters().empty()) {
+    fail(ErrorCode::invalid_argument, "packed weights of ", cache.where,
+         " hold no adapters; leave the file or the adapters out");
+  }
   if (cache.where.empty() || cache.where == "off" || !checkpoint.adapters().empty() ||
       (chooses && checkpoint.size_bytes() < PackedCache::auto_bytes)) {
     return load(nullptr);
   }
   check_instruction_set();
-  if (!in_folder) return load(read_packed_file(cache.where, packed_key(checkpoint.path(), pack), cache.verify));
+  if (names_file) return load(read_packed_file(cache.where, packed_key(checkpoint.path(), pack), cache.verify));
   const std::filesystem::path folder = packed_folder();
   std::error_code missing;
   if (folder.empty() || !std::filesystem::exists(checkpoint.path(), missing)) return load(nullptr);

@@ -130,6 +130,7 @@ class Speculative final : public Speculation<GeneratorType> {
       draft.start(id, going.context(history));
       draft.sampler = &*going.sampling;
       draft.eos = going.options.ignore_eos ? std::span<const Token>() : std::span<const Token>(going.options.eos);
+      draft.cancel = going.options.cancel;
       draft.max_tokens = std::min({options_.max_tokens, left - 1, room - 1});
       draft.vocabulary = generator.vocabulary();
       draft.wants_distributions = going.options.verification == Verification::rejection;

@@ -8,6 +8,7 @@
 
 #include <tulle/core/json.hpp>
 #include <tulle/model/architecture.hpp>
+#include <tulle/model/config_values.hpp>
 #include <tulle/model/llama.hpp>
 
 namespace tulle {
@@ -22,6 +23,7 @@ inline Architecture gemma_architecture(const Json& config, std::string_view wher
     fail(ErrorCode::unsupported, where, ": hidden_activation \"", activation,
          "\" is not known for gemma; known is gelu_pytorch_tanh");
   }
+  require_flag(config, "use_bidirectional_attention", false, where);
   Json full = config;
   full["hidden_act"] = "silu";  // read above
   full.emplace("vocab_size", 256000);

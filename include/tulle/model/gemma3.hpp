@@ -46,7 +46,7 @@ inline Architecture gemma3_architecture(const Json& config, std::string_view whe
   const auto pattern = json_value(config, "sliding_window_pattern", std::size_t{6}, where);
   read_windows(full, where, model, [&](std::size_t layer) { return pattern == 0 || (layer + 1) % pattern != 0; });
   Json everywhere = detail::gemma3_rotary(config, "full_attention", "rope_theta", 1e6);
-  if (config.contains("rope_scaling")) everywhere.emplace("rope_scaling", config["rope_scaling"]);
+  if (config.contains("rope_scaling")) everywhere["rope_scaling"] = config["rope_scaling"];
   const Json windowed = detail::gemma3_rotary(config, "sliding_attention", "rope_local_base_freq", 1e4);
   model.rotary_tables = {rotary_table(everywhere, model.head_dim, where),
                          rotary_table(windowed, model.head_dim, where)};

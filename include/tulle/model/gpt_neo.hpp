@@ -61,12 +61,13 @@ inline Architecture gpt_neo_architecture(const Json& config, std::string_view wh
     const bool is_pair = entry.is_array() && entry.size() == 2 && entry[0].is_array() && entry[1].is_number_integer();
     if (!is_pair || entry[1] < 0 || entry[1] > 4096)
       fail(ErrorCode::malformed, where, ": attention_types holds no lists with counts");
-    for (std::size_t i = 0; i < entry[1].get<std::size_t>(); ++i) {
+    for (std::size_t i = 0; i < entry[1].get<std::size_t>() && kinds.size() <= model.layers.size(); ++i) {
       for (const Json& kind : entry[0]) kinds.push_back(kind.is_string() ? kind.get<std::string>() : "");
     }
   }
   if (kinds.size() != model.layers.size()) {
-    fail(ErrorCode::malformed, where, ": ", kinds.size(), " attention_types for ", model.layers.size(), " layers");
+    fail(ErrorCode::malformed, where, ": ", kinds.size() < model.layers.size() ? "fewer" : "more",
+         " attention_types than ", model.layers.size(), " layers");
   }
   const auto window = size("window_size", 256);
   if (window == 0 || window >= (std::size_t{1} << 30)) fail(ErrorCode::malformed, where, ": window_size ", window);

@@ -28,10 +28,11 @@ inline std::vector<float> plain_frequencies(double theta, std::size_t dimensions
 
 namespace detail {
 
-/// What a config says of rotary positions: `rope_parameters` (from transformers 5 on) or `rope_scaling`.
+/// What a config says of rotary positions: `rope_scaling`, which users add by the advice of model cards, or else
+/// `rope_parameters` (transformers from 5 on, PreTrainedConfig.convert_rope_params_to_dict).
 inline const Json& rope_parameters(const Json& config, std::string_view where) {
   static const Json none = Json::object();
-  for (const char* key : {"rope_parameters", "rope_scaling"}) {
+  for (const char* key : {"rope_scaling", "rope_parameters"}) {
     const auto found = config.find(key);
     if (found == config.end() || found->is_null()) continue;
     if (!found->is_object()) fail(ErrorCode::malformed, where, ": \"", key, "\" must be an object");
@@ -45,7 +46,11 @@ class RotaryScaling {
  public:
   RotaryScaling(const Json& config, std::size_t dimensions, std::string_view where)
       : config_(config), parameters_(rope_parameters(config, where)), dimensions_(dimensions), where_(where) {
-    theta_ = json_value(parameters_, "rope_theta", json_value(config, "rope_theta", 10000.0, where), where);
+    double theta = 10000;
+    if (const auto own = config.find("rope_parameters"); own != config.end() && own->is_object()) {
+      theta = json_value(*own, "rope_theta", theta, where);
+    }
+    theta_ = json_value(parameters_, "rope_theta", json_value(config, "rope_theta", theta, where), where);
     if (!(theta_ > 0) || !std::isfinite(theta_)) fail(ErrorCode::malformed, where, ": rope_theta must be positive");
     kind_ = json_value(parameters_, "type", std::string("default"), where);
     kind_ = json_value(parameters_, "rope_type", kind_, where);

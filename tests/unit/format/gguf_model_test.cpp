@@ -42,6 +42,7 @@ TEST_CASE("a router makes a llama a mixtral", "[format][gguf_model]") {
   CHECK(std::string_view(model.architecture->model_type) == "mixtral");
   CHECK(model.experts == 3);
   CHECK(code_of(GgufBuilder(router).u32("llama.expert_count", 0)) == ErrorCode::malformed);
+  CHECK(code_of(GgufBuilder(router).u32("llama.expert_count", 1u << 20)) == ErrorCode::malformed);
   CHECK(code_of(tiny_llama_gguf().u32("llama.expert_count", 3)) == ErrorCode::unsupported);
   CHECK(code_of(tiny_llama_gguf().u32("llama.expert_count", 0)) == std::nullopt);
 }

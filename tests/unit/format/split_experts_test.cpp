@@ -56,7 +56,7 @@ TEST_CASE("other tensors stay, and experts of another shape are malformed", "[fo
   for (const char* name : {"model.norm.weight", "m.mlp.experts.0.gate_proj.weight"}) {
     CHECK(split(name, DType::f32, {4, 4}).count(name) == 1);
   }
-  for (const std::vector<std::size_t>& shape : {std::vector<std::size_t>{4}, {4, 4}, {70000, 0, 0}}) {
+  for (const std::vector<std::size_t>& shape : {std::vector<std::size_t>{4}, {4, 4}, {70000, 0, 0}, {60000, 0, 4}}) {
     CHECK(test::error_of([&] { (void)split("m.mlp.experts.down_proj", DType::f32, shape); }) == ErrorCode::malformed);
   }
 }

@@ -241,6 +241,17 @@ TEST_CASE("what was kept of anything else is packed again", "[generate][packed_c
   }
 }
 
+TEST_CASE("files beside a model are no part of its state", "[generate][packed_cache]") {
+  const test::TemporaryFolder folder;
+  const std::string model = folder.path("model");
+  std::filesystem::copy(TULLE_GOLDEN "/models/gpt2-tiny", model);
+  const std::uint64_t state = model_state(model);
+  for (const char* name : {"m.packed", "p.cache", "notes.txt"}) write(model + "/" + name, "tulle");
+  CHECK(model_state(model) == state);
+  write(model + "/config.json", read_file(model + "/config.json") + "\n");
+  CHECK(model_state(model) != state);
+}
+
 TEST_CASE("no index of a packed file makes a crash", "[generate][packed_cache]") {
   const Place place;
   (void)place.load("on");

@@ -18,6 +18,9 @@ TEST_CASE("Gemma is Llama with a gate by gelu, norms around 1 and larger embeddi
   CHECK(model.layers[0].up_rows() == 192);
   CHECK(model.norm_offset == 1.0f);
   CHECK(model.embedding_scale == 8.0f);
+  Json encoder = config;
+  encoder["use_bidirectional_attention"] = true;
+  CHECK(test::error_of([&] { (void)gemma_architecture(encoder, "x"); }) == ErrorCode::unsupported);
   config["hidden_activation"] = "silu";
   CHECK(test::error_of([&] { (void)gemma_architecture(config, "x"); }) == ErrorCode::unsupported);
 }

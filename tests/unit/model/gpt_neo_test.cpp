@@ -3,6 +3,8 @@
 
 #include <catch2/catch_all.hpp>
 #include <cmath>
+#include <string>
+#include <vector>
 
 #include "unit/format/file_builder.hpp"
 
@@ -29,6 +31,8 @@ TEST_CASE("GPT-Neo's list of layers must fit", "[model][gpt_neo]") {
   CHECK(code_of(once({"global", "wide"})) == ErrorCode::unsupported);
   CHECK(code_of(once({"global", 5})) == ErrorCode::unsupported);
   CHECK(code_of(Json::array({Json::array({{"global"}, 4097})})) == ErrorCode::malformed);
+  const Json many(std::vector<std::string>(2000, "global"));  // times 4096
+  CHECK(code_of(Json::array({Json::array({many, 4096})})) == ErrorCode::malformed);
   CHECK(code_of(Json::array({3})) == ErrorCode::malformed);
   CHECK(code_of("global") == ErrorCode::malformed);
 }

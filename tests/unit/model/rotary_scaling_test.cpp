@@ -45,6 +45,11 @@ TEST_CASE("frequencies are those of transformers", "[model][rotary_scaling]") {
   check_frequencies({{"rope_scaling", {{"type", "linear"}, {"factor", 2.5}}}}, linear);
   check_frequencies({{"rope_parameters", {{"rope_type", "linear"}, {"factor", 2.5}, {"rope_theta", 10000}}}}, linear);
 
+  // `rope_scaling` beside what transformers 5 saved.
+  check_frequencies({{"rope_parameters", {{"rope_theta", 10000.0}, {"rope_type", "default"}}},
+                     {"rope_scaling", {{"type", "linear"}, {"factor", 2.5}}}},
+                    linear);
+
   const std::vector<double> short_llama3{
       1, 0.079403013, 0.00470075384, 0.000911583134, 0.000176776681, 3.42810235e-05, 6.64786967e-06, 1.28917316e-06};
   check_frequencies({{"rope_theta", 500000.0}, {"rope_scaling", llama3(8, 64)}}, short_llama3);
@@ -61,11 +66,11 @@ TEST_CASE("factors divide one frequency each", "[model][rotary_scaling]") {
                     {1, 0.05, 0.0025, 0.000125});
 }
 
-TEST_CASE("the newer spelling wins over the older one", "[model][rotary_scaling]") {
+TEST_CASE("rope_scaling wins over what transformers 5 saved", "[model][rotary_scaling]") {
   check_frequencies({{"rope_theta", 10000.0},
                      {"rope_scaling", {{"type", "linear"}, {"factor", 4.0}}},
                      {"rope_parameters", {{"rope_type", "default"}, {"rope_theta", 100.0}}}},
-                    {1, 0.1});
+                    {0.25, 0.0025});
 }
 
 TEST_CASE("rotary settings that make no sense are malformed, unknown kinds unsupported", "[model][rotary_scaling]") {

@@ -36,8 +36,8 @@ func (c *callbacks) again() {
 }
 
 //export tulleGoProgress
-func tulleGoProgress(context unsafe.Pointer, what *C.char, size C.size_t, fraction C.double) (failed C.int32_t) {
-	seen := cgo.Handle(uintptr(context)).Value().(*callbacks)
+func tulleGoProgress(context C.uintptr_t, what *C.char, size C.size_t, fraction C.double) (failed C.int32_t) {
+	seen := cgo.Handle(context).Value().(*callbacks)
 	defer seen.keep(&failed)
 	if seen.progress == nil || seen.progress(C.GoStringN(what, C.int(size)), float64(fraction)) {
 		return 0
@@ -46,8 +46,8 @@ func tulleGoProgress(context unsafe.Pointer, what *C.char, size C.size_t, fracti
 }
 
 //export tulleGoRead
-func tulleGoRead(context unsafe.Pointer, offset C.uint64_t, buffer unsafe.Pointer, size C.size_t) (failed C.int32_t) {
-	seen := cgo.Handle(uintptr(context)).Value().(*callbacks)
+func tulleGoRead(context C.uintptr_t, offset C.uint64_t, buffer unsafe.Pointer, size C.size_t) (failed C.int32_t) {
+	seen := cgo.Handle(context).Value().(*callbacks)
 	defer seen.keep(&failed)
 	count, _ := seen.reader.ReadAt(unsafe.Slice((*byte)(buffer), int(size)), int64(offset))
 	if count == int(size) {

@@ -8,9 +8,16 @@ package capi
 #include <stdlib.h>
 #include "tulle_experimental.h"
 
-// The callbacks that callbacks.go exports. `context` is a cgo.Handle.
-int32_t tulleGoProgress(void* context, char* what, size_t what_size, double fraction);
-int32_t tulleGoRead(void* context, uint64_t offset, void* buffer, size_t size);
+// The callbacks that callbacks.go exports. `context` is a cgo.Handle: a number, which Go must not see as a pointer.
+int32_t tulleGoProgress(uintptr_t context, char* what, size_t what_size, double fraction);
+int32_t tulleGoRead(uintptr_t context, uint64_t offset, void* buffer, size_t size);
+
+static int32_t report_progress(void* context, const char* what, size_t what_size, double fraction) {
+  return tulleGoProgress((uintptr_t)context, (char*)what, what_size, fraction);
+}
+static int32_t read_at(void* context, uint64_t offset, void* buffer, size_t size) {
+  return tulleGoRead((uintptr_t)context, offset, buffer, size);
+}
 
 // Go cannot pass a struct with pointers in it: these functions build the options.
 static tulle_load_options load_options(const char* assembly, size_t assembly_size, const char* packed,
@@ -22,7 +29,7 @@ static tulle_load_options load_options(const char* assembly, size_t assembly_siz
   options.assembly.size = assembly_size;
   options.packed_cache.data = packed;
   options.packed_cache.size = packed_size;
-  options.progress = (tulle_progress)tulleGoProgress;
+  options.progress = report_progress;
   options.progress_context = (void*)context;
   return options;
 }
@@ -36,7 +43,7 @@ static int32_t load_reader(uint64_t size, const char* assembly, size_t assembly_
                            size_t packed_size, uint32_t flags, uintptr_t context, tulle_model** model,
                            tulle_error* error) {
   const tulle_load_options options = load_options(assembly, assembly_size, packed, packed_size, flags, context);
-  return tulle_model_load_reader(tulleGoRead, (void*)context, size, &options, model, error);
+  return tulle_model_load_reader(read_at, (void*)context, size, &options, model, error);
 }
 */
 import "C"

@@ -66,7 +66,8 @@ inline GgufPlace gguf_place(const GgufArchitecture& architecture, const std::str
       const std::string_view stem = known.gguf;
       const char* key = stem == "attn_q" ? "num_attention_heads" : stem == "attn_k" ? "num_key_value_heads" : nullptr;
       if (architecture.rows != GgufRows::adjacent_pairs || key == nullptr) return place;
-      const auto heads = json_value(config, key, std::size_t{0}, "config.json");
+      const auto all = json_value(config, "num_attention_heads", std::size_t{0}, "config.json");
+      const auto heads = json_value(config, key, all, "config.json");  // without the key every head has keys of its own
       if (heads == 0 || rows % heads != 0 || rows / heads % 2 != 0) {
         fail(ErrorCode::malformed, "\"", layer, "\" has ", rows, " rows, which are no ", heads, " heads");
       }
@@ -78,7 +79,7 @@ inline GgufPlace gguf_place(const GgufArchitecture& architecture, const std::str
 }
 
 inline Json rope_parameters_of(const Json& config) {
-  for (const char* key : {"rope_parameters", "rope_scaling"}) {
+  for (const char* key : {"rope_scaling", "rope_parameters"}) {
     const Json value = config.value(key, Json());
     if (value.is_object() && !value.empty()) return value;
   }
@@ -143,8 +144,10 @@ inline void add_metadata(const GgufArchitecture& architecture, const Json& confi
                json_value(config, architecture.epsilon, is_rms ? 1e-6f : 1e-5f, where));
   metadata.u32(prefix + "rope.dimension_count", head_dim);
   metadata.u32(prefix + "vocab_size", size("vocab_size"));
-  const double theta =
-      json_value(rope_parameters_of(config), "rope_theta", json_value(config, "rope_theta", 10000.0, where), where);
+  const Json saved = config.value("rope_parameters", Json());  // transformers 5; `rope_scaling` may stand beside it
+  double theta = saved.is_object() ? json_value(saved, "rope_theta", 10000.0, where) : 10000;
+  theta = json_value(config, "rope_theta", theta, where);
+  theta = json_value(rope_parameters_of(config), "rope_theta", theta, where);
   metadata.f32(prefix + "rope.freq_base", static_cast<float>(theta));
   add_rotary(config, prefix, head_dim, theta, form);
   for (const GgufNumber& each : std::span(gguf_numbers).first<granite_numbers>()) {

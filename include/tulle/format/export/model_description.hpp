@@ -93,8 +93,8 @@ inline void complete_gguf_config(ModelDescription& model) {
   if (config.contains("rope_theta")) {
     Json parameters = scaling.is_null() ? Json{{"rope_type", "default"}} : config["rope_scaling"];
     parameters["rope_theta"] = config["rope_theta"];
-    if (config.contains("rope_local_base_freq")) {  // one set for each kind of layer
-      Json windowed{{"rope_type", "default"}, {"rope_theta", config["rope_local_base_freq"]}};
+    if (config.value("model_type", "") == "gemma3_text") {  // one set for each kind of layer
+      Json windowed{{"rope_type", "default"}, {"rope_theta", config.value("rope_local_base_freq", 10000.0)}};
       parameters = Json{{"full_attention", std::move(parameters)}, {"sliding_attention", std::move(windowed)}};
     }
     config["rope_parameters"] = std::move(parameters);

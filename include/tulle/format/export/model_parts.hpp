@@ -45,6 +45,13 @@ inline bool is_table_name(std::string_view layer) {
   return std::find(names.begin(), names.end(), last) != names.end();
 }
 
+/// Whether a name is one of a form that keeps more than "P.weight": GPTQ's and AWQ's, or sparse-bitmask's.
+inline bool is_part_name(std::string_view last) {
+  constexpr std::array<std::string_view, 8> parts{"qweight", "qzeros",     "scales", "g_idx",
+                                                  "bitmask", "compressed", "shape",  "row_offsets"};
+  return std::find(parts.begin(), parts.end(), last) != parts.end();
+}
+
 /// "P" of "P.weight", "P.weight_packed" and of every other tensor that stores a part of P's weights; else "".
 inline std::string_view layer_of_weights(std::string_view tensor) {
   constexpr std::array<std::string_view, 8> parts{"",       "_packed", "_mask",       "_values",
@@ -53,7 +60,12 @@ inline std::string_view layer_of_weights(std::string_view tensor) {
     if (tensor.ends_with(part)) return tensor.substr(0, tensor.size() - part.size());
   }
   const std::size_t dot = tensor.rfind('.');
-  if (dot == std::string_view::npos || !tensor.substr(dot).starts_with(".weight")) return {};
+  if (dot == std::string_view::npos) return {};
+  if (is_part_name(tensor.substr(dot + 1))) {
+    const std::string_view stem = tensor.substr(0, dot), weight = ".weight";
+    return stem.ends_with(weight) ? stem.substr(0, stem.size() - weight.size()) : stem;
+  }
+  if (!tensor.substr(dot).starts_with(".weight")) return {};
   const std::string_view part = tensor.substr(dot + std::string_view(".weight").size());
   return std::find(parts.begin(), parts.end(), part) == parts.end() ? std::string_view() : tensor.substr(0, dot);
 }
@@ -62,8 +74,22 @@ inline std::string_view layer_of_weights(std::string_view tensor) {
 inline bool has_matrix(const TensorSource& source, const std::string& layer) {
   const EncodedTensor* weight = source.find(layer + ".weight");
   if (weight != nullptr) return weight->shape.size() == 2;
-  return source.find(layer + ".weight_packed") != nullptr || source.find(layer + ".weight_mask") != nullptr ||
-         source.find(layer + "_blocks") != nullptr;
+  for (const char* end : {".weight_packed", ".weight_mask", "_blocks", ".qweight"}) {
+    if (source.find(layer + end) != nullptr) return true;
+  }
+  for (const char* end : {".bitmask", ".weight.bitmask"}) {
+    const EncodedTensor* mask = source.find(layer + end);
+    if (mask != nullptr) return mask->shape.size() == 2;
+  }
+  return false;
+}
+
+/// Whether a tensor stores a part of a vector that the source also has whole: see `expand_sparse_vectors`.
+inline bool is_part_of_vector(const TensorSource& source, const std::string& tensor) {
+  const std::size_t dot = tensor.rfind('.');
+  if (dot == std::string::npos || !is_part_name(std::string_view(tensor).substr(dot + 1))) return false;
+  const std::string stem = tensor.substr(0, dot);
+  return source.find(stem) != nullptr || source.find(stem + ".weight") != nullptr;
 }
 
 }  // namespace detail
@@ -75,7 +101,7 @@ inline ModelParts model_parts(const TensorSource& source, const Json& config) {
   for (const std::string& tensor : source.names()) {
     const std::string layer(detail::layer_of_weights(tensor));
     if (layer.empty() || !detail::has_matrix(source, layer)) {
-      parts.tensors.push_back(tensor);
+      if (!detail::is_part_of_vector(source, tensor)) parts.tensors.push_back(tensor);
     } else if (seen.insert(layer).second) {
       const auto matrix = source.matrix(layer);
       if (matrix == nullptr) fail(ErrorCode::not_found, "the model has no matrix \"", layer, "\"");

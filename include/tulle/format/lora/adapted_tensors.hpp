@@ -135,6 +135,10 @@ class AdaptedTensors final : public TensorSource {
   }
 
   [[noreturn]] static void fail_missing(const LoraAdapter& adapter, const std::string& name) {
+    if (name.starts_with("lm_head") || name.starts_with("embed_out")) {
+      fail(ErrorCode::unsupported, adapter.path(), " changes ", detail::quoted_name(name),
+           ", and the model has no head of its own; merge the adapter with PEFT and save the model with a head");
+    }
     fail(ErrorCode::not_found, adapter.path(), " changes ", detail::quoted_name(name),
          ", which the model does not have; was the adapter trained on this model?");
   }

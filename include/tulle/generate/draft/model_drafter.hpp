@@ -118,6 +118,7 @@ class ModelDrafter {
     SequenceOptions options;
     options.max_new_tokens = std::min(draft.max_tokens, capacity - history.size());
     options.eos.assign(draft.eos.begin(), draft.eos.end());
+    options.cancel = draft.cancel;
     options.seed = draft.context.seed;
     options.rng_stream = draft.context.sequence;
     options.generated_before = draft.context.generated().size();

@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <catch2/catch_all.hpp>
+#include <cmath>
 #include <filesystem>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <tulle/format/checkpoint.hpp>
@@ -91,6 +93,44 @@ TEST_CASE("models whose files differ from their description are written and read
         CAPTURE(name, tensor);
         REQUIRE(copy->find(tensor) != nullptr);
         CHECK(copy->find(tensor)->taken_elements() == model->find(tensor)->taken_elements());
+      }
+    }
+  }
+}
+
+TEST_CASE("matrices that files keep in parts are written and read again", "[format][export]") {
+  for (const char* name :
+       {"gptq", "gptq_v2", "awq", "ct_bitmask", "ct_bitmask_0_8", "ct_24", "ct_stacked", "ct_pack"}) {
+    const auto model = Checkpoint::open(std::string(TULLE_GOLDEN "/quantized/") + name);
+    ModelDescription described = description();
+    described.config = model->config();
+    described.config["model_type"] = "llama";
+    const ModelParts parts = model_parts(*model, described.config);
+    CHECK_FALSE(parts.matrices.empty());
+    for (const ExportForm form : {ExportForm::compressed_tensors, ExportForm::bitmask}) {
+      const test::TemporaryFolder folder;
+      ExportOptions options;
+      options.form = form;
+      (void)export_model(*model, described, folder.path("copy"), options);
+      const auto copy = Checkpoint::open(folder.path("copy"));
+      for (const std::string& tensor : parts.tensors) {
+        CAPTURE(name, tensor);  // no part of a matrix
+        const std::string_view last = std::string_view(tensor).substr(tensor.rfind('.') + 1);
+        const bool is_vector = last == "bias" || tensor == "norm.weight";
+        CHECK((is_vector || last == "expected" || last.starts_with("input_")));
+      }
+      for (const MatrixPart& part : parts.matrices) {
+        CAPTURE(name, part.name);
+        REQUIRE(copy->matrix(part.name) != nullptr);
+        const std::vector<float> found = values_of(*copy->matrix(part.name)),
+                                 wanted = values_of(*model->matrix(part.name));
+        REQUIRE(found.size() == wanted.size());
+        float largest = 0, error = 0;
+        for (std::size_t i = 0; i < found.size(); ++i) {
+          largest = std::max(largest, std::abs(wanted[i]));
+          error = std::max(error, std::abs(found[i] - wanted[i]));
+        }
+        CHECK(error <= 1e-3f * largest);  // some become F16
       }
     }
   }

@@ -78,6 +78,18 @@ TEST_CASE("every family with an architecture comes back from its GGUF file", "[f
   }
 }
 
+TEST_CASE("a config without key-value heads has as many as heads", "[format][export]") {
+  Json config = llama_config();
+  config["num_key_value_heads"] = nullptr;
+  const Architecture model = describe_model(config, "c");
+  const MemorySource source = random_tensors(model, DType::f16);
+  const auto copy = written(source, described(config), DType::f16);
+  CHECK(copy->config().at("num_key_value_heads") == config.at("num_attention_heads"));
+  for (const MatrixPart& part : model_parts(source, Json::object()).matrices) {
+    CHECK(values_of(*copy->matrix(part.name)) == values_of(*source.matrix(part.name)));
+  }
+}
+
 TEST_CASE("biases of rotary heads are in the file's order, too", "[format][export]") {
   Json config = llama_config();
   config["attention_bias"] = true;

@@ -48,6 +48,16 @@ TEST_CASE("a GGUF file gives a config, a tokenizer and a chat template", "[forma
   CHECK(scaled.notes.size() == 1);
 }
 
+TEST_CASE("Gemma 3 has rotary parameters for each kind of layer, whatever the file says", "[format][export]") {
+  ModelDescription model;
+  model.config = {
+      {"model_type", "gemma3_text"}, {"rope_theta", 1e6}, {"rope_scaling", {{"rope_type", "linear"}, {"factor", 8.0}}}};
+  detail::complete_gguf_config(model);
+  const Json& parameters = model.config.at("rope_parameters");
+  CHECK(parameters.at("full_attention").at("factor") == 8);
+  CHECK(parameters.at("sliding_attention").at("rope_theta") == 10000);
+}
+
 TEST_CASE("divisors of llama3 scaling become that scaling", "[format][export]") {
   const std::vector<double> divisors = detail::llama3_divisors(500000, 32, 8, 1, 4, 8192);
   CHECK((divisors.front() == 1 && divisors.back() == 8));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tulle/generate/draft/model_drafter.hpp>
 
+#include <atomic>
 #include <catch2/catch_all.hpp>
 #include <memory>
 #include <numeric>
@@ -107,6 +108,14 @@ TEST_CASE("a model drafts no further than its sequences reach", "[generate][draf
   ModelDrafter<Engine, SamplerChain> drafter(engine(24));
   CHECK(testing::draft_of(drafter, prompt, 16).tokens.size() <= 5);
   CHECK(testing::draft_of(drafter, testing::random_tokens(24, 100, 5), 16).tokens.empty());
+}
+
+TEST_CASE("a model reads nothing for a text that is cancelled", "[generate][draft]") {
+  ModelDrafter<Engine, SamplerChain> drafter(engine());
+  const std::atomic<bool> cancelled = true;
+  CHECK(testing::draft_of(drafter, prompt, 4, {}, 0, 0, &cancelled).tokens.empty());
+  CHECK(drafter.engine().sequences().cache().length(0) == 0);
+  CHECK(testing::draft_of(drafter, prompt, 4).tokens == alone(prompt, 4));
 }
 
 TEST_CASE("a history with a token that the drafting model lacks gets no draft", "[generate][draft]") {
