@@ -158,6 +158,7 @@ class GenerateTest(CommandTest):
     def test_drafters_that_cannot_be_made_are_refused(self):
         self.refuse(1, "generate", *SHORT, "--draft-model", "self:i5", saying=['unknown kernel "i5"'])
         self.refuse(2, "generate", *SHORT, "--draft-model", "ngram", "--prediction", "x", saying=["--prediction"])
+        self.refuse(2, "generate", *SHORT, "--compare-plain", saying=["--compare-plain needs"])
 
     def test_prompts_that_look_like_something_else(self):
         for prompt in ["-x", "--help", "{}", "[a,b]", "%%", "a,b", '"q"', 'B"(x)"', " ", "\n", "'"]:

@@ -267,6 +267,9 @@ int generate(const GenerateFlags& flags) {
   const bool shows_pieces = !flags.json && flags.sequences == 1;
   const bool reports = flags.verbose || is_terminal(standard_error);
   const auto* speculation = pipeline->engine().speculation();
+  if (flags.compare_plain && speculation == nullptr) {
+    throw UsageError("--compare-plain needs --draft-model or --prediction");
+  }
   for (std::size_t i = 0; i < prompts.size() && !interrupt.raised(); ++i) {
     if (i != 0 && !flags.json) output.write("\n---\n");
     const Continued result =
