@@ -128,7 +128,7 @@ TEMPLATE_LIST_TEST_CASE("products of queries and keys, and of weights and values
         }
         CHECK(exact);
         CHECK(added);
-        CHECK(std::equal(&out[number * size], &out[0] + out.size(), &before[number * size]));
+        CHECK(std::equal(out.data() + number * size, out.data() + out.size(), before.data() + number * size));
       }
     }
   }
