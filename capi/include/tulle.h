@@ -128,7 +128,7 @@ typedef struct tulle_load_options {
   void* progress_context;
   /* Where packed weights are kept, so that the next start is quick. Empty or "off": nowhere. "on": in a file of the
    * user's cache folder. "auto": the same for models of 200 MB and more. Else a file that "tulle pack" made. Only for
-   * tulle_model_load and tulle_model_load_adapted; models with adapters are not kept, a file beside them is an error. */
+   * tulle_model_load and tulle_model_load_adapted; models with adapters are not kept, a file with them is an error. */
   tulle_string packed_cache;
 } tulle_load_options;
 
