@@ -155,8 +155,8 @@ func (s *Session) begin(kind int32, rules string, options Options,
 	return s.generation.Add(1), nil
 }
 
-// current is a failure where another generation began after that of this number.
-func (s *Session) current(own uint64) *capi.Failure {
+// superseded is a failure where another generation began after that of this number.
+func (s *Session) superseded(own uint64) *capi.Failure {
 	if s.generation.Load() == own {
 		return nil
 	}
@@ -166,7 +166,7 @@ func (s *Session) current(own uint64) *capi.Failure {
 func (s *Session) readPrompt(own uint64) (float64, bool, *capi.Failure) {
 	s.reading.Lock()
 	defer s.reading.Unlock()
-	if failure := s.current(own); failure != nil {
+	if failure := s.superseded(own); failure != nil {
 		return 0, false, failure
 	}
 	return s.handle.ReadPrompt()
@@ -175,7 +175,7 @@ func (s *Session) readPrompt(own uint64) (float64, bool, *capi.Failure) {
 func (s *Session) next(own uint64) (capi.Token, bool, *capi.Failure) {
 	s.reading.Lock()
 	defer s.reading.Unlock()
-	if failure := s.current(own); failure != nil {
+	if failure := s.superseded(own); failure != nil {
 		return capi.Token{}, false, failure
 	}
 	return s.handle.Next()

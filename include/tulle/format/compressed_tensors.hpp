@@ -80,6 +80,13 @@ inline std::pair<const Json*, const Json*> quantization_settings(const Json& con
   return {settings == nullptr ? outer : settings, outer};
 }
 
+/// How the weights are quantized: "gptq", "awq" and so on; "" where they are not.
+inline std::string quantization_method(const Json& config, std::string_view where) {
+  const Json* settings = quantization_settings(config, where).first;
+  if (settings == nullptr) return {};
+  return json_value(*settings, "quant_method", std::string("compressed-tensors"), where);
+}
+
 /// Columns that share a scale, for every group of the config that says so.
 inline std::vector<std::size_t> quantization_groups(const Json& config, std::string_view where) {
   const Json* settings = quantization_settings(config, where).first;
@@ -103,7 +110,7 @@ inline void check_quantization_config(const Json& config, std::string_view where
   const auto [settings, outer] = detail::quantization_settings(config, where);
   if (settings == nullptr) return;
 
-  const auto method = json_value(*settings, "quant_method", std::string("compressed-tensors"), where);
+  const std::string method = detail::quantization_method(config, where);
   if (method == bitmask_method || method == "mxfp4") return;  // of GPT-OSS: the tensors say all
   if (method == "gptq" || method == "awq") return check_gptq_config(*settings, method, where);
   if (method != "compressed-tensors") {
@@ -160,9 +167,7 @@ inline bool quantizes_activations_per_token(const Json& config) {
 /// Errors: not_found, malformed or unsupported, naming the tensor.
 inline void check_quantized_tensors(const TensorSource& source, const Json& config, std::string_view where) {
   const std::vector<std::size_t> known = detail::quantization_groups(config, where);
-  const Json* settings = detail::quantization_settings(config, where).first;
-  const bool is_bitmask =
-      settings != nullptr && json_value(*settings, "quant_method", std::string(), where) == bitmask_method;
+  const bool is_bitmask = detail::quantization_method(config, where) == bitmask_method;
   for (const std::string& name : source.names()) {
     const EncodedTensor& tensor = *source.find(name);
     const bool is_float = !known.empty() && is_f8_dtype(tensor.dtype);

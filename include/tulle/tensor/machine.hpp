@@ -20,14 +20,14 @@ enum class Prefetching {
   every_stream,     ///< the hardware stops at the end of a page of 4 KiB; loops prefetch every stream
 };
 
-/// How many parts of the weights a thread reads at once.
+/// Memory streams: distant parts of the weights that a thread reads at the same time.
 enum class Streams { one, two, four };
 
 /// Facts about a micro-architecture on which schedules and layouts depend. The shares are of nonzero weights: up to
 /// such a share sliced ELL is faster than the named alternative. Measured by bench/kernels.cpp.
 struct Machine {
   std::string_view name;
-  Streams streams;           ///< of memory that a thread reads fastest with one row
+  Streams streams;           ///< that a thread reads fastest, with one row of activations
   Prefetching prefetching;   ///< of weights
   bool interleaves_ell;      ///< with one row, ELL on AVX-512 or with several steps a bundle interleaves two panels
   double ell_avx512;         ///< AVX-512: ELL, else a bitmask

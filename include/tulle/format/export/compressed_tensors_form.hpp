@@ -40,13 +40,6 @@ struct CodeScheme {
   auto operator<=>(const CodeScheme&) const = default;
 };
 
-/// Whether the model's weights are quantized by GPTQ or AWQ, which leave activations as they are.
-inline bool is_gptq_or_awq(const Json& config) {
-  const Json settings = config.value("quantization_config", Json());
-  const Json method = settings.is_object() ? settings.value("quant_method", Json()) : Json();
-  return method == "gptq" || method == "awq";
-}
-
 /// `weights_only`: int8 with a scale per row is packed, too: activations then stay floats.
 inline CodeScheme scheme_of(const TensorSource& source, const MatrixPart& part, bool weights_only) {
   const CodeFormat& format = part.format;
@@ -128,8 +121,9 @@ inline ExportedForm compressed_tensors_form(const TensorSource& source, const Js
   form.config = config;
   form.config.erase("compression_config");
   form.config.erase("quantization_config");
+  const std::string method = detail::quantization_method(config, "config.json");
   const bool weights_only =
-      detail::is_gptq_or_awq(config) ||
+      method == "gptq" || method == "awq" ||
       (!detail::quantization_groups(config, "config.json").empty() && !detail::declares_activations_per_token(config));
   const ModelParts parts = model_parts(source, config);
   std::map<detail::CodeScheme, std::vector<std::string>> schemes;

@@ -5,6 +5,7 @@
 #include <catch2/catch_all.hpp>
 #include <cmath>
 #include <filesystem>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -37,6 +38,17 @@ ModelDescription description() {
   description.generation_config = {{"eos_token_id", 2}};
   description.files = {{"tokenizer.json", "{}"}, {"chat_template.jinja", "{{ messages }}"}};
   return description;
+}
+
+/// What is read from the directory that an export of `model` in this form makes.
+std::shared_ptr<const Checkpoint> exported(const Checkpoint& model, const Json& config, ExportForm form,
+                                           const test::TemporaryFolder& folder) {
+  ModelDescription described = description();
+  described.config = config;
+  ExportOptions options;
+  options.form = form;
+  (void)export_model(model, described, folder.path("copy"), options);
+  return Checkpoint::open(folder.path("copy"));
 }
 
 std::size_t files_in(const std::string& path) {
@@ -76,14 +88,9 @@ TEST_CASE("a model is written with its files, and read again to the same bits", 
 TEST_CASE("models whose files differ from their description are written and read again", "[format][export]") {
   for (const char* name : {"gpt2-tiny", "bloom-tiny", "gpt-oss-tiny", "gpt-oss-tiny-mxfp4", "qwen2-moe-tiny"}) {
     const auto model = Checkpoint::open(std::string(TULLE_GOLDEN "/models/") + name);
-    ModelDescription described = description();
-    described.config = model->config();
     for (const ExportForm form : {ExportForm::compressed_tensors, ExportForm::bitmask}) {
       const test::TemporaryFolder folder;
-      ExportOptions options;
-      options.form = form;
-      (void)export_model(*model, described, folder.path("copy"), options);
-      const auto copy = Checkpoint::open(folder.path("copy"));
+      const auto copy = exported(*model, model->config(), form, folder);
       for (const MatrixPart& part : model_parts(*model, model->config()).matrices) {
         CAPTURE(name, part.name);
         REQUIRE(copy->matrix(part.name) != nullptr);
@@ -102,23 +109,19 @@ TEST_CASE("matrices that files keep in parts are written and read again", "[form
   for (const char* name :
        {"gptq", "gptq_v2", "awq", "ct_bitmask", "ct_bitmask_0_8", "ct_24", "ct_stacked", "ct_pack"}) {
     const auto model = Checkpoint::open(std::string(TULLE_GOLDEN "/quantized/") + name);
-    ModelDescription described = description();
-    described.config = model->config();
-    described.config["model_type"] = "llama";
-    const ModelParts parts = model_parts(*model, described.config);
+    Json config = model->config();
+    config["model_type"] = "llama";
+    const ModelParts parts = model_parts(*model, config);
     CHECK_FALSE(parts.matrices.empty());
+    for (const std::string& tensor : parts.tensors) {
+      CAPTURE(name, tensor);  // no part of a matrix
+      const std::string_view last = std::string_view(tensor).substr(tensor.rfind('.') + 1);
+      const bool is_vector = last == "bias" || tensor == "norm.weight";
+      CHECK((is_vector || last == "expected" || last.starts_with("input_")));
+    }
     for (const ExportForm form : {ExportForm::compressed_tensors, ExportForm::bitmask}) {
       const test::TemporaryFolder folder;
-      ExportOptions options;
-      options.form = form;
-      (void)export_model(*model, described, folder.path("copy"), options);
-      const auto copy = Checkpoint::open(folder.path("copy"));
-      for (const std::string& tensor : parts.tensors) {
-        CAPTURE(name, tensor);  // no part of a matrix
-        const std::string_view last = std::string_view(tensor).substr(tensor.rfind('.') + 1);
-        const bool is_vector = last == "bias" || tensor == "norm.weight";
-        CHECK((is_vector || last == "expected" || last.starts_with("input_")));
-      }
+      const auto copy = exported(*model, config, form, folder);
       for (const MatrixPart& part : parts.matrices) {
         CAPTURE(name, part.name);
         REQUIRE(copy->matrix(part.name) != nullptr);
