@@ -6,7 +6,7 @@ import zipfile
 from _commands import ROOT, build, model, output
 from _wiki_text import FOLDER, wiki_texts
 
-MINUTES = 75
+MINUTES = 120
 ABOUT = "which form for which matrix of the default model: uniform forms and plans, on prose and on code"
 WORK = ROOT / "build" / "survey"
 FORMS = ["int8", "int4-32", "int4-64", "int4-32-min", "int4-64-min", "8:16-gap4-int8", "2:4-int8", "4:16-int8",
@@ -47,8 +47,8 @@ def measure(cell):
     build("release", "tulle_compress_command")
     calibration, _ = wiki_texts()
     survey = json.loads(output(ROOT / "build" / "release" / "bin" / "tulle-compress", model(), "--survey", "--dataset",
-                               calibration, "--second-dataset", code_text(), "-o", WORK, "--num-samples", 48, "--held-out",
-                               16, "--max-seq-length", 512, "--cells", cell, "--quiet", "--json"))
+                               calibration, "--second-dataset", code_text(), "-o", WORK, "--num-samples", 96, "--held-out",
+                               64, "--max-seq-length", 512, "--cells", cell, "--quiet", "--json"))
     cells = {each["name"]: each for each in survey["cells"]}
     found = cells[cell]
     result = {"passed": True, "bytes_per_weight": round(found["bytes_per_weight"], 3),

@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <tulle/compress/compress.hpp>
 #include <tulle/compress/recipe.hpp>
@@ -110,7 +111,12 @@ StageResult compress_stage(const CompressFlags& flags, const std::string& path, 
     forms = choose_forms_of_stage(plan, *checkpoint, model, modules, calibration.sequences, options, files);
   }
   options.settings["plan"] = tulle::settings_json(plan);
-  const tulle::CompressedModel compressed = tulle::compress(*checkpoint, model, calibration.sequences, plan, options);
+  std::span<const std::vector<tulle::Token>> sequences = calibration.sequences;
+  if (flags.survey) {  // which evaluates what it made itself
+    sequences = sequences.first(sequences.size() - options.held_out);
+    options.held_out = 0;
+  }
+  const tulle::CompressedModel compressed = tulle::compress(*checkpoint, model, sequences, plan, options);
 
   tulle::ExportOptions export_options;
   export_options.form = flags.form == "bitmask" ? tulle::ExportForm::bitmask : tulle::ExportForm::compressed_tensors;
@@ -163,6 +169,7 @@ int survey(const CompressFlags& flags) {
     auto& sequences = calibration.sequences;
     job.settings = {
         {"model", state_of(job.model)}, {"tokens", tulle::checksum(sequences)}, {"held_out", calibration.held_out}};
+    if (flags.refine) job.settings["refine"] = true;
     sequences.erase(sequences.begin(), sequences.end() - static_cast<std::ptrdiff_t>(calibration.held_out));
     job.texts.push_back({flags.calibration.dataset, std::move(sequences)});
     if (!flags.second.empty()) {
