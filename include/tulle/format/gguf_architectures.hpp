@@ -57,6 +57,8 @@ struct GgufArchitecture {
   const char* rotary_part = nullptr;  ///< key of the config for the part of a head that rotates; null: all of it does
   const char* experts = nullptr;      ///< key of the config for their number; null: no mixture of experts
   const char* tensor = nullptr;       ///< which tells it from the next one with its name
+  double theta = 10000;               ///< where a config has none; kv_heads and head_dim, too, 0: of all heads
+  std::uint8_t kv_heads = 0, head_dim = 0;
 };
 
 /// Of several with one name the first whose `tensor` is in the file. Sources: llama.cpp's convert_hf_to_gguf.py, where
@@ -90,12 +92,15 @@ inline constexpr std::array gguf_architectures{
                      .rows = GgufRows::adjacent_pairs,
                      .is_written = true},
     GgufArchitecture{.name = "qwen2", .model_type = "qwen2", .class_name = "Qwen2ForCausalLM", .is_written = true},
-    GgufArchitecture{.name = "qwen3", .model_type = "qwen3", .class_name = "Qwen3ForCausalLM", .is_written = true},
+    GgufArchitecture{
+        .name = "qwen3", .model_type = "qwen3", .class_name = "Qwen3ForCausalLM", .is_written = true, .head_dim = 128},
     GgufArchitecture{.name = "smollm3",
                      .model_type = "smollm3",
                      .class_name = "SmolLM3ForCausalLM",
                      .rows = GgufRows::adjacent_pairs,
-                     .is_written = true},
+                     .is_written = true,
+                     .theta = 2e6,
+                     .kv_heads = 4},
     GgufArchitecture{.name = "gemma",
                      .model_type = "gemma",
                      .class_name = "GemmaForCausalLM",
@@ -142,7 +147,8 @@ inline constexpr std::array gguf_architectures{
                      .keys = &starcoder2_keys,
                      .epsilon = "norm_epsilon",
                      .activation = "gelu_pytorch_tanh",
-                     .is_written = true},
+                     .is_written = true,
+                     .kv_heads = 2},
     GgufArchitecture{.name = "olmo2",
                      .model_type = "olmo2",
                      .class_name = "Olmo2ForCausalLM",

@@ -15,6 +15,7 @@
 #include <tulle/core/json.hpp>
 #include <tulle/core/types.hpp>
 #include <tulle/format/byte_reader.hpp>
+#include <tulle/format/configured_chat_template.hpp>
 #include <tulle/format/gguf.hpp>
 #include <tulle/format/gguf_tokenizer.hpp>
 #include <tulle/format/model_files.hpp>
@@ -68,21 +69,6 @@ auto from_gguf_file(const ModelFiles& files, const std::string& name, Make&& mak
 
 inline std::shared_ptr<const Tokenizer> tokenizer_from_gguf_file(const ModelFiles& files, const std::string& name) {
   return from_gguf_file(files, name, [](const GgufFile& file) { return tokenizer_from_gguf(file); });
-}
-
-/// "chat_template" of tokenizer_config.json: a string, or a list of {"name", "template"}, of which "default" is taken.
-inline std::string configured_chat_template(const Json& config, const std::string& where) {
-  const auto found = config.find("chat_template");
-  if (found == config.end() || found->is_null()) return "";
-  if (found->is_string()) return found->get<std::string>();
-  if (!found->is_array()) fail(ErrorCode::malformed, where, ": \"chat_template\" is neither a string nor a list");
-  for (const Json& entry : *found) {
-    if (!entry.is_object()) fail(ErrorCode::malformed, where, ": \"chat_template\" has an entry that is no object");
-    if (json_value(entry, "name", std::string(), where) == "default") {
-      return json_value(entry, "template", std::string(), where);
-    }
-  }
-  return "";
 }
 
 TULLE_INLINE std::shared_ptr<const Tokenizer> load_tokenizer(const ModelFiles& files, ReadSentencePiece read) {

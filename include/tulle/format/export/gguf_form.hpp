@@ -16,16 +16,14 @@
 #include <tulle/core/json.hpp>
 #include <tulle/format/export/export_notes.hpp>
 #include <tulle/format/export/gguf_blocks.hpp>
+#include <tulle/format/export/gguf_tokenizer_metadata.hpp>
 #include <tulle/format/export/matrix_tensors.hpp>
 #include <tulle/format/export/model_description.hpp>
 #include <tulle/format/export/model_parts.hpp>
-#include <tulle/format/export/vocabulary_of_json.hpp>
 #include <tulle/format/gguf_architectures.hpp>
 #include <tulle/format/gguf_config.hpp>
 #include <tulle/format/gguf_names.hpp>
 #include <tulle/format/gguf_writer.hpp>
-#include <tulle/text/sentencepiece_folder.hpp>
-#include <tulle/text/sentencepiece_vocabulary.hpp>
 
 namespace tulle {
 
@@ -67,7 +65,8 @@ inline GgufPlace gguf_place(const GgufArchitecture& architecture, const std::str
       const char* key = stem == "attn_q" ? "num_attention_heads" : stem == "attn_k" ? "num_key_value_heads" : nullptr;
       if (architecture.rows != GgufRows::adjacent_pairs || key == nullptr) return place;
       const auto all = json_value(config, "num_attention_heads", std::size_t{0}, "config.json");
-      const auto heads = json_value(config, key, all, "config.json");  // without the key every head has keys of its own
+      const std::size_t usual = stem == "attn_k" && architecture.kv_heads != 0 ? architecture.kv_heads : all;
+      const auto heads = json_value(config, key, usual, "config.json");
       if (heads == 0 || rows % heads != 0 || rows / heads % 2 != 0) {
         fail(ErrorCode::malformed, "\"", layer, "\" has ", rows, " rows, which are no ", heads, " heads");
       }
@@ -130,13 +129,14 @@ inline void add_metadata(const GgufArchitecture& architecture, const Json& confi
   metadata.u32("general.file_type", type == DType::q8_0 ? 7 : type == DType::q4_0 ? 2 : 1);
   metadata.u32("general.quantization_version", 2);
   const std::uint32_t heads = size("num_attention_heads"), hidden = size("hidden_size");
-  const std::uint32_t head_dim = size("head_dim", hidden / heads);
+  const std::uint32_t head_dim = size("head_dim", architecture.head_dim != 0 ? architecture.head_dim : hidden / heads);
   metadata.u32(prefix + "block_count", size("num_hidden_layers"));
   metadata.u32(prefix + "context_length", size("max_position_embeddings"));
   metadata.u32(prefix + "embedding_length", hidden);
   metadata.u32(prefix + "feed_forward_length", size("intermediate_size"));
   metadata.u32(prefix + "attention.head_count", heads);
-  metadata.u32(prefix + "attention.head_count_kv", size("num_key_value_heads", heads));
+  metadata.u32(prefix + "attention.head_count_kv",
+               size("num_key_value_heads", architecture.kv_heads != 0 ? architecture.kv_heads : heads));
   metadata.u32(prefix + "attention.key_length", head_dim);
   metadata.u32(prefix + "attention.value_length", head_dim);
   const bool is_rms = std::string_view(architecture.epsilon) == "rms_norm_eps";
@@ -145,18 +145,36 @@ inline void add_metadata(const GgufArchitecture& architecture, const Json& confi
   metadata.u32(prefix + "rope.dimension_count", head_dim);
   metadata.u32(prefix + "vocab_size", size("vocab_size"));
   const Json saved = config.value("rope_parameters", Json());  // transformers 5; `rope_scaling` may stand beside it
-  double theta = saved.is_object() ? json_value(saved, "rope_theta", 10000.0, where) : 10000;
+  double theta = saved.is_object() ? json_value(saved, "rope_theta", architecture.theta, where) : architecture.theta;
   theta = json_value(config, "rope_theta", theta, where);
   theta = json_value(rope_parameters_of(config), "rope_theta", theta, where);
   metadata.f32(prefix + "rope.freq_base", static_cast<float>(theta));
   add_rotary(config, prefix, head_dim, theta, form);
   for (const GgufNumber& each : std::span(gguf_numbers).first<granite_numbers>()) {
     const char* name = each.huggingface;
-    if (config.contains(name)) metadata.f32(prefix + each.gguf, json_value(config, name, 1.0f, where));
+    const bool is_wanted = config.contains(name) || architecture.name == std::string_view("granite");
+    if (is_wanted) metadata.f32(prefix + each.gguf, json_value(config, name, 1.0f, where));
   }
   if (json_value(config, "use_sliding_window", false, where) ||
       (!is_rms && json_value(config, "sliding_window", std::size_t{0}, where) != 0)) {
     form.notes.add("llama.cpp knows no windows of this family: every layer attends to all positions there");
+  }
+}
+
+/// Files hold neither the activation nor a part of a head that rotates, so a reader takes the architecture's own.
+/// Errors: unsupported.
+inline void require_known_layers(const GgufArchitecture& architecture, const Json& config) {
+  const std::string own = architecture.activation;
+  auto activation = json_value(config, architecture.keys->activation, own, "config.json");
+  if (activation == "swish") activation = "silu";
+  if (activation == "gelu_new" || activation == "gelu_fast") activation = "gelu_pytorch_tanh";
+  if (activation != own) {
+    fail(ErrorCode::unsupported, "config.json: llama.cpp knows no \"", activation, "\" in the architecture ",
+         architecture.name);
+  }
+  for (const Json& parameters : {config, rope_parameters_of(config)}) {
+    if (json_value(parameters, "partial_rotary_factor", 1.0, "config.json") == 1.0) continue;
+    fail(ErrorCode::unsupported, "config.json: llama.cpp rotates whole heads in the architecture ", architecture.name);
   }
 }
 
@@ -167,76 +185,6 @@ inline void require_known_rotation(const Json& config) {
   for (std::size_t layer = 0; layer < rotates.size(); ++layer)
     known = known && (rotates[layer] != 0) == (layer % 4 != 3);
   if (!known) fail(ErrorCode::unsupported, "config.json: llama.cpp does not know these \"no_rope_layers\"");
-}
-
-/// The content of a file of the model as JSON, or null.
-inline Json described_json(const ModelDescription& model, const char* name) {
-  const auto found = model.files.find(name);
-  return found == model.files.end() ? Json() : parse_json(found->second, name);
-}
-
-/// Nothing where the model has no tokenizer. Errors: those of `vocabulary_of_json`.
-inline std::optional<VocabularySpec> vocabulary_for_gguf(const ModelDescription& model) {
-  if (model.vocabulary) return model.vocabulary;
-  const Json config = described_json(model, "tokenizer_config.json");
-  if (const auto file = model.files.find("tokenizer.model"); file != model.files.end()) {
-    VocabularySpec spec = sentencepiece_vocabulary(file->second, "tokenizer.model");
-    if (spec.model == "llama") {
-      apply_options(sentencepiece_options(config, described_json(model, "added_tokens.json"), "tokenizer_config.json"),
-                    spec);
-      return spec;
-    }
-  }
-  const Json tokenizer = described_json(model, "tokenizer.json");
-  if (tokenizer.is_null()) return std::nullopt;
-  return vocabulary_of_json(tokenizer, config, "tokenizer.json");
-}
-
-/// A token of config.json: an id, or a list of which the first is taken.
-inline std::optional<Token> config_token(const Json& config, const char* key, std::size_t tokens) {
-  Json value = config.value(key, Json());
-  if (value.is_array() && !value.empty()) value = Json(value.front());
-  if (!value.is_number_integer() || value < 0 || value.get<std::uint64_t>() >= tokens) return std::nullopt;
-  return static_cast<Token>(value.get<std::uint64_t>());
-}
-
-inline void add_tokenizer(const ModelDescription& model, std::size_t size, GgufForm& form) {
-  std::optional<VocabularySpec> spec = vocabulary_for_gguf(model);
-  if (!spec) {
-    form.notes.add("the model has no tokenizer, so llama.cpp reads the file for its tensors alone");
-    return;
-  }
-  if (spec->types.empty()) spec->types.assign(spec->tokens.size(), VocabularySpec::normal);
-  for (std::size_t id = spec->tokens.size(); id < size; ++id)
-    set_token(*spec, id, unused_token(id), VocabularySpec::unused);
-  if (!spec->scores.empty()) spec->scores.resize(spec->tokens.size());
-  if (!spec->bos) spec->bos = config_token(model.config, "bos_token_id", spec->tokens.size());
-  if (!spec->eos) spec->eos = config_token(model.config, "eos_token_id", spec->tokens.size());
-  GgufMetadata& metadata = form.metadata;
-  metadata.string("tokenizer.ggml.model", spec->model);
-  metadata.string("tokenizer.ggml.pre", spec->model == "gpt2" ? spec->pre : "default");
-  metadata.strings("tokenizer.ggml.tokens", spec->tokens);
-  if (!spec->scores.empty()) metadata.floats("tokenizer.ggml.scores", spec->scores);
-  metadata.integers("tokenizer.ggml.token_type", spec->types);
-  if (!spec->merges.empty()) metadata.strings("tokenizer.ggml.merges", spec->merges);
-  const auto token = [&](const char* key, const std::optional<Token>& id) {
-    if (id) metadata.u32(key, static_cast<std::uint32_t>(*id));
-  };
-  token("tokenizer.ggml.bos_token_id", spec->bos);
-  token("tokenizer.ggml.eos_token_id", spec->eos);
-  token("tokenizer.ggml.unknown_token_id", spec->unk);
-  metadata.boolean("tokenizer.ggml.add_bos_token", spec->add_bos);
-  metadata.boolean("tokenizer.ggml.add_eos_token", spec->add_eos);
-  metadata.boolean("tokenizer.ggml.add_space_prefix", spec->spaces.adds_one);
-
-  const auto jinja = model.files.find("chat_template.jinja");
-  const Json config = described_json(model, "tokenizer_config.json");
-  const Json configured = config.is_object() ? config.value("chat_template", Json()) : Json();
-  if (jinja != model.files.end()) {
-    metadata.string("tokenizer.chat_template", jinja->second);
-  } else if (configured.is_string()) {
-    metadata.string("tokenizer.chat_template", configured.get<std::string>());
-  }
 }
 
 }  // namespace detail
@@ -254,12 +202,14 @@ inline GgufForm gguf_form(const TensorSource& source, const ModelDescription& mo
          "\"; export in another format");
   }
   detail::require_known_rotation(model.config);
+  detail::require_known_layers(*architecture, model.config);
   if (type != DType::q8_0 && type != DType::q4_0 && type != DType::f16) {
     fail(ErrorCode::invalid_argument, "GGUF files are written as Q8_0, Q4_0 or F16, not ", dtype_name(type));
   }
   GgufForm form;
   detail::add_metadata(*architecture, model.config, type, form);
-  detail::add_tokenizer(model, json_value(model.config, "vocab_size", std::size_t{0}, "config.json"), form);
+  detail::add_tokenizer(model, json_value(model.config, "vocab_size", std::size_t{0}, "config.json"), form.metadata,
+                        form.notes);
   const ModelParts parts = model_parts(source, model.config);
   for (const MatrixPart& part : parts.matrices) {
     const detail::GgufPlace place = detail::gguf_place(*architecture, part.name, part.rows, model.config);

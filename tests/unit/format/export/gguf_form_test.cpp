@@ -148,6 +148,31 @@ TEST_CASE("rotary scaling becomes metadata or divisors", "[format][export]") {
   CHECK(test::error_of([&] { (void)gguf_form(source, described(config), DType::f16); }) == ErrorCode::unsupported);
 }
 
+TEST_CASE("keys that a config leaves out are those of its family", "[format][export]") {
+  Json config = llama_config();
+  config["model_type"] = "smollm3";
+  config["num_key_value_heads"] = 4;
+  const MemorySource source = random_tensors(describe_model(config, "c"), DType::f16);
+  for (const char* key : {"rope_theta", "num_key_value_heads"}) config.erase(key);
+  const Architecture model = describe_model(config, "c");
+  const auto copy = written(source, described(config), DType::f16);
+  const Architecture again = describe_model(copy->config(), "c");
+  CHECK(again.kv_heads == model.kv_heads);
+  CHECK(again.rotary_tables[0].inverse_frequencies == model.rotary_tables[0].inverse_frequencies);
+  CHECK(values_of(*copy->matrix("model.layers.0.self_attn.k_proj")) ==
+        values_of(*source.matrix("model.layers.0.self_attn.k_proj")));
+}
+
+TEST_CASE("what a GGUF file cannot say is refused", "[format][export]") {
+  for (const auto& [key, value] :
+       {std::pair<const char*, Json>{"hidden_act", "relu"}, {"partial_rotary_factor", 0.5}}) {
+    Json config = llama_config();
+    const MemorySource source = random_tensors(describe_model(config, "c"), DType::f16);
+    config[key] = value;
+    CHECK(test::error_of([&] { (void)gguf_form(source, described(config), DType::f16); }) == ErrorCode::unsupported);
+  }
+}
+
 TEST_CASE("the tokenizer goes into the file", "[format][export]") {
   const MemorySource source = random_tensors(describe_model(llama_config(), "c"), DType::f16);
   ModelDescription model = described(llama_config());
@@ -163,19 +188,6 @@ TEST_CASE("the tokenizer goes into the file", "[format][export]") {
   CHECK(chat_template_from_gguf(*copy->gguf()) == "{{ messages }}");
   const ModelDescription again = describe_checkpoint(*copy);
   CHECK(gguf_vocabulary(*written(*copy, again, DType::q8_0)->gguf()).tokens == spec.tokens);
-}
-
-TEST_CASE("tokens beside a sentencepiece model go into the file", "[format][export]") {
-  Json config = llama_config();
-  config["vocab_size"] = 804;
-  const MemorySource source = random_tensors(describe_model(config, "c"), DType::f16);
-  ModelDescription model = described(config);
-  model.files["tokenizer.model"] = MappedFile(TULLE_GOLDEN "/tokenizers/spm-bpe/tokenizer.model").text();
-  model.files["tokenizer_config.json"] = R"({"eos_token": "<|im_end|>"})";
-  model.files["added_tokens.json"] = R"({"<|im_end|>": 802})";
-  const VocabularySpec spec = gguf_vocabulary(*written(source, model, DType::q8_0)->gguf());
-  CHECK((spec.tokens.size() == 804 && spec.tokens[802] == "<|im_end|>"));
-  CHECK((spec.types[802] == VocabularySpec::control && spec.eos == 802));
 }
 
 TEST_CASE("other families and types are refused", "[format][export]") {
