@@ -4,14 +4,12 @@
 
 #include <concepts>
 #include <memory>
-#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
 
 #include <tulle/core/error.hpp>
 #include <tulle/core/json.hpp>
-#include <tulle/text/chat_message.hpp>
 #include <tulle/text/jinja/context.hpp>
 #include <tulle/text/jinja/parser.hpp>
 #include <tulle/text/jinja/renderer.hpp>
@@ -21,7 +19,7 @@ namespace tulle {
 /// A parsed chat template: the Jinja that HF transformers keeps in tokenizer_config.json or chat_template.jinja.
 /// It renders as transformers' `apply_chat_template` does: sandboxed, trim_blocks and lstrip_blocks on, with
 /// raise_exception, strftime_now, and tojson without HTML escaping. Templates are untrusted: what a rendering may use
-/// is bounded. Differences from Python: integers have 64 bits; upper and lower case support Latin, Greek and Cyrillic;
+/// is bounded. Differences from Python: integers have 64 bits; upper and lower case support Latin (Latin-1 and Extended-A), Greek and Cyrillic;
 /// `map`, `select` and their like may be iterated more than once. What no published template uses is left out, and
 /// refused by its name (README.md of this folder).
 /// Threads: const members may run concurrently; copies share the parsed template.
@@ -45,12 +43,6 @@ class ChatTemplate {
   template <std::same_as<nlohmann::ordered_json> OrderedJson>
   std::string render(const OrderedJson& messages, const OrderedJson& extra_context) const {
     return render_json(messages, extra_context);
-  }
-
-  std::string render(std::span<const ChatMessage> messages, const Json& extra_context) const {
-    Json list = Json::array();
-    for (const ChatMessage& message : messages) list.push_back({{"role", message.role}, {"content", message.content}});
-    return render_json(list, extra_context);
   }
 
  private:

@@ -5,6 +5,7 @@
 #include <span>
 #include <string>
 
+#include <tulle/core/json.hpp>
 #include <tulle/text/chat_message.hpp>
 #include <tulle/text/tokenizer.hpp>
 
@@ -16,6 +17,11 @@ namespace tulle {
 /// variables it refuses.
 std::string render_chat(const std::string& source, const Tokenizer& tokenizer, std::span<const ChatMessage> messages,
                         bool add_generation_prompt, const std::string& variables = "{}");
+
+/// The same of messages with any fields, a JSON array of objects, and of variables as an object. Templates see members in
+/// the order in which they were written, as in Python.
+std::string render_json_chat(const std::string& source, const Tokenizer& tokenizer, const OrderedJson& messages,
+                             bool add_generation_prompt, OrderedJson variables);
 
 }  // namespace tulle
 

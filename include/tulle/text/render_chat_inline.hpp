@@ -12,17 +12,25 @@
 
 namespace tulle {
 
+TULLE_INLINE std::string render_json_chat(const std::string& source, const Tokenizer& tokenizer,
+                                          const OrderedJson& messages, bool add_generation_prompt,
+                                          OrderedJson variables) {
+  if (source.empty()) fail(ErrorCode::unsupported, "this model has no chat template; use plain prompts");
+  if (!variables.is_object()) fail(ErrorCode::invalid_argument, "variables of a chat template: not a JSON object");
+  const auto content = [&](std::optional<Token> token) { return token ? tokenizer.piece(*token) : std::string(); };
+  variables["add_generation_prompt"] = add_generation_prompt;
+  variables["bos_token"] = content(tokenizer.bos_token());
+  variables["eos_token"] = content(tokenizer.eos_token());
+  return ChatTemplate(source).render(messages, variables);
+}
+
 TULLE_INLINE std::string render_chat(const std::string& source, const Tokenizer& tokenizer,
                                      std::span<const ChatMessage> messages, bool add_generation_prompt,
                                      const std::string& variables) {
-  if (source.empty()) fail(ErrorCode::unsupported, "this model has no chat template; use plain prompts");
-  const auto content = [&](std::optional<Token> token) { return token ? tokenizer.piece(*token) : std::string(); };
-  Json context = parse_json(variables, "variables of a chat template");
-  if (!context.is_object()) fail(ErrorCode::invalid_argument, "variables of a chat template: not a JSON object");
-  context["add_generation_prompt"] = add_generation_prompt;
-  context["bos_token"] = content(tokenizer.bos_token());
-  context["eos_token"] = content(tokenizer.eos_token());
-  return ChatTemplate(source).render(messages, context);
+  OrderedJson list = OrderedJson::array();
+  for (const ChatMessage& message : messages) list.push_back({{"role", message.role}, {"content", message.content}});
+  return render_json_chat(source, tokenizer, list, add_generation_prompt,
+                          parse_ordered_json(variables, "variables of a chat template"));
 }
 
 }  // namespace tulle

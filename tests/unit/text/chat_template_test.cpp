@@ -6,7 +6,6 @@
 #include <fstream>
 #include <string>
 
-using tulle::ChatMessage;
 using tulle::ChatTemplate;
 using tulle::Error;
 using tulle::ErrorCode;
@@ -125,16 +124,6 @@ TEST_CASE("what Jinja has and no published template uses is refused by its name"
     CHECK(outcome.failed);
     CHECK_THAT(outcome.text, Catch::Matchers::ContainsSubstring(std::string(name)));
   }
-}
-
-TEST_CASE("a conversation without JSON renders the same", "[text][chat_template]") {
-  const ChatTemplate chat(
-      "{% for m in messages %}<{{ m.role }}>{{ m.content }}{{ eos_token }}{% endfor %}"
-      "{{ '<assistant>' if add_generation_prompt }}{{ bos_token }}");
-  const std::array<ChatMessage, 2> messages = {{{"system", "Be brief."}, {"user", "Hi \"you\""}}};
-  const Json context = {{"add_generation_prompt", true}, {"bos_token", "<s>"}, {"eos_token", "</s>"}};
-  CHECK(chat.render(messages, context) == "<system>Be brief.</s><user>Hi \"you\"</s><assistant><s>");
-  CHECK(chat.render(messages, Json::object()) == "<system>Be brief.<user>Hi \"you\"");
 }
 
 TEST_CASE("tools and documents are None unless given", "[text][chat_template]") {

@@ -29,6 +29,17 @@ TEST_CASE("a template sees the variables that it is given", "[text][render_chat]
   CHECK_THROWS_AS(render_chat(source, tokenizer, {}, true, "{"), Error);
 }
 
+TEST_CASE("a template sees members in the order in which they were written", "[text][render_chat]") {
+  const NoTokenizer tokenizer;
+  const std::string source = "{% for key, value in documents[0].items() %}{{ key }}: {{ value }}|{% endfor %}";
+  CHECK(render_chat(source, tokenizer, {}, true, R"({"documents": [{"title": "T", "body": "b"}]})") ==
+        "title: T|body: b|");
+  const OrderedJson messages = parse_ordered_json(R"([{"tool_calls": {"z": 1, "a": 2}}])", "messages");
+  CHECK(render_json_chat("{{ messages[0].tool_calls | tojson }}", tokenizer, messages, true, OrderedJson::object()) ==
+        R"({"z": 1, "a": 2})");
+  CHECK_THROWS_AS(render_json_chat(source, tokenizer, messages, true, OrderedJson::array()), Error);
+}
+
 TEST_CASE("a model without a template is an error", "[text][render_chat]") {
   const NoTokenizer tokenizer;
   try {

@@ -58,9 +58,10 @@ inline Value real_arithmetic(char sign, double a, double b) {
   }
   if (b == 0) fail(ErrorCode::invalid_argument, "division by zero");
   if (sign == '/') return a / b;
-  if (sign == 'f') return std::floor(a / b);
-  const double remainder = std::fmod(a, b);
-  return remainder != 0 && (remainder < 0) != (b < 0) ? remainder + b : remainder;
+  const double truncated = std::fmod(a, b);
+  const bool floors = truncated != 0 && (truncated < 0) != (b < 0);
+  if (sign == '%') return floors ? truncated + b : truncated;
+  return std::round((a - truncated) / b) - (floors ? 1 : 0);  // exact, where a / b may round up to an integer
 }
 
 inline Value repeat(Budget& budget, const Value& value, std::int64_t times) {

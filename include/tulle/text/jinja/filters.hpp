@@ -45,7 +45,9 @@ inline Value map(Budget& budget, V input, A arguments) {
   Items mapped;
   if (arguments.positional.empty()) {
     const Bound bound("map", arguments, {"attribute", "default"});
-    for (V item : items.items()) mapped.push_back(follow(budget, item, bound.required(0), bound.value(1, {})));
+    Value fallback = bound.value(1, {});
+    if (fallback.is(Kind::none)) fallback = Value();
+    for (V item : items.items()) mapped.push_back(follow(budget, item, bound.required(0), fallback));
     return generator(std::move(mapped));
   }
   const std::string& name = leading_name(arguments, 0, "the name of a filter");

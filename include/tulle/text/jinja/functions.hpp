@@ -82,20 +82,22 @@ inline Value make_namespace(Budget& budget, Arena& arena, A arguments) {
   return &space;
 }
 
-/// Python's strftime for the directives of ISO C and the flag of glibc that leaves padding out (%-d); everything else
-/// is copied.
+/// Python's strftime of a time without a zone, for the directives of ISO C and glibc, and glibc's flag that leaves
+/// padding out (%-d); everything else is copied.
 inline std::string format_time(Budget& budget, std::string_view format, const std::tm& time) {
   std::string out;
   for (std::size_t at = 0; at < format.size(); ++at) {
     const std::size_t letter = at + (format.substr(at).starts_with("%-") ? 2 : 1);
     if (format[at] != '%' || letter >= format.size() ||
-        std::string_view("aAbBcdHIjmMpSUwWxXyYZzDFTRe%").find(format[letter]) == std::string_view::npos) {
+        std::string_view("aAbBcCdDeFfgGhHIjklmMnpPrRsStTuUVwWxXyYzZ%").find(format[letter]) == std::string_view::npos) {
       append(budget, out, format.substr(at, 1));
       continue;
     }
     const char directive[] = {'%', format[letter], '\0'};
     char buffer[128];
     std::string_view field(buffer, std::strftime(buffer, sizeof buffer, directive, &time));
+    if (format[letter] == 'f') field = "000000";  // microseconds, which the clock lacks
+    if (format[letter] == 'z' || format[letter] == 'Z') field = {};
     const bool bare = letter == at + 2;
     while (bare && field.size() > 1 && (field[0] == '0' || field[0] == ' ')) field.remove_prefix(1);
     append(budget, out, field);

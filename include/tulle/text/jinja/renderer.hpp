@@ -83,33 +83,37 @@ class Renderer {
   }
 
   Flow run(const For& node, Scope& outer) {
-    const Value items = iterate(budget_, evaluate(*node.items, outer));
+    const Value source = iterate(budget_, evaluate(*node.items, outer));
     Scope& scope = arena_.scope(&outer);
+    Scope& test = arena_.scope(&outer);
     Loop& loop = arena_.loop();
-    loop.sequence = node.filter ? chosen(node, items, scope) : items;
-    const Items& visited = loop.sequence.items();
-    for (loop.index = 0; loop.index < visited.size(); ++loop.index) {
+    // As in Jinja, the `if` of a loop is evaluated when its item is asked for: the body can change a namespace.
+    loop.pull = [&, next = std::size_t{0}]() mutable {
+      while (next < source.items().size()) {
+        const Value& item = source.items()[next++];
+        if (node.filter) {
+          test.clear();
+          assign(node.target, item, test);
+          if (!evaluate(*node.filter, test).truth()) continue;
+        }
+        budget_.allocate(sizeof(Value));
+        loop.items.push_back(item);
+        return true;
+      }
+      return false;
+    };
+    bool is_empty = true;  // as in Jinja: no iteration came to the end of the body
+    for (loop.index = 0; loop.has(loop.index); ++loop.index) {
       budget_.spend(1);
       scope.clear();
       scope.set("loop", &loop);
-      assign(node.target, visited[loop.index], scope);
-      if (run(node.body, scope) == Flow::breaks) break;
+      assign(node.target, Value(loop.items[loop.index]), scope);
+      const Flow flow = run(node.body, scope);
+      if (flow == Flow::breaks) break;
+      if (flow == Flow::normal) is_empty = false;
     }
-    if (visited.empty()) run(node.otherwise, arena_.scope(&outer));
-    return Flow::normal;
-  }
-
-  /// The items for which the `if` of a loop holds.
-  Value chosen(const For& node, const Value& items, Scope& scope) {
-    Items kept;
-    for (const Value& item : items.items()) {
-      scope.clear();
-      assign(node.target, item, scope);
-      if (!evaluate(*node.filter, scope).truth()) continue;
-      budget_.allocate(sizeof(Value));
-      kept.push_back(item);
-    }
-    return Value::sequence(std::move(kept));
+    loop.pull = nullptr;  // it refers to this call
+    return is_empty ? run(node.otherwise, arena_.scope(&outer)) : Flow::normal;
   }
 
   void assign(const Target& target, const Value& value, Scope& scope) {

@@ -49,10 +49,20 @@ inline bool is_digit(char32_t point) {
   return point >= '0' && point <= '9';
 }
 
-/// ASCII, Latin-1, the basic Greek and Cyrillic letters; other scripts stay as they are.
+/// Whether a code point of Latin Extended-A begins a pair of a large and a small letter.
+inline bool is_large_extended(char32_t point) {
+  if ((point >= 0x139 && point <= 0x148) || (point >= 0x179 && point <= 0x17E)) return point % 2 == 1;
+  return point != 0x130 && ((point >= 0x100 && point <= 0x137) || (point >= 0x14A && point <= 0x177)) && point % 2 == 0;
+}
+
+/// ASCII, Latin-1, Latin Extended-A, the basic Greek and Cyrillic letters; other scripts stay as they are, and so do
+/// letters that become several.
 inline char32_t to_upper(char32_t point) {
   if ((point >= 'a' && point <= 'z') || (point >= 0xE0 && point <= 0xFE && point != 0xF7)) return point - 32;
   if (point == 0xFF) return 0x178;
+  if (point == 0x131) return 'I';
+  if (point == 0x17F) return 'S';
+  if (is_large_extended(point - 1)) return point - 1;
   if (point == 0x3C2) return 0x3A3;
   if ((point >= 0x3B1 && point <= 0x3C9) || (point >= 0x430 && point <= 0x44F)) return point - 32;
   if (point >= 0x450 && point <= 0x45F) return point - 80;
@@ -62,6 +72,7 @@ inline char32_t to_upper(char32_t point) {
 inline char32_t to_lower(char32_t point) {
   if ((point >= 'A' && point <= 'Z') || (point >= 0xC0 && point <= 0xDE && point != 0xD7)) return point + 32;
   if (point == 0x178) return 0xFF;
+  if (is_large_extended(point)) return point + 1;
   if ((point >= 0x391 && point <= 0x3A9 && point != 0x3A2) || (point >= 0x410 && point <= 0x42F)) return point + 32;
   if (point >= 0x400 && point <= 0x40F) return point + 80;
   return point;
@@ -149,9 +160,9 @@ inline std::string_view strip(std::string_view text, Side side, std::string_view
                   [characters](char32_t point) { return characters.find(to_utf8(point)) != std::string_view::npos; });
 }
 
-/// Python's str.splitlines(): calls `visit` with each line, without its end; no empty line after the last end.
+/// Python's str.splitlines(): calls `visit` with each line, with or without its end; no empty line after the last end.
 template <class Visit>
-void for_each_line(std::string_view text, Visit visit) {
+void for_each_line(std::string_view text, bool keeps_ends, Visit visit) {
   std::size_t begin = 0;
   for (std::size_t at = 0; at < text.size();) {
     const char32_t point = decode_code_point(text, at);
@@ -159,8 +170,8 @@ void for_each_line(std::string_view text, Visit visit) {
     const bool ends = (point >= 0x0A && point <= 0x0D) || (point >= 0x1C && point <= 0x1E) || point == 0x85 ||
                       point == 0x2028 || point == 0x2029;
     if (ends) {
-      visit(text.substr(begin, at - begin));
       if (point == '\r' && at + 1 < text.size() && text[at + 1] == '\n') size = 2;
+      visit(text.substr(begin, at - begin + (keeps_ends ? size : 0)));
       begin = at + size;
     }
     at += size;

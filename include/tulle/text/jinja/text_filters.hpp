@@ -40,7 +40,7 @@ inline Value indent(Budget& budget, V input, A arguments) {
   const std::string text = to_text(budget, input) + "\n";
   std::string out = bound.truth(1, false) ? indention : "";
   bool first = true;
-  for_each_line(text, [&](std::string_view line) {
+  for_each_line(text, false, [&](std::string_view line) {
     if (!first) append(budget, out, "\n");
     if (!first && (bound.truth(2, false) || !line.empty())) append(budget, out, indention);
     append(budget, out, line);

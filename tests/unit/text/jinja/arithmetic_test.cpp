@@ -25,6 +25,7 @@ TEST_CASE("division and remainder round down", "[text][jinja_arithmetic]") {
   CHECK(integer("//", 7, -2) == -4);
   CHECK(arithmetic("%", -7.5, 2.0).real() == 0.5);
   CHECK(arithmetic("//", 7.5, -2.0).real() == -4.0);
+  CHECK(arithmetic("//", 1.0, 0.1).real() == 9.0);
   CHECK(arithmetic("/", number(6), number(3)).is(Kind::real));
 }
 

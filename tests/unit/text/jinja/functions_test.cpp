@@ -62,6 +62,7 @@ TEST_CASE("raise_exception throws the template's own words", "[text][jinja_funct
 TEST_CASE("time is formatted by known directives only", "[text][jinja_functions]") {
   World world;
   CHECK(world.call("strftime_now", {Value("%d %b %Y %-d %H:%M %% %Q %")}).text() == "01 Nov 2026 1 09:05 % %Q %");
+  CHECK(world.call("strftime_now", {Value("[%Z%z] %f %n%t%C")}).text() == "[] 000000 \n\t20");
   CHECK(world.call("strftime_now", {Value("%999999999d")}).text() == "%999999999d");
   CHECK(local_time().tm_year >= 120);
 }

@@ -41,6 +41,21 @@ TEST_CASE("break and continue leave the innermost loop, also out of blocks", "[t
                  "endfor %}") == "32");
 }
 
+TEST_CASE("the condition of a loop is tested when its item is asked for", "[text][jinja_renderer]") {
+  CHECK(rendered("{% set n = namespace(done=false) %}{% for i in l if not n.done %}{{ i }}{% if i == 1 %}"
+                 "{% set n.done = true %}{% endif %}{% endfor %}") == "31");
+  CHECK(rendered("{% for i in l if i > 1 %}{{ i }}{{ loop.last }}{{ loop.length }} {% endfor %}") == "3False2 2True2 ");
+  CHECK(rendered("{% for i in l if i > 1 %}{{ loop.index }}{{ loop.nextitem }}{% endfor %}") == "122");
+}
+
+TEST_CASE("a loop without a whole turn has an else", "[text][jinja_renderer]") {
+  CHECK(rendered("{% for i in [] %}x{% else %}none{% endfor %}") == "none");
+  CHECK(rendered("{% for i in l %}{% break %}{% else %}none{% endfor %}") == "none");
+  CHECK(rendered("{% for i in l %}{% continue %}{% else %}none{% endfor %}") == "none");
+  CHECK(rendered("{% for i in l %}{% if i == 1 %}{% break %}{% endif %}{{ i }}{% else %}none{% endfor %}") == "3");
+  CHECK(rendered("{% for a in l %}{% for b in [] %}{% else %}{% break %}{% endfor %}{{ a }}{% endfor %}").empty());
+}
+
 TEST_CASE("a macro sees its parameters and the variables where it was defined", "[text][jinja_renderer]") {
   CHECK(
       rendered(

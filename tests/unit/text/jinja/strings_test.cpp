@@ -9,7 +9,7 @@ namespace {
 
 std::vector<std::string> lines_of(std::string_view text) {
   std::vector<std::string> lines;
-  for_each_line(text, [&](std::string_view line) { lines.emplace_back(line); });
+  for_each_line(text, false, [&](std::string_view line) { lines.emplace_back(line); });
   return lines;
 }
 
@@ -52,6 +52,8 @@ TEST_CASE("case changes letters and keeps the rest", "[text][jinja_strings]") {
               "b") ==
         "A\xFF"
         "B");
+  CHECK(upper("\u010Daj \u0142\u017E\u0131\u0138") == "\u010CAJ \u0141\u017DI\u0138");
+  CHECK(lower("\u010CAJ \u0141\u017D\u0178") == "\u010Daj \u0142\u017E\u00FF");
   CHECK(capitalize("hELLO wORLD") == "Hello world");
   CHECK(title("they're bill's") == "They'Re Bill'S");
   CHECK(title_words("they're bill's (x-y") == "They're Bill's (X-Y");
