@@ -33,15 +33,20 @@ struct ReplaceStep {
     std::string result;
     result.reserve(text.size());
     std::size_t done = 0;
+    std::optional<std::size_t> last_end;
     for (std::size_t at = 0; at <= text.size();) {
       const std::optional<Regex::Match> match = pattern.search(text, at, scratch);
       if (!match) break;
-      result.append(text, done, match->begin - done).append(content);
-      done = match->end;
+      const bool is_empty = match->begin == match->end;
+      if (!is_empty || match->begin != last_end) {  // an empty match right behind another does not count
+        result.append(text, done, match->begin - done).append(content);
+        done = match->end;
+        last_end = match->end;
+      }
       at = match->end;
-      if (match->begin < match->end) continue;
+      if (!is_empty) continue;
       if (at == text.size()) break;
-      at += decode_utf8(text, at).length;  // after an empty match
+      at += decode_utf8(text, at).length;
     }
     return result.append(text, done);
   }

@@ -139,7 +139,8 @@ inline PreTokenizer pre_tokenizer_from_json(const Json& json, std::string_view w
     } else if (type == "WhitespaceSplit") {
       split(R"(\s)", SplitBehavior::removed);
     } else if (type == "Whitespace") {
-      split(R"(\w+|[^\w\s]+)", SplitBehavior::removed, true);
+      // The \w of Rust's regular expressions has the join controls.
+      split(R"([\w\x{200C}\x{200D}]+|[^\w\x{200C}\x{200D}\s]+)", SplitBehavior::removed, true);
     } else if (type == "Metaspace") {
       const Metaspace metaspace = metaspace_from_json(step, where);
       steps.emplace_back(SpaceStep{metaspace.replacement});
@@ -179,7 +180,9 @@ inline TokenDecoder token_decoder_from_json(const Json& json, std::string_view w
       const Metaspace metaspace = metaspace_from_json(step, where);
       steps.emplace_back(ReplaceDecode{metaspace.replacement, " ", metaspace.scheme != "never"});
     } else if (type == "Replace") {
-      const auto old = required<std::string>(member(step, "pattern", where), "String", where);
+      const Json& pattern = member(step, "pattern", where);
+      if (pattern.is_object() && pattern.contains("Regex")) reject_step("decoder", "Replace with a Regex", where);
+      const auto old = required<std::string>(pattern, "String", where);
       if (old.empty()) fail(ErrorCode::malformed, where, ": a Replace decoder with an empty pattern");
       steps.emplace_back(ReplaceDecode{old, required<std::string>(step, "content", where), false});
     } else if (type == "Fuse") {

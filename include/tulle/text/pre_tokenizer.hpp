@@ -98,12 +98,16 @@ class PreTokenizer {
     for (std::size_t at = 0; at < text.size();) {
       const std::optional<Regex::Match> match = step.pattern.search(text, at, scratch);
       if (!match) break;
-      if (match->begin > done) all.push_back({done, match->begin, step.invert});
-      all.push_back({match->begin, match->end, !step.invert});
-      done = at = match->end;
-      if (match->begin < match->end) continue;
+      const bool is_empty = match->begin == match->end;
+      if (!is_empty || all.empty() || match->begin != all.back().end) {
+        if (match->begin > done) all.push_back({done, match->begin, step.invert});
+        all.push_back({match->begin, match->end, !step.invert});
+        done = match->end;
+      }
+      at = match->end;
+      if (!is_empty) continue;
       if (at == text.size()) break;
-      at += decode_utf8(text, at).length;  // an empty match only cuts
+      at += decode_utf8(text, at).length;  // an empty match only cuts, and not right behind another match
     }
     if (done < text.size()) all.push_back({done, text.size(), step.invert});
     return merged(std::move(all), step.behavior);

@@ -125,7 +125,7 @@ class Regex {
             ++at;
             break;
           case Op::line_begin:
-            goes_on = place.at == 0 || place.text[place.at - 1] == '\n';
+            goes_on = place.at == 0 || (place.at < place.text.size() && place.text[place.at - 1] == '\n');
             ++at;
             break;
           case Op::text_begin:

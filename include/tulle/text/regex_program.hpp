@@ -16,7 +16,7 @@ struct RegexInstruction {
     jump,        ///< go on at +a
     look,        ///< the next code point exists and is in set `a`
     look_not,    ///< there is no next code point, or it is not in set `a`
-    line_begin,  ///< text begin, or after a line feed
+    line_begin,  ///< text begin, or after a line feed that is not the text's last byte
     text_begin,
     match,
   };

@@ -91,8 +91,8 @@ class RegexSetParser {
       case 'S': return {white_space_set().complement(), {}};
       case 'd': return {*category_set("Nd"), {}};
       case 'D': return {category_set("Nd")->complement(), {}};
-      case 'w': return {word_set(), {}};
-      case 'W': return {word_set().complement(), {}};
+      case 'w': return {regex_word_set(class_depth_ > 0), {}};
+      case 'W': return {regex_word_set(class_depth_ > 0).complement(), {}};
       case 'p': return {parse_property(false), {}};
       case 'P': return {parse_property(true), {}};
       case 'x': return literal(parse_hexadecimal(accept("{") ? 0 : 2));

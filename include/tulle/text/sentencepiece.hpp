@@ -111,7 +111,8 @@ class SentencePieceTokenizer final : public Tokenizer {
     // piece until there is text.
     const bool is_normal = is_piece(token) && !added_.contains(token) && !processor_.IsByte(token);
     const bool is_at_begin = !state.has_text && (state.stripped == 0 || squeezes_spaces_);
-    if (strips_space_ && is_normal && is_at_begin && text.starts_with(' ') && !processor_.IsUnknown(token)) {
+    if (strips_space_ && is_normal && is_at_begin && !processor_.IsUnknown(token) &&
+        processor_.IdToPiece(token).starts_with(SpaceRules::symbol)) {
       text.erase(0, 1);
       ++state.stripped;
     }

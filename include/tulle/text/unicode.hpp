@@ -64,4 +64,11 @@ inline const CodePointSet& word_set() {
   return set;
 }
 
+/// Oniguruma's `\w`: `word_set` without the join controls; outside of brackets with six numerals of Latin-1.
+inline const CodePointSet& regex_word_set(bool in_class) {
+  static const CodePointSet inside = word_set().intersected(CodePointSet({{0x200C, 0x200D}}).complement());
+  static const CodePointSet outside = inside.united(CodePointSet({{0xB2, 0xB3}, {0xB9, 0xB9}, {0xBC, 0xBE}}));
+  return in_class ? inside : outside;
+}
+
 }  // namespace tulle

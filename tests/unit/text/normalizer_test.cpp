@@ -28,5 +28,6 @@ TEST_CASE("steps are applied in order", "[text][normalizer]") {
 TEST_CASE("a replacement covers all matches, empty ones too", "[text][normalizer]") {
   CHECK(normalized({ReplaceStep{Regex(" {2,}", "test"), "_"}}, "a  b c   ") == "a_b c_");
   CHECK(normalized({ReplaceStep{Regex("x*", "test"), "-"}}, "ab") == "-a-b-");
+  CHECK(normalized({ReplaceStep{Regex(" *", "test"), "-"}}, "a b") == "-a-b-");  // none right behind another
   CHECK(normalized({ReplaceStep{Regex("b", "test"), ""}}, "abba") == "aa");
 }

@@ -68,4 +68,5 @@ TEST_CASE("bytes and spaces are rewritten", "[text][pre_tokenizer]") {
 
 TEST_CASE("an empty match cuts and does not loop", "[text][pre_tokenizer]") {
   CHECK(split_by("x*", SplitBehavior::isolated, "a\u00E9xxb") == Parts{"a", "\u00E9", "xx", "b"});
+  CHECK(split_by("x*", SplitBehavior::merged_with_previous, "axb") == Parts{"ax", "b"});
 }

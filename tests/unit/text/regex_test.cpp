@@ -71,6 +71,7 @@ TEST_CASE("classes hold ranges, escapes, nested classes and intersections", "[te
 TEST_CASE("lookahead and anchors consume nothing", "[text][regex]") {
   CHECK(matches("\\s+(?!\\S)", "a   b ") == Parts{"  ", " "});
   CHECK(matches("a(?=b)", "acab") == Parts{"a"});
+  CHECK(matches("^\\s*", "a\n").size() == 1);  // no line begins behind the last line feed
   CHECK(matches("^a|b$", "a\na b\nb") == Parts{"a", "a", "b", "b"});
   CHECK(matches("\\Aa", "aa") == Parts{"a"});
   CHECK(matches("a\\z", "a\na") == Parts{"a"});

@@ -58,4 +58,10 @@ TEST_CASE("word characters are letters, marks, digits and connectors", "[text][u
     CHECK(word_set().contains(word));
   }
   for (const char32_t other : {U' ', U'-', U'\u00B2', U'\u00BD', U'\u2028'}) CHECK_FALSE(word_set().contains(other));
+  CHECK(word_set().contains(U'\u200D'));
+  for (const bool in_class : {false, true}) {  // Oniguruma 6.9.8, as the tokenizers package has it
+    CHECK(regex_word_set(in_class).contains(U'\u00E9'));
+    CHECK_FALSE(regex_word_set(in_class).contains(U'\u200D'));
+    CHECK(regex_word_set(in_class).contains(U'\u00B2') == !in_class);
+  }
 }
