@@ -15,6 +15,7 @@
 #include <tulle/compress/module_list.hpp>
 #include <tulle/compress/recipe_targets.hpp>
 #include <tulle/core/error.hpp>
+#include <tulle/core/types.hpp>
 
 namespace tulle {
 
@@ -37,9 +38,33 @@ struct SmoothQuantPlan {
 
 namespace detail {
 
+/// Of a norm among the modules [layer.begin, layer.end) of a decoder layer: what is balanced must be all that reads it,
+/// as else the model would compute something else. Errors: invalid_argument.
+inline void require_readers(const ModuleList& list, RowRange layer, std::span<const TargetRank> balanced,
+                            const std::string& smoothed, std::string_view place) {
+  const auto is = [&](const std::string& norm) { return !norm.empty() && smoothed.ends_with("." + norm); };
+  Module::Reads read = Module::Reads::other;
+  if (is(list.attention_norm)) read = Module::Reads::attention_norm;
+  if (is(list.mlp_norm)) read = Module::Reads::mlp_norm;
+  bool is_norm = false;
+  for (std::size_t i = layer.begin; i < layer.end; ++i) {
+    is_norm = is_norm || (list.modules[i].kind == Module::Kind::norm && list.modules[i].name == smoothed);
+  }
+  for (std::size_t i = layer.begin; is_norm && i < layer.end; ++i) {
+    const Module& module = list.modules[i];
+    if (module.kind != Module::Kind::linear) continue;
+    const bool reads = read != Module::Reads::other && module.reads == read;
+    const bool is_balanced = balanced[i] != TargetRank::none;
+    if (reads == is_balanced) continue;
+    fail(ErrorCode::invalid_argument, place, ": ", module.name, reads ? " reads " : " does not read ", smoothed,
+         reads ? " too; name it in the mapping" : "; name what reads it in the mapping");
+  }
+}
+
 /// The pairs of one mapping in all decoder layers, appended to `plan`, but those whose smoothed layer, or each of
 /// whose balanced ones, is `ignored`: one reader left out would read what was divided and stay as it was.
-/// Errors: not_found where no layer has both; invalid_argument where a layer has several to smooth or sizes differ;
+/// Errors: not_found where no layer has both; invalid_argument where a layer has several to smooth, sizes differ or the
+/// model would compute something else;
 /// unsupported for experts of a mixture.
 inline void map_layers(const ModuleList& list, std::span<const TargetRank> balanced,
                        std::span<const TargetRank> smoothed, std::span<const TargetRank> ignored,
@@ -81,6 +106,11 @@ inline void map_layers(const ModuleList& list, std::span<const TargetRank> balan
         if (expert != nullptr) {
           fail(ErrorCode::unsupported, place, ": the experts of a mixture (", expert->name,
                ") cannot be smoothed; give mappings without them");
+        }
+        require_readers(list, {begin, end}, balanced, mapping.smoothed, place);
+        for (const SmoothQuantPlan::Mapping& other : plan.mappings) {
+          if (other.smoothed != mapping.smoothed) continue;
+          fail(ErrorCode::invalid_argument, place, ": two mappings smooth ", mapping.smoothed, "; name it in one");
         }
         plan.mappings.push_back(std::move(mapping));
       }

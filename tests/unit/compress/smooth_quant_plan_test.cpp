@@ -78,6 +78,18 @@ TEST_CASE("mappings that name no pair, or a wrong one, are errors", "[compress][
         "not_found: here: a mapping names no two layers of one decoder layer");
   CHECK(error(modifier({"lm_head"}, "model.norm")).starts_with("not_found: "));
   CHECK(error(modifier({"re:.*down_proj"}, "re:.*norm")).find("smooths both") != std::string::npos);
+  CHECK(error(modifier({"re:.*q_proj"}, "re:.*input_layernorm")) ==
+        "invalid_argument: here: model.layers.0.self_attn.k_proj reads model.layers.0.input_layernorm too; name it in "
+        "the mapping");
+  CHECK(error(modifier({"re:.*gate_proj", "re:.*up_proj"}, "re:.*input_layernorm")).find("q_proj reads") !=
+        std::string::npos);
+  SmoothQuantModifier twice = modifier({"re:.*gate_proj", "re:.*up_proj"}, "re:.*post_attention_layernorm");
+  twice.mappings.push_back(twice.mappings.front());
+  CHECK(error(twice).find("two mappings smooth model.layers.0.post_attention_layernorm") != std::string::npos);
+  const ModuleList gemma = tiny_modules(2, false, "gemma2");  // whose post_attention_layernorm no linear layer reads
+  const SmoothQuantModifier of_llama = modifier({"re:.*gate_proj", "re:.*up_proj"}, "re:.*post_attention_layernorm");
+  CHECK(error_of([&] { plan_smooth_quant(of_llama, gemma, "here"); }).find("gate_proj does not read") !=
+        std::string::npos);
   CHECK(
       error(modifier({"re:.*o_proj"}, "re:.*v_proj")) ==
       "invalid_argument: here: model.layers.0.self_attn.v_proj gives 32 channels, but model.layers.0.self_attn.o_proj "
