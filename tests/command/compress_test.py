@@ -227,6 +227,8 @@ class CompressTest(CommandTest):
         recipe.write_text("stage_stage:\n  m_modifiers:\n    SparseGPTModifer: {sparsity: 0.5}\n")
         self.refuse_compress("--recipe", recipe, saying="SparseGPTModifier")
         self.refuse_compress(saying="--sparsity", status=2)
+        self.refuse_compress("--bits", 8, "--second-dataset", "none.txt", saying="--survey", status=2)
+        self.refuse_compress("--bits", 8, "--recipe-args", "a=1", saying="--recipe", status=2)
         empty = self.folder / "empty.jsonl"
         empty.write_text("")
         self.refuse_compress("--sparsity", 0.5, dataset=empty, saying="empty.jsonl")

@@ -96,6 +96,10 @@ void CompressFlags::check() const {
     if (!adapters.empty()) throw UsageError("--survey takes no --lora: compress the merged model");
     return;
   }
+  if (!second.empty() || !references.empty() || !cells.empty()) {
+    throw UsageError("--second-dataset, --reference and --cells are of --survey");
+  }
+  if (recipe.empty() && !variables.empty()) throw UsageError("--recipe-args needs --recipe");
   if (!recipe.empty() && (by_flags || has_budget())) {
     throw UsageError(
         "--recipe says what is done; --sparsity, --structure, --allocation and --bits are for a run without one");

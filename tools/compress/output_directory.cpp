@@ -63,5 +63,6 @@ std::optional<tulle::Json> finished_report(const std::string& directory, const s
   const std::string file = report_file(directory);
   tulle::Json report = tulle::parse_json(read_file(file), file);
   if (!report.is_object() || report.value("settings", tulle::Json()) != settings) return std::nullopt;
+  if (!exists(directory + "/model.safetensors")) return std::nullopt;
   return report;
 }

@@ -62,7 +62,7 @@ inline tulle::Json choose_forms_of_stage(tulle::StagePlan& stage, const tulle::T
                                          tulle::CompressionOptions options, const PlanFiles& files) {
   tulle::FormRequest request = *stage.forms;
   const tulle::Json speeds = speeds_of(files, modules, request, options.threads, options.progress);
-  const auto costs = tulle::read_costs(speeds.value("forms", tulle::Json()), files.given);
+  const auto costs = tulle::read_costs(speeds.is_object() ? speeds.value("forms", tulle::Json()) : speeds, files.given);
   tulle::check_budget(request, model, modules, costs);
   options.work_directory = files.scores;
   for (const tulle::MatrixForm& form : request.forms) options.settings["forms"].push_back(std::string(form.name));

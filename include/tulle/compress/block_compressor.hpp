@@ -120,8 +120,12 @@ class BlockCompressor {
 
   /// After the last layer: on the held-out sequences. Errors: memory.
   HeldOutScores score() {
-    return score_held_out(model_, dense_loader_.load_ends(), batch_, known_, dense_.residual(), chain_.residual(),
-                          pool_);
+    const auto scores = [&](const ModelWeights<BlasLinear>& dense, const ModelWeights<BlasLinear>& own) {
+      return score_held_out(model_, dense, own, batch_, known_, dense_.residual(), chain_.residual(), pool_);
+    };
+    const ModelWeights<BlasLinear> dense = dense_loader_.load_ends();
+    const bool shares_ends = plan_.embedding_bits == 16 && !plan_.layers.contains(model_.names.head);
+    return shares_ends ? scores(dense, dense) : scores(dense, loader_.load_ends());
   }
 
  private:

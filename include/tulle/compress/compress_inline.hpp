@@ -122,6 +122,8 @@ TULLE_COMPRESS_INLINE CompressedModel compress(const TensorSource& dense, const 
   CompressedModel result;
   result.folded = std::make_shared<EditedTensors>(&dense);
   result.tensors = std::make_shared<EditedTensors>(result.folded.get());
+  result.notes = plan.notes;
+  detail::compress_ends(dense, model, plan, pool, result);
   BlockCompressor compressor(model, *result.folded, *result.tensors, batch, sequences.size() - options.held_out, plan,
                              options.input_bytes, pool);
   for (std::size_t layer = 0; layer < model.layers.size(); ++layer) {
@@ -158,8 +160,6 @@ TULLE_COMPRESS_INLINE CompressedModel compress(const TensorSource& dense, const 
     }
   }
   result.held_out = compressor.score();
-  result.notes = plan.notes;
-  detail::compress_ends(dense, model, plan, pool, result);
   for (const LayerReport& layer : result.layers) {
     if (layer.extra_damping == 0) continue;
     result.notes.push_back(layer.name + ": its inputs were nearly dependent, so damping was raised by " +

@@ -37,9 +37,11 @@ struct SequenceScore {
 /// Logits of one sequence from two residual streams, `piece` rows at a time.
 class HeadComparison {
  public:
-  HeadComparison(const Architecture& model, const ModelWeights<BlasLinear>& ends, ThreadPool& pool)
+  HeadComparison(const Architecture& model, const ModelWeights<BlasLinear>& dense_ends,
+                 const ModelWeights<BlasLinear>& own_ends, ThreadPool& pool)
       : model_(model),
-        decoder_(model, ends, pool, piece),
+        dense_decoder_(model, dense_ends, pool, piece),
+        own_decoder_(model, own_ends, pool, piece),
         dense_(piece * model.vocabulary, Uninitialized{}),
         own_(piece * model.vocabulary, Uninitialized{}) {}
 
@@ -48,8 +50,8 @@ class HeadComparison {
     score.tokens = tokens.size() - 1;
     for (std::size_t begin = 0; begin + 1 < tokens.size(); begin += piece) {
       const std::size_t count = std::min(piece, tokens.size() - 1 - begin);
-      run(rows_of(dense, {begin, begin + count}), dense_);
-      run(rows_of(own, {begin, begin + count}), own_);
+      run(dense_decoder_, rows_of(dense, {begin, begin + count}), dense_);
+      run(own_decoder_, rows_of(own, {begin, begin + count}), own_);
       for (std::size_t i = 0; i < count; ++i) {
         const std::span<const float> reference(dense_.data() + i * model_.vocabulary, model_.vocabulary);
         const std::span<const float> logits(own_.data() + i * model_.vocabulary, model_.vocabulary);
@@ -67,16 +69,18 @@ class HeadComparison {
  private:
   static constexpr std::size_t piece = 64;
 
-  void run(MatrixView<float> stream, AlignedBuffer<float>& logits) noexcept {
+  using HeadDecoder = Decoder<BlasLinear, ContiguousCache<float>>;
+
+  void run(HeadDecoder& decoder, MatrixView<float> stream, AlignedBuffer<float>& logits) noexcept {
     const std::span<const Row> rows(rows_.data(), stream.rows);
-    decoder_.place(rows);
-    const MatrixView<float> residual = decoder_.residual(stream.rows);
+    decoder.place(rows);
+    const MatrixView<float> residual = decoder.residual(stream.rows);
     for (std::size_t row = 0; row < stream.rows; ++row) std::copy_n(stream[row], stream.columns, residual[row]);
-    decoder_.head(rows, {logits.data(), stream.rows, model_.vocabulary});
+    decoder.head(rows, {logits.data(), stream.rows, model_.vocabulary});
   }
 
   const Architecture& model_;
-  Decoder<BlasLinear, ContiguousCache<float>> decoder_;
+  HeadDecoder dense_decoder_, own_decoder_;
   std::vector<Row> rows_ = std::vector<Row>(piece);  // that want logits; where they stand does not matter any more
   AlignedBuffer<float> dense_, own_;
 };
@@ -84,10 +88,11 @@ class HeadComparison {
 }  // namespace detail
 
 /// Scores the sequences from `first` on. `dense` and `own`: residual streams [tokens, hidden] after the last layer.
-/// `ends`: the final norm and the head, which both models share. Errors: memory.
-inline HeldOutScores score_held_out(const Architecture& model, const ModelWeights<BlasLinear>& ends,
-                                    const TokenBatch& batch, std::size_t first, MatrixView<float> dense,
-                                    MatrixView<float> own, ThreadPool& pool) {
+/// `dense_ends`, `own_ends`: the final norm and the head of each. Errors: memory.
+inline HeldOutScores score_held_out(const Architecture& model, const ModelWeights<BlasLinear>& dense_ends,
+                                    const ModelWeights<BlasLinear>& own_ends, const TokenBatch& batch,
+                                    std::size_t first, MatrixView<float> dense, MatrixView<float> own,
+                                    ThreadPool& pool) {
   HeldOutScores result;
   if (first == batch.size()) return result;
   std::vector<detail::SequenceScore> scores(batch.size() - first);
@@ -95,7 +100,7 @@ inline HeldOutScores score_held_out(const Architecture& model, const ModelWeight
   std::vector<std::unique_ptr<detail::HeadComparison>> heads;
   for (std::size_t worker = 0; worker < pool.size(); ++worker) {
     threads.push_back(std::make_unique<ThreadPool>(1));
-    heads.push_back(std::make_unique<detail::HeadComparison>(model, ends, *threads.back()));
+    heads.push_back(std::make_unique<detail::HeadComparison>(model, dense_ends, own_ends, *threads.back()));
   }
   pool.run([&](std::size_t worker) noexcept {
     for (std::size_t i = worker; i < scores.size(); i += pool.size()) {

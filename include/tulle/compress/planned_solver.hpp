@@ -2,11 +2,13 @@
 /// \file Linear layers that read the same inputs, solved as a plan says (L5).
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -77,9 +79,13 @@ class PlannedSolver {
     BasicMatrix<float> weights(rows, sources.front()->columns());
     const StackedRows stacked(sources);
     for (std::size_t row = 0; row < rows; ++row) stacked.decode_row(row, weights[row]);
-    for (const float value : weights.values) {
-      if (!std::isfinite(value))
-        fail(ErrorCode::malformed, "tensor \"", names.front(), ".weight\" has a weight that is NaN or infinite");
+    std::size_t begin_of_part = 0;
+    for (std::size_t i = 0; i < names.size(); begin_of_part += parts[i], ++i) {
+      for (std::size_t row = 0; row < parts[i]; ++row) {
+        const std::span<const float> values(weights[begin_of_part + row], sources.front()->columns());
+        if (std::all_of(values.begin(), values.end(), [](float value) { return std::isfinite(value); })) continue;
+        fail(ErrorCode::malformed, "tensor \"", names[i], ".weight\" has a weight that is NaN or infinite");
+      }
     }
     const LayerStatistics statistics = statistics_of(plan.target);
     const CompressedLayer<float> solved = solve_layer(names, std::move(weights), parts, statistics, plan);

@@ -354,6 +354,17 @@ TEST_CASE("Embedding and head are rounded where the plan says so") {
   for (std::size_t i = 0; i < dense.size(); ++i) REQUIRE(std::abs(dense[i] - codes[i]) < 0.02f);
 }
 
+TEST_CASE("What embedding and head lose shows on the held-out text") {
+  const Tiny tiny("llama-tiny-gqa");
+  REQUIRE_FALSE(tiny.model.tied_head);
+  StagePlan plan;
+  plan.layers[tiny.model.names.head].quantization = QuantizationPlan{.bits = 4};
+  const double of_head = tiny.compress(plan).held_out.kl_divergence;
+  CHECK(of_head > 1e-6);
+  plan.embedding_bits = 8;
+  CHECK(tiny.compress(plan).held_out.kl_divergence > of_head);
+}
+
 TEST_CASE("What cannot be compressed is refused with a reason") {
   Tiny tiny("llama-tiny-gqa");
   const StagePlan plan = tiny.plan(0.5, "", 16);
@@ -364,7 +375,8 @@ TEST_CASE("What cannot be compressed is refused with a reason") {
     std::vector<float> values = values_of(*matrix);
     values[3] = std::numeric_limits<float>::quiet_NaN();
     broken.replace(name, matrix_of_floats(matrix->rows(), matrix->columns(), DType::f32, values));
-    CHECK_THROWS_WITH(compress(broken, tiny.model, tiny.sequences, plan), ContainsSubstring("NaN"));
+    CHECK_THROWS_WITH(compress(broken, tiny.model, tiny.sequences, plan),
+                      ContainsSubstring("mlp.down_proj.weight\" has a weight that is NaN"));
   }
   SECTION("no sequences besides those that are held out") {
     tiny.sequences.resize(2);

@@ -62,11 +62,15 @@ inline Json costs_json(std::span<const FormCost> costs) {
 /// Errors: malformed. `place` begins the message.
 inline std::vector<FormCost> read_costs(const Json& json, std::string_view place) {
   std::vector<FormCost> costs;
+  bool is_known = json.is_array();
   try {
-    for (const Json& each : json) {
+    for (const Json& each : is_known ? json : Json::array()) {
       costs.push_back({each.at("form"), each.at("columns"), each.at("kernel"), each.at("bytes"), each.at("seconds")});
     }
   } catch (const Json::exception&) {
+    is_known = false;
+  }
+  if (!is_known) {
     fail(ErrorCode::malformed, place, ": not what this program wrote; remove it, and speeds are measured again");
   }
   return costs;

@@ -22,6 +22,8 @@ TEST_CASE("measured costs have the bytes of the kernels", "[compress][plan]") {
 
   const auto again = read_costs(costs_json(costs), "speeds.json");
   CHECK(costs_json(again) == costs_json(costs));
-  CHECK(error_of([] { read_costs(Json::array({1}), "speeds.json"); }).starts_with("malformed: speeds.json"));
+  for (const Json& other : {Json::array({1}), Json(), Json(1)}) {
+    CHECK(error_of([&] { read_costs(other, "speeds.json"); }).starts_with("malformed: speeds.json"));
+  }
   CHECK(error_of([&] { cost_of(costs, "int8", 128); }).find("remove speeds.json") != std::string::npos);
 }
