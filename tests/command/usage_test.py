@@ -65,8 +65,8 @@ class UsageTest(CommandTest):
             "--threads": ["-1", "x", "5000", "1.5"],
             "--prompt-sequence-length": ["0", "-3"],
             "--sequence-length": ["-1", "1e99"],
-            "--window": ["-1"],
-            "--sinks": ["-1"],
+            "--window": ["-1", "5"],
+            "--sinks": ["-1", "5"],
         }.items():
             for value in values:
                 for command in [

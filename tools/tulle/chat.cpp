@@ -25,8 +25,7 @@ constexpr const char* commands = R"(/reset  forget the conversation
 
 constexpr const char* chat_footer =
     R"(Every line of standard input is a turn; an empty line is none. Where standard input or output is no terminal,
-the answers alone are printed, each ended by a line end. Lines that begin with / are commands: /reset, /help,
-/exit.
+the answers alone are printed, each ended by a line end. The lines /reset, /help and /exit are commands.
 Answers are drawn when one of --temperature (above 0), --top-k, --top-p, --min-p, --typical-p and --seed is
 given.
 

@@ -148,6 +148,10 @@ int evaluate(const EvaluateFlags& flags) {
   if (flags.dataset.empty() && of_dataset) {
     throw UsageError("--method, --text-column, --every, --window, --stride and --apply-chat-template need --dataset");
   }
+  if (flags.stride != 0 && flags.method != "hf-stride") throw UsageError("--stride is of --method hf-stride");
+  if (flags.chat && flags.method != "windows") throw UsageError("--apply-chat-template is of --method windows");
+  const bool of_tasks = flags.output != defaults.output || flags.max_new_tokens != defaults.max_new_tokens;
+  if (flags.humaneval.empty() && of_tasks) throw UsageError("--output and --max-new-tokens need --humaneval");
   const std::string path = model_path(flags.path.empty() ? flags.model.path : flags.path);
   if (!flags.multiple_choice.empty()) return evaluate_questions(flags, path);
   if (!flags.humaneval.empty()) return complete_tasks(flags, path);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file tulle inspect: the parts of a model and its memory.
+#include <algorithm>
 #include <memory>
 #include <span>
 #include <tulle/core/json.hpp>
@@ -45,6 +46,7 @@ int inspect(const InspectFlags& flags) {
                       one_token);  // caches allocate their memory with the first token
   engine->step();
 
+  const std::size_t longest = std::min<std::size_t>(engine->capacity(), engine->architecture().context_length);
   OrderedJson report{{"model", checkpoint->path()},
                      {"format", checkpoint->format_name()},
                      {"instruction_set", tulle::instruction_set_name(tulle::active_instruction_set())},
@@ -60,7 +62,7 @@ int inspect(const InspectFlags& flags) {
                       {"cache_bytes", engine->cache_bytes()},
                       {"workspace_bytes", engine->memory_bytes() - engine->cache_bytes()},
                       {"total_bytes", weights + engine->memory_bytes()},
-                      {"sequence_length", options.sequence_length != 0 ? options.sequence_length : engine->capacity()},
+                      {"sequence_length", options.sequence_length != 0 ? options.sequence_length : longest},
                       {"cache", options.cache},
                       {"cache_dtype", options.cache_dtype}};
   Output output;

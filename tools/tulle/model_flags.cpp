@@ -61,6 +61,11 @@ void ModelFlags::add_to(CLI::App& flags) {
       ->check(size)
       ->type_name("N");
   add(flags, "--sinks", engine.sinks, "First tokens that the sliding cache keeps")->check(size)->type_name("N");
+  flags.callback([this] {
+    const tulle::EngineOptions usual;
+    if (engine.cache == "sliding" || (engine.window == usual.window && engine.sinks == usual.sinks)) return;
+    throw UsageError("--window and --sinks are of --cache sliding");
+  });
   engine.packed_cache = "auto";
   add(flags, "--packed-cache", engine.packed_cache,
       "Where packed weights are kept, so that a model starts at once: on (the user's cache folder), off, auto (on from "

@@ -30,6 +30,7 @@ tulle::AdapterPath read_adapter(const std::string& text) {
   float scale = 1;
   const char* end = text.data() + text.size();
   const auto [last, error] = std::from_chars(text.data() + at + 1, end, scale);
+  if (at == 0) throw UsageError("--lora " + text + " has no path");
   return error == std::errc() && last == end ? tulle::AdapterPath{text.substr(0, at), scale} : tulle::AdapterPath{text};
 }
 
