@@ -24,6 +24,11 @@ REFUSED = [
     {"type": "object", "additionalProperties": False, "required": ["a"]}, {"type": "string", "minLength": 2, "maxLength": 1},
     {"type": "string", "pattern": "[a"}, {"type": "object", "propertyNames": {"maxLength": 2}},
     {"type": "object", "dependentRequired": {"a": ["b"]}}, {"type": "array", "minItems": 100000, "items": COUNT},
+    {"type": "object", "properties": {"gr\u00f6\u00dfe": COUNT}, "additionalProperties": True},
+    {"type": "object", "minProperties": 1, "additionalProperties": {"$ref": "#"}},
+    {"type": "object", "properties": {f"p{i}": COUNT for i in range(100)}, "minProperties": 1, "additionalProperties": False},
+    {"type": "integer", "minimum": 2**53 + 1}, {"type": "integer", "exclusiveMinimum": 2**60},
+    {"type": "string", "pattern": "^(a?){9}$"}, {"type": "string", "pattern": "a{4294967297}"},
     {"$ref": "#/$defs/0", "$defs": {**{str(i): {"$ref": f"#/$defs/{i + 1}"} for i in range(2000)}, "2000": COUNT}},
 ]
 
@@ -53,6 +58,7 @@ FIRST = [
     {"type": "object", "properties": {"a": COUNT}, "required": ["a", "z"], "maxProperties": 2},
     {"properties": {"deep": closed(er=closed(est={"type": "array", "items": closed(x=COUNT), "maxItems": 2}))}},
     {"type": "integer", "minimum": 0.5, "maximum": 3.5},
+    {"type": "integer", "minimum": 0, "maximum": 2**63 - 1},
     {"type": "object", "properties": {"q\"\\\n": {"const": "\u2603"}}, "required": ["q\"\\\n"]},
     closed(long={"type": "string", "pattern": "^[^\u00e9]{1,300}$"}, empty={"type": "string", "maxLength": 1000}),
     {"type": "array", "items": {"type": "string", "pattern": "^[^\u00e9]{3}$"}, "minItems": 6, "maxItems": 6},

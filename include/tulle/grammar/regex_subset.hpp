@@ -73,21 +73,20 @@ class RegexRewriter {
       ++at_;
       write(CodePointSet({{'\n', '\n'}, {'\r', '\r'}, {0x2028, 0x2029}}).complement());
     } else if (c == '^') {  // of the whole, as is an alternative of it
-      if (depth_ != 0 || (at_ != 0 && pattern_[at_ - 1] != '|')) refuse("an anchor in the middle");
+      if (depth() != 0 || !begins_alternative_) refuse("an anchor in the middle");
       ++at_;
     } else if (c == '$') {
-      if (depth_ != 0 || !ends) refuse("an anchor in the middle");
+      if (depth() != 0 || !ends) refuse("an anchor in the middle");
       ++at_;
     } else if (c == '{') {
       const std::size_t end = std::min(pattern_.find('}', at_), pattern_.size() - 1);
-      result_ += pattern_.substr(at_, end + 1 - at_);
+      read_count(pattern_.substr(at_, end + 1 - at_));
       at_ = end + 1;
     } else if (std::string_view("()|*+?").find(c) != std::string_view::npos) {
       if (c == '(' && pattern_.substr(at_, 2) == "(?" && pattern_.substr(at_, 3) != "(?:") {
         refuse("an assertion or a flag");
       }
-      if (c == '(') ++depth_;
-      if (c == ')' && depth_ != 0) --depth_;
+      follow_group(c);
       const std::size_t length = c == '(' && pattern_.substr(at_, 3) == "(?:" ? 3 : 1;
       result_ += pattern_.substr(at_, length);
       at_ += length;
@@ -95,7 +94,50 @@ class RegexRewriter {
       const Item item = read_item(false);
       item.single ? write(*item.single) : write(item.set);
     }
+    begins_alternative_ = c == '|';
+    if (std::string_view("()|*+?{^$").find(c) == std::string_view::npos) begin_part(false);
   }
+
+  /// What the next repetition repeats.
+  void begin_part(bool may_be_empty) {
+    groups_.back().may_end = groups_.back().may_end && part_may_be_empty_;
+    part_may_be_empty_ = may_be_empty;
+    is_repeated_ = false;
+  }
+
+  void follow_group(char c) {
+    if (c == '(') {
+      begin_part(true);
+      groups_.emplace_back();
+    } else if (c == '|' || (c == ')' && depth() != 0)) {
+      begin_part(true);
+      Group& group = groups_.back();
+      group.may_be_empty = group.may_be_empty || std::exchange(group.may_end, true);
+      if (c == '|') return;
+      part_may_be_empty_ = group.may_be_empty;
+      groups_.pop_back();
+    } else if (c == '*' || c == '+' || c == '?') {
+      const bool is_lazy = std::exchange(is_repeated_, true) && c == '?';
+      if (c != '+' && !is_lazy) part_may_be_empty_ = true;
+    }
+  }
+
+  /// "{2,5}". What may be empty is not counted: a grammar would follow every way to divide a text.
+  void read_count(std::string_view text) {
+    std::size_t digits = 0, last = 0;
+    for (const char c : text) {
+      const bool is_digit = c >= '0' && c <= '9';
+      digits = is_digit ? digits + 1 : 0;
+      if (digits > 6) refuse("a count above 999999");
+      last = is_digit ? (digits == 1 ? 0 : 10 * last) + static_cast<std::size_t>(c - '0') : last;
+    }
+    if (part_may_be_empty_ && (last > 1 || text.ends_with(",}"))) refuse("a count of what may be empty");
+    if (text.starts_with("{0")) part_may_be_empty_ = true;
+    is_repeated_ = true;
+    result_ += text;
+  }
+
+  std::size_t depth() const noexcept { return groups_.size() - 1; }
 
   /// After the opening bracket, through the closing one.
   CodePointSet read_class() {
@@ -225,7 +267,12 @@ class RegexRewriter {
   std::string_view pattern_;
   bool in_json_;
   CodePointSet writable_;
-  std::size_t at_ = 0, begin_ = 0, depth_ = 0;
+  std::size_t at_ = 0, begin_ = 0;
+  struct Group {  // the whole, or one that is open: whether an alternative may be empty, and the present one so far
+    bool may_be_empty = false, may_end = true;
+  };
+  std::vector<Group> groups_ = std::vector<Group>(1);
+  bool begins_alternative_ = true, part_may_be_empty_ = true, is_repeated_ = false;
   std::string result_;
 };
 

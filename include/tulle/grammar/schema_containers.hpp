@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include <tulle/core/json.hpp>
@@ -62,6 +63,13 @@ OrderedJson pattern_schema(const OrderedJson& given, Where where, OrderedJson re
   return result;
 }
 
+inline constexpr std::size_t max_counted_properties = 64;  // their combinations are unrolled
+
+/// Whether a JSON string shows a name as it is, in ASCII.
+inline bool is_plain_name(std::string_view name) {
+  return std::all_of(name.begin(), name.end(), [](char c) { return c >= ' ' && c <= '~' && c != '"' && c != '\\'; });
+}
+
 template <class Read>
 OrderedJson object_schema(const OrderedJson& given, Where where, Read&& read) {
   OrderedJson result{{"type", "object"}};
@@ -96,6 +104,16 @@ OrderedJson object_schema(const OrderedJson& given, Where where, Read&& read) {
   if (takes_others && result.contains("minProperties") && (least > 1 || !properties.empty())) {
     refuse_schema(where,
                   "has a \"minProperties\" and names that are not given, which is not supported");  // they may repeat
+  }
+  const bool is_counted = result.contains("minProperties") || result.contains("maxProperties");
+  if (is_counted && properties.size() - required.size() > max_counted_properties) {
+    refuse_schema(where, "has a count of properties, of which more than ", max_counted_properties,
+                  " may be left out, which is not supported");
+  }
+  for (const auto& [name, value] : properties.items()) {
+    // xgrammar, which must write no given name with another value, reads names as ASCII there.
+    if (!takes_others || is_plain_name(name)) continue;
+    refuse_schema(where, "has the name \"", name, "\" beside names that are not given, which is not supported");
   }
   if (!properties.empty()) result["properties"] = std::move(properties);
   if (!required.empty()) result["required"] = std::move(required);

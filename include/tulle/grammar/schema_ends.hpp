@@ -29,7 +29,11 @@ inline bool can_end(const OrderedJson& value, const std::set<std::string>& ends)
   for (const OrderedJson& name : value.value("required", OrderedJson::array())) {
     if (!ok(value["properties"][name.get_ref<const std::string&>()])) return false;
   }
-  return true;
+  const OrderedJson none = OrderedJson::object(), others = value.value("additionalProperties", OrderedJson(false));
+  const OrderedJson properties = value.value("properties", none), patterns = value.value("patternProperties", none);
+  if ((others.is_object() && ok(others)) || std::any_of(patterns.begin(), patterns.end(), ok)) return true;
+  const auto named = std::count_if(properties.begin(), properties.end(), ok);
+  return static_cast<std::size_t>(named) >= value.value("minProperties", std::size_t{0});
 }
 
 /// By name: `OrderedJson` searches its keys one after the other.

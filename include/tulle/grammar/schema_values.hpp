@@ -102,6 +102,8 @@ inline std::optional<double> bound(const OrderedJson& given, const char* name, W
   return given[name].get<double>();
 }
 
+inline constexpr double max_exact = 0x1p53;  // of the whole numbers that a double holds without gaps
+
 /// Between two bounds the multiples are listed.
 inline void multiples(double step, std::optional<double> least, std::optional<double> most, Where where,
                       OrderedJson& result) {
@@ -109,6 +111,9 @@ inline void multiples(double step, std::optional<double> least, std::optional<do
     refuse_schema(where, "has a \"multipleOf\" that is no whole number up to 1024");
   }
   if (step == 1) return;
+  if (std::max(std::abs(least.value_or(0)), std::abs(most.value_or(0))) > max_exact) {
+    refuse_schema(where, "has a \"multipleOf\" together with bounds beyond 2^53, which is not supported");
+  }
   if (!least && !most) {
     result["multipleOf"] = static_cast<std::int64_t>(step);
     return;
@@ -124,20 +129,35 @@ inline void multiples(double step, std::optional<double> least, std::optional<do
   result = {{"enum", std::move(listed)}};
 }
 
+inline constexpr double max_whole = 9e18;  // near the limit of 64 bits: larger bounds become this one
+
+/// A bound of whole numbers. Errors: invalid_argument also for one that a double does not hold exactly.
+inline std::optional<double> whole_bound(const OrderedJson& given, const char* name, bool is_exclusive, Where where) {
+  const std::optional<double> value = bound(given, name, where);
+  if (!value || std::abs(*value) <= max_exact || std::abs(*value) >= max_whole) return value;
+  const OrderedJson& written = given[name];
+  const bool is_rounded =
+      written.is_number_integer() && written.get<std::int64_t>() != static_cast<std::int64_t>(*value);
+  if (is_exclusive || is_rounded) refuse_schema(where, "has a \"", name, "\" beyond 2^53, which is not supported");
+  return value;
+}
+
 inline OrderedJson integer(const OrderedJson& given, Where where) {
-  constexpr double limit = 9e18;  // beyond it a bound says nothing of 64 bits
-  std::optional<double> least = bound(given, "minimum", where), most = bound(given, "maximum", where);
+  std::optional<double> least = whole_bound(given, "minimum", false, where);
+  std::optional<double> most = whole_bound(given, "maximum", false, where);
   if (least) least = std::ceil(*least);
   if (most) most = std::floor(*most);
-  if (const auto above = bound(given, "exclusiveMinimum", where)) {
-    least = std::max(least.value_or(-limit), std::floor(*above) + 1);
+  if (const auto above = whole_bound(given, "exclusiveMinimum", true, where)) {
+    least = std::max(least.value_or(-max_whole), std::floor(*above) + 1);
   }
-  if (const auto below = bound(given, "exclusiveMaximum", where)) {
-    most = std::min(most.value_or(limit), std::ceil(*below) - 1);
+  if (const auto below = whole_bound(given, "exclusiveMaximum", true, where)) {
+    most = std::min(most.value_or(max_whole), std::ceil(*below) - 1);
   }
-  if (least && *least <= -limit) least.reset();
-  if (most && *most >= limit) most.reset();
-  if ((least && *least >= limit) || (most && *most <= -limit)) refuse_schema(where, "has a bound beyond 64 bits");
+  if ((least && *least >= max_whole) || (most && *most <= -max_whole)) {
+    refuse_schema(where, "has a bound beyond 64 bits");
+  }
+  if (least) least = std::max(*least, -max_whole);
+  if (most) most = std::min(*most, max_whole);
   if (least && most && *least > *most) refuse_schema(where, "has no number between its bounds");
   OrderedJson result{{"type", "integer"}};
   if (least) result["minimum"] = static_cast<std::int64_t>(*least);

@@ -38,10 +38,23 @@ TEST_CASE("in JSON a character that needs an escape is written as one, or is in 
 
 TEST_CASE("what a grammar cannot follow is refused with its place", "[grammar][regex_subset]") {
   CHECK_THROWS_WITH(followed_regex("ab(?=c)"), Catch::Matchers::ContainsSubstring("an assertion or a flag at 3"));
-  for (const char* pattern : {"a^b", "(^a)", "a$b", R"(\1)", R"(\b)", R"(\p{L})", "[b-a]", "[a", "a\\", R"(\x4)",
-                              R"(\u{110000})", R"(\u{41)", R"(\ud800)", "\xFF"}) {
+  for (const char* pattern :
+       {"a^b", "(^a)", "a$b", R"(\1)", R"(\b)", R"(\p{L})", "[b-a]", "[a", "a\\", R"(\x4)", R"(\u{110000})", R"(\u{41)",
+        R"(\ud800)", "\xFF", R"(a\|^b)", "a{1000000}", "a{1,4294967297}"}) {
     CAPTURE(pattern);
     CHECK_THROWS_AS(followed_regex(pattern), Error);
+  }
+}
+TEST_CASE("what may be empty is not counted", "[grammar][regex_subset]") {
+  for (const char* pattern :
+       {"(a*){3}", "(a|b?){0,9}", "(|a){2,}", "((a?){0,1}b?){2}", "(a{0,5}){5}", "(a|(b*|c)){7}"}) {
+    CAPTURE(pattern);
+    CHECK_THROWS_WITH(followed_regex(pattern), Catch::Matchers::ContainsSubstring("a count of what may be empty"));
+  }
+  for (const char* pattern :
+       {"(a+?){3}", "(a*b){3}", "(a|bc){0,9}", "(a?){0,1}", "((a?b)c*){2}", "a{3}{2}", "(a{1,5}?){5}", "^a{2}|b{3}$"}) {
+    CAPTURE(pattern);
+    CHECK_NOTHROW(followed_regex(pattern));
   }
 }
 
