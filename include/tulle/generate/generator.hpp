@@ -69,10 +69,11 @@ class Generator {
   [[gnu::noinline]] void run(SequenceId id, Sampling sampling, SequenceOptions options) {
     sequences_.run(id, options.max_new_tokens);
     const std::size_t length = sequences_.history(id).size();
+    const auto last = static_cast<Position>(length - 1);
     if (options.prompt_logits) {
-      sequences_.set_logits_from(id, cache().length(id));
+      sequences_.set_logits_from(id, std::min(std::max(cache().length(id), options.prompt_from), last));
     } else if (options.max_new_tokens > 0 || options.last_logits) {
-      sequences_.set_logits_from(id, static_cast<Position>(length - 1));
+      sequences_.set_logits_from(id, last);
     }
     try {
       logits_.reserve(wanted_logits());

@@ -51,6 +51,7 @@ class Requests {
               Completion& completion) {
     auto& sequences = generator_.sequences();
     const std::size_t before = sequences.history(id).size();
+    options.prompt_from = static_cast<Position>(before);
     sequences.append(id, tokens);
     try {
       generator_.run(id, std::move(sampling), std::move(options));
@@ -212,17 +213,17 @@ class Requests {
       Fork fork = std::move(forks_[i]);
       forks_.erase(forks_.begin() + static_cast<std::ptrdiff_t>(i));
       const Filled& to = filled_[fork.to];
-      if (emission != nullptr && emission->token < 0) {
-        to.completion->accept({fork.to, -1, emission->finish, 0});
-      } else {
-        go_on(fork, to);
-      }
+      go_on(fork, to, emission);
       if (to.completion->finished()) leave(fork.to);
     }
   }
 
-  void go_on(Fork& fork, const Filled& to) noexcept try {
+  void go_on(Fork& fork, const Filled& to, const Emission* emission) noexcept try {
     if (filled_[fork.from].completion != nullptr) to.completion->share_logits(*filled_[fork.from].completion);
+    if (emission != nullptr && emission->token < 0) {
+      to.completion->accept({fork.to, -1, emission->finish, 0});
+      return;
+    }
     generator_.sequences().fork(fork.from, fork.to);
     generator_.sequences().truncate(fork.to, to.prompt_length);
     generator_.run(fork.to, std::move(fork.sampling), std::move(fork.options));

@@ -61,6 +61,7 @@ struct SequenceOptions {
   std::uint64_t rng_stream = 0;      ///< sequences of one seed draw differently in different streams
   bool log_probabilities = false;    ///< report log softmax of the raw logits at the chosen token
   bool prompt_logits = false;        ///< observe the logits of every prompt row
+  Position prompt_from = 0;          ///< where it begins, behind what the sequence had
   bool last_logits = false;          ///< observe those of the last prompt row although max_new_tokens is 0
   std::size_t generated_before = 0;  ///< tokens at the end of the history that are no prompt to the sampler
   Verification verification = Verification::coupled;

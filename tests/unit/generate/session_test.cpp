@@ -62,6 +62,18 @@ TEST_CASE("every call of a session continues its history", "[generate][session]"
   CHECK(session.append({}, at_most(4)).tokens == from_scratch(text, 4));
 }
 
+TEST_CASE("logits of a session's call are those of its own prompt and tokens", "[generate][session]") {
+  const auto engine = tiny_engine(name, small_engine());
+  Session session(*engine, *tiny_tokenizer());
+  GenerationOptions options = at_most(5);
+  options.return_logits = true;
+  for (const char* text : {"the answer", " and then", " more"}) {
+    const auto result = session.generate(text, options);
+    CHECK(result.logits.rows == result.prompt_tokens + 4);
+  }
+  CHECK(session.append({}, options).logits.rows == 5);
+}
+
 TEST_CASE("a session holds one slot until it ends", "[generate][session]") {
   EngineOptions one = small_engine();
   one.max_sequences = 1;

@@ -218,6 +218,17 @@ TEST_CASE("without those of the prompt there is one row of logits a token", "[ge
   }
 }
 
+TEST_CASE("every copy of a prompt that is only read has its logits", "[generate][text_stream]") {
+  const auto engine = tiny_engine(name, small_engine());
+  GenerationOptions options = at_most(0);
+  options.return_logits = true;
+  options.num_return_sequences = 3;
+  for (const auto& result : run(*engine, {prompt()}, options).results) {
+    CHECK(result.tokens.empty());
+    CHECK(result.logits.rows == result.prompt_tokens);
+  }
+}
+
 TEST_CASE("log probabilities come with every token", "[generate][text_stream]") {
   const auto engine = tiny_engine(name, small_engine());
   GenerationOptions options = sampled(9);
