@@ -51,6 +51,7 @@ class WrongRequestsTest(ServeTest):
                             ({"max_tokens": 1.5}, "max_tokens"), ({"top_p": 2}, "top_p"), ({"n": 0}, "n"),
                             ({"n": 100}, "n"), ({"seed": "x"}, "seed"), ({"stop": 3}, "stop"),
                             ({"logit_bias": {"x": 1}}, "logit_bias"), ({"logit_bias": {"1": 101}}, "logit_bias"),
+                            ({"logit_bias": {"99999999": 1}}, "logit_bias"),
                             ({"logprobs": 21}, "logprobs"), ({"stream": 1}, "stream"), ({"prompt": None}, "prompt"),
                             ({"prompt": [-1]}, "prompt"), ({"prompt": [100000]}, "prompt"), ({"prompt": []}, "prompt"),
                             ({"prompt": "word " * 300}, "prompt"), ({"prompt": {}}, "prompt"), ({"model": 3}, "model"),
@@ -93,6 +94,40 @@ class WrongRequestsTest(ServeTest):
             with self.subTest(request[0][-99:]):
                 answer = self.server.raw(*request)
                 self.assertEqual((answer.split()[1], answer.count(b"HTTP/1.1 ")), (status, 1))
+
+    def test_requests_in_one_write_are_answered_in_turn(self):
+        def post(body):
+            return b"POST /tokenize HTTP/1.1\r\nHost: x\r\nContent-Length: %d" % len(body) + END + body
+
+        body = json.dumps({"prompt": "Once"}).encode()
+        last = b"GET /health HTTP/1.1\r\nHost: x\r\nConnection: close" + END
+        self.assertEqual(self.server.raw(post(body) * 3 + last).count(b"HTTP/1.1 200"), 4)
+        # A body is no request, where the first 4096 bytes of a connection end in it, either.
+        hidden = b"GET /slots HTTP/1.1\r\nHost: x" + END
+        first, second = post(body), post(b" " * 4000 + hidden)
+        before = 4096 - len(first) - second.index(END) - len(END)
+        answer = self.server.raw(first + post(b" " * before + hidden))
+        self.assertEqual(re.findall(rb"HTTP/1.1 (\d+)", answer), [b"200", b"400"])
+
+    def test_an_old_client_gets_a_stream_without_chunks(self):
+        body = json.dumps({"prompt": "Once", "max_tokens": 4, "stream": True}).encode()
+        head = b"POST /v1/completions HTTP/1.0\r\nHost: x\r\nContent-Length: %d" % len(body) + END
+        answer = self.server.raw(head, body)
+        self.assertNotIn(b"Transfer-Encoding", answer)
+        self.assertTrue(answer.split(END, 1)[1].startswith(b"data: {"), answer)
+        self.assertTrue(answer.endswith(b"data: [DONE]\n\n"), answer)
+
+    def test_fields_that_would_change_the_answer_are_refused(self):
+        turn = {"messages": "x", "max_tokens": 1}
+        for path, fields in [(CHAT, {"guided_json": {"type": "object"}}), (CHAT, {"grammar": "root ::= \"a\""}),
+                             (CHAT, {"stop_token_ids": [1]}), ("/v1/messages", {"output_config": {"format": {"type": "x"}}}),
+                             ("/v1/responses", {"input": "x", "conversation": "a"}), ("/v1/responses", {"input": "x", "background": True})]:
+            with self.subTest(fields):
+                self.assertEqual(self.server.post(path, {**turn, **fields})[0], 400)
+        self.succeed("/v1/responses", {"input": "x", "background": False, "conversation": None, "max_output_tokens": 1})
+        tool = {"type": "function", "function": {"name": "f", "parameters": {"type": "string"}}}
+        self.refuse(400, CHAT, {**turn, "tools": [tool]}, "not \"object\"")
+        self.refuse(415, TEXT, b"x", "compressed", headers={"Content-Encoding": "gzip"})
 
     def test_headers_do_not_come_back(self):
         status, headers, _ = self.server.request("GET", "/health", headers={"X-Request-Id": "a b\tc"})
@@ -225,7 +260,8 @@ class OperationTest(unittest.TestCase):
         with Server("--api-key", "secret", "--cors-origin", "https://page.example") as server:
             self.assertEqual(server.get("/health")[0], 200)
             self.assertEqual(server.get("/v1/models")[0], 401)
-            for headers in [{"Authorization": "Bearer secret"}, {"X-Api-Key": "secret"}]:
+            self.assertEqual(server.post("/v1/messages", {})[1]["error"]["type"], "authentication_error")
+            for headers in [{"Authorization": "Bearer secret"}, {"Authorization": "bearer secret"}, {"X-Api-Key": "secret"}]:
                 self.assertEqual(server.get("/v1/models", headers=headers)[0], 200)
             for key in ["", "secre", "secret2", "Secret"]:
                 self.assertEqual(server.get("/v1/models", headers={"Authorization": "Bearer " + key})[0], 401)

@@ -2,6 +2,7 @@
 """tulle serve: what each route answers, whole and as a stream."""
 import base64
 import hashlib
+import json
 import re
 import shutil
 import subprocess
@@ -153,6 +154,21 @@ class RoutesTest(ServeTest):
         self.assertEqual(events[-2][1]["delta"], {"stop_reason": "stop_sequence", "stop_sequence": stop})
         status, error = self.server.post("/v1/messages", {"messages": "Hello"})
         self.assertEqual((status, error["type"], error["error"]["type"]), (400, "error", "invalid_request_error"))
+
+    def test_a_last_message_of_the_assistant_is_continued(self):
+        turns = {"messages": [{"role": "user", "content": "Hello"}, {"role": "assistant", "content": " One two\n"}]}
+        answer = self.succeed("/v1/messages", {**turns, "max_tokens": 8, "temperature": 0, "ignore_eos": True})
+        text = answer["content"][0]["text"]
+        chat = self.succeed("/v1/chat/completions", {**turns, "continue_final_message": True, **GREEDY, "max_tokens": 8})
+        self.assertEqual(chat["choices"][0]["message"]["content"], text)
+        other = self.succeed("/v1/chat/completions", {**turns, **GREEDY, "max_tokens": 8})
+        self.assertGreater(other["usage"]["prompt_tokens"], chat["usage"]["prompt_tokens"])  # it opens another turn
+
+    def test_messages_follow_a_schema(self):
+        schema = {"type": "object", "properties": {"a": {"enum": [1, 2]}}, "required": ["a"], "additionalProperties": False}
+        answer = self.succeed("/v1/messages", {"messages": "x", "max_tokens": 50, "temperature": 0, "output_config": {
+            "effort": "low", "format": {"type": "json_schema", "schema": schema}}})
+        self.assertIn(json.loads(answer["content"][0]["text"])["a"], [1, 2])
 
     def test_predict(self):
         answer = self.succeed("/predict", {"sequences": "Once upon", "max_generated_tokens": 6, "force_max_tokens": True,

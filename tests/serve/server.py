@@ -113,7 +113,7 @@ class Server:
     def stream(self, path, body):
         """[(event, data)] of a stream of server-sent events; data is JSON or the text [DONE]."""
         status, headers, answer = self.request("POST", path, body)
-        assert (status, headers["Content-Type"]) == (200, "text/event-stream"), (status, answer)
+        assert (status, headers["Content-Type"]) == (200, "text/event-stream; charset=utf-8"), (status, answer)
         events = []
         for block in answer.decode().split("\n\n")[:-1]:
             fields = dict(line.split(": ", 1) for line in block.split("\n"))

@@ -16,21 +16,9 @@
 #include <tulle/serve/reply.hpp>
 #include <tulle/serve/request_fields.hpp>
 #include <tulle/serve/sampling_fields.hpp>
+#include <tulle/serve/structured_output.hpp>
 
 namespace tulle::serve {
-
-/// Anthropic's error object.
-inline Json anthropic_error_json(const ApiError& error) {
-  const auto type = [&]() -> std::string_view {
-    switch (error.status()) {
-      case 413: return "request_too_large";
-      case 503: return "overloaded_error";
-      case 500: return "api_error";
-      default: return error_type(error.status());
-    }
-  }();
-  return {{"type", "error"}, {"error", {{"type", type}, {"message", error.what()}}}};
-}
 
 class MessagesReply : public Reply {
  public:
@@ -90,9 +78,9 @@ class MessagesReply : public Reply {
   FinishReason reason_ = FinishReason::none;
 };
 
-/// Errors: ApiError 400.
-inline PreparedRequest prepare_messages(const Json& body, const ServedModel& model) {
-  const RequestFields fields(body);
+/// A last message of the assistant is continued. Errors: ApiError 400.
+inline PreparedRequest prepare_messages(const RequestBody& body, const ServedModel& model) {
+  const RequestFields fields(body.json);
   PreparedRequest prepared;
   GenerationRequest& request = prepared.request;
   request.options = read_generation(fields, true);
@@ -101,6 +89,7 @@ inline PreparedRequest prepare_messages(const Json& body, const ServedModel& mod
   if (const Json* tools = fields.find("tools"); tools != nullptr && !tools->empty()) {
     throw ApiError(400, "tools are given to /v1/chat/completions here", "tools");
   }
+  fields.refuse({"output_format", "mcp_servers", "container"});
   if (!fields.has("max_tokens")) throw ApiError(400, "\"max_tokens\" is missing", "max_tokens");
   request.options.max_new_tokens = max_tokens_field(fields, {"max_tokens"}, 1);
   prepared.streams = fields.boolean("stream", false);
@@ -108,8 +97,15 @@ inline PreparedRequest prepare_messages(const Json& body, const ServedModel& mod
   if (const Json* system = fields.find("system")) {
     messages.insert(messages.begin(), {"system", detail::content_text(*system, "system")});
   }
-  request.prompts.push_back(chat_prompt(model, messages, true).tokens);
+  const bool continues = messages.size() > 1 && messages.back().role == "assistant";
+  request.prompts.push_back(
+      (continues ? continued_prompt(model, std::move(messages)) : chat_prompt(model, messages, true)).tokens);
   check_request(model, request, "messages");
+  const Json* output = fields.find("output_config");
+  if (output != nullptr && !output->is_object())
+    throw ApiError(400, "\"output_config\" must be an object", "output_config");
+  const Json* format = output == nullptr ? nullptr : RequestFields(*output).find("format");
+  read_response_format(body, "output_config.format", format, model, request.options);
   prepared.reply = std::make_unique<MessagesReply>(model, request.prompts.front().size());
   return prepared;
 }

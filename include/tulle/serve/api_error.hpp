@@ -79,4 +79,17 @@ inline Json error_json(const ApiError& error) {
             {"code", or_null(error.code())}}}};
 }
 
+/// Anthropic's error object.
+inline Json anthropic_error_json(const ApiError& error) {
+  const auto type = [&]() -> std::string_view {
+    switch (error.status()) {
+      case 413: return "request_too_large";
+      case 503: return "overloaded_error";
+      case 500: return "api_error";
+      default: return error_type(error.status());
+    }
+  }();
+  return {{"type", "error"}, {"error", {{"type", type}, {"message", error.what()}}}};
+}
+
 }  // namespace tulle::serve

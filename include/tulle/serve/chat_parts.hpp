@@ -67,7 +67,7 @@ class ChatParts {
 
   /// OpenAI's name of why a text ended.
   Json finish_reason(FinishReason reason) const {
-    const bool called = tools && tools->calls() != 0 && finish_reason_json(reason) == "stop";
+    const bool called = tools && tools->calls() != 0 && !tools->in_call() && finish_reason_json(reason) == "stop";
     return called ? Json("tool_calls") : finish_reason_json(reason);
   }
 

@@ -88,4 +88,27 @@ inline ChatPrompt chat_prompt(const ServedModel& model, const std::vector<ChatMe
   return {text, model.tokenizer.encode(text, {.add_special_tokens = true})};
 }
 
+/// The prompt that ends within its last message, which the text goes on with. Errors: those of `chat_prompt`; ApiError 400 for
+/// a template that does not show the message as it is.
+inline ChatPrompt continued_prompt(const ServedModel& model, std::vector<ChatMessage> messages,
+                                   const std::string& variables = "{}") {
+  std::string& last = messages.back().content;  // templates may take white space around it away
+  last.erase(last.find_last_not_of(" \t\r\n") + 1);
+  last.erase(0, last.find_first_not_of(" \t\r\n"));
+  if (last.empty()) {
+    messages.pop_back();
+    return chat_prompt(model, messages, true, variables);
+  }
+  ChatPrompt prompt = chat_prompt(model, messages, false, variables);
+  const std::size_t at = prompt.text.rfind(last);
+  if (at == std::string::npos) {
+    throw ApiError(
+        400, "the chat template of this model does not show the last message as it is, so no text can continue it",
+        "messages");
+  }
+  prompt.text.resize(at + last.size());
+  prompt.tokens = model.tokenizer.encode(prompt.text, {.add_special_tokens = model.chat_template.empty()});
+  return prompt;
+}
+
 }  // namespace tulle::serve

@@ -19,7 +19,7 @@
 #include <tulle/serve/reply.hpp>
 #include <tulle/serve/request_fields.hpp>
 #include <tulle/serve/structured_output.hpp>
-#include <tulle/text/chat_template.hpp>
+#include <tulle/text/render_chat.hpp>
 
 namespace tulle::serve {
 
@@ -58,15 +58,9 @@ class ChatTools {
     if (model.chat_template.find("tools") == std::string::npos) {
       return chat_prompt(model, plain_messages(messages), add_generation_prompt, variables);
     }
-    const auto content = [&](std::optional<Token> token) {
-      return token ? model.tokenizer.piece(*token) : std::string();
-    };
     OrderedJson context = OrderedJson::parse(variables);
-    context["add_generation_prompt"] = add_generation_prompt;
-    context["bos_token"] = content(model.tokenizer.bos_token());
-    context["eos_token"] = content(model.tokenizer.eos_token());
     if (shows_tools()) context["tools"] = tools_;
-    std::string text = ChatTemplate(model.chat_template).render(messages, context);
+    std::string text = render_json_chat(model.chat_template, model.tokenizer, messages, add_generation_prompt, context);
     std::vector<Token> tokens = model.tokenizer.encode(text);
     return {std::move(text), std::move(tokens)};
   }
@@ -79,8 +73,9 @@ class ChatTools {
       const auto name = function["name"].get<std::string>();
       if (!named_.empty() && name != named_) continue;
       auto [before, after] = tool_call_frame(format, name);
-      const OrderedJson parameters =
-          function.value("parameters", OrderedJson{{"type", "object"}, {"additionalProperties", false}});
+      OrderedJson parameters = function.value("parameters", OrderedJson::object());
+      if (parameters.empty()) parameters["additionalProperties"] = false;  // none
+      parameters["type"] = "object";
       choices.push_back({std::move(before), parameters.dump(), std::move(after)});
     }
     constrain(options, model, "tools", [&](Grammars& grammars) { return grammars.framed_json(choices); });
@@ -124,6 +119,10 @@ class ChatTools {
       }
       if (function.contains("parameters") && !function["parameters"].is_object())
         refuse("holds \"parameters\" that are no schema");
+      const OrderedJson parameters = function.value("parameters", OrderedJson::object());
+      if (parameters.value("type", OrderedJson("object")) != "object") {
+        refuse("holds \"parameters\" whose \"type\" is not \"object\"");
+      }
       has_named = has_named || function["name"] == named_;
     }
     tools_ = tools;

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstddef>
+#include <cstring>
 #include <deque>
 #include <functional>
 #include <map>
@@ -136,6 +137,10 @@ struct CurrentConnection {
   SSL* tls = nullptr;          ///< null: HTTP
   bool closes = false;         ///< after this answer: what the client sent may not have been read to its end
   std::size_t bytes_left = 0;  ///< that may be read of this request
+  std::string ahead;           ///< what was received and not read yet: perhaps the next requests
+  std::size_t ahead_at = 0;
+
+  bool has_ahead() const noexcept { return ahead_at < ahead.size(); }
 
   static CurrentConnection& get() {
     static thread_local CurrentConnection current;
@@ -158,18 +163,29 @@ struct CurrentConnection {
 };
 
 /// What the client sends, as far as `CurrentConnection` lets it: httplib has no limit of its own for the length of a line,
-/// the number of headers or a body in chunks.
+/// the number of headers or a body in chunks. What is received ahead belongs to the connection: httplib's own streams live
+/// for one request, and would lose what follows it (RFC 9112, 9.3.2).
 class LimitedStream final : public httplib::Stream {
  public:
   explicit LimitedStream(httplib::Stream& stream) : stream_(stream) {}
 
-  bool is_readable() const override { return stream_.is_readable(); }
+  bool is_readable() const override { return CurrentConnection::get().has_ahead() || stream_.is_readable(); }
   bool is_writable() const override { return stream_.is_writable(); }
   ssize_t read(char* to, std::size_t size) override {
-    std::size_t& left = CurrentConnection::get().bytes_left;
-    const ssize_t count = left == 0 ? -1 : stream_.read(to, std::min(size, left));
-    if (count > 0) left -= static_cast<std::size_t>(count);
-    return count;
+    CurrentConnection& current = CurrentConnection::get();
+    if (current.bytes_left == 0) return -1;
+    if (!current.has_ahead()) {
+      current.ahead.resize(received_at_once);
+      current.ahead_at = 0;
+      const ssize_t count = stream_.read(current.ahead.data(), current.ahead.size());
+      current.ahead.resize(count > 0 ? static_cast<std::size_t>(count) : 0);
+      if (count <= 0) return count;
+    }
+    const std::size_t count = std::min({size, current.bytes_left, current.ahead.size() - current.ahead_at});
+    std::memcpy(to, current.ahead.data() + current.ahead_at, count);
+    current.ahead_at += count;
+    current.bytes_left -= count;
+    return static_cast<ssize_t>(count);
   }
   ssize_t write(const char* from, std::size_t size) override { return stream_.write(from, size); }
   void get_remote_ip_and_port(std::string& ip, int& port) const override { stream_.get_remote_ip_and_port(ip, port); }
@@ -177,6 +193,8 @@ class LimitedStream final : public httplib::Stream {
   socket_t socket() const override { return stream_.socket(); }
 
  private:
+  static constexpr std::size_t received_at_once = 16384;  // more than httplib's buffer, which is passed by then
+
   httplib::Stream& stream_;
 };
 
@@ -200,13 +218,16 @@ class WatchedServer final : public Base {
     httplib::detail::get_remote_ip_and_port(socket, remote, remote_port);
     httplib::detail::get_local_ip_and_port(socket, local, local_port);
     const bool done = serve(socket, [&](httplib::Stream& client, bool close, bool& closed) {
-      watch_.begin(socket);
-      LimitedStream stream(client);
-      current.bytes_left = http_head_bytes;
-      current.closes = true;  // unless the guard sees the request: what comes behind a wrong head is no request
-      const bool served = this->process_request(stream, remote, remote_port, local, local_port, close, closed, nullptr);
-      watch_.end(socket);
-      closed = closed || current.closes;
+      bool served = false;
+      do {  // httplib waits for new bytes, and sees none of those that came with a request
+        watch_.begin(socket);
+        LimitedStream stream(client);
+        current.bytes_left = http_head_bytes;
+        current.closes = true;  // unless the guard sees the request: what comes behind a wrong head is no request
+        served = this->process_request(stream, remote, remote_port, local, local_port, close, closed, nullptr);
+        watch_.end(socket);
+        closed = closed || current.closes;
+      } while (served && !closed && !close && current.has_ahead());
       return served;
     });
     httplib::detail::shutdown_socket(socket);

@@ -51,6 +51,7 @@ inline std::string read_body(const httplib::ContentReader& reader, const httplib
   if (too_long || response.status == 413) {
     throw ApiError(413, "the body of the request is longer than " + std::to_string(limit) + " bytes");
   }
+  if (response.status == 415) throw ApiError(415, "the body must not be compressed (Content-Encoding)");
   throw ApiError(400, "the body of the request is not complete");
 }
 
@@ -130,25 +131,32 @@ struct SentStream {
 
 /// Submits a prepared request and answers it, as a whole or by server-sent events. Errors: those of the request before
 /// its answer has begun.
-inline void answer(ServedModels::Held held, PreparedRequest prepared, httplib::Response& response, Finished finished) {
+inline void answer(ServedModels::Held held, PreparedRequest prepared, const httplib::Request& request,
+                   httplib::Response& response, Finished finished) {
   const auto job = held.worker->submit(std::move(prepared.request));
   job->wait_until_taken();
   if (!prepared.streams) {
     const std::vector<FinishedText> texts = detail::collect(*job);
     set_json(response, prepared.reply->whole(texts, *job));
-    finished(job->cancelled() && !job->summary().timed_out ? client_left : 200, *job);
+    finished(job->cancelled() && detail::client_has_left() ? client_left : 200, *job);
     return;
   }
   const auto stream = std::make_shared<detail::SentStream>(
       detail::SentStream{std::move(held), job, std::move(prepared.reply), std::move(finished)});
   response.set_header("Cache-Control", "no-cache");
   response.set_header("X-Accel-Buffering", "no");
-  response.set_chunked_content_provider(
-      "text/event-stream", [stream](std::size_t, httplib::DataSink& sink) { return stream->send(sink); },
-      [stream](bool complete) {
-        stream->end();
-        stream->finished(complete ? 200 : client_left, *stream->job);
-      });
+  const char* const type = "text/event-stream; charset=utf-8";
+  const auto send = [stream](std::size_t, httplib::DataSink& sink) { return stream->send(sink); };
+  const auto end = [stream](bool complete) {
+    stream->end();
+    stream->finished(complete ? 200 : client_left, *stream->job);
+  };
+  if (request.version == "HTTP/1.0") {  // which knows no chunks: the answer ends with the connection
+    CurrentConnection::get().closes = true;
+    response.set_content_provider(type, send, end);
+  } else {
+    response.set_chunked_content_provider(type, send, end);
+  }
 }
 
 }  // namespace tulle::serve

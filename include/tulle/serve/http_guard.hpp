@@ -37,13 +37,14 @@ class HttpGuard {
     // What a proxy before this server may have understood otherwise (RFC 9112, 6.3).
     const bool unclear = (has_length && is_chunked) || request.get_header_value_count("Content-Length") > 1 ||
                          (is_chunked && request.get_header_value("Transfer-Encoding") != "chunked");
-    if (unclear) return refuse(response, ApiError(400, "the length of the body is not clear"));
+    if (unclear) return refuse(request, response, ApiError(400, "the length of the body is not clear"));
     if (takes_body && !has_length && !is_chunked) {
-      return refuse(response, ApiError(411, "a body needs Content-Length or Transfer-Encoding: chunked"));
+      return refuse(request, response, ApiError(411, "a body needs Content-Length or Transfer-Encoding: chunked"));
     }
-    if (!takes_body && is_chunked) return refuse(response, ApiError(400, request.method + " takes no body in chunks"));
+    if (!takes_body && is_chunked)
+      return refuse(request, response, ApiError(400, request.method + " takes no body in chunks"));
     if (takes_body && request.is_multipart_form_data()) {
-      return refuse(response, ApiError(415, "the body must be JSON (Content-Type: application/json)"));
+      return refuse(request, response, ApiError(415, "the body must be JSON (Content-Type: application/json)"));
     }
     if (!takes_body && !connection.closes) connection.received();
     connection.bytes_left = max_body_bytes();
@@ -54,7 +55,7 @@ class HttpGuard {
     }
     if (!authorized(request)) {
       response.set_header("WWW-Authenticate", "Bearer");
-      return refuse(response, ApiError(401, "the API key is missing or wrong", {}, "invalid_api_key"));
+      return refuse(request, response, ApiError(401, "the API key is missing or wrong", {}, "invalid_api_key"));
     }
     return true;
   }
@@ -67,10 +68,12 @@ class HttpGuard {
       std::string allowed;
       for (const std::string& method : route->second) allowed += (allowed.empty() ? "" : ", ") + method;
       response.set_header("Allow", allowed);
-      return set_error(response, ApiError(405, request.path + " takes " + allowed));
+      return set_error(response, ApiError(405, request.path + " takes " + allowed), form_of(request));
     }
-    if (response.status == 404) return set_error(response, ApiError(404, "there is no " + request.path));
-    set_error(response, ApiError(response.status, httplib::status_message(response.status)));
+    if (response.status == 404) {
+      return set_error(response, ApiError(404, "there is no " + request.path), form_of(request));
+    }
+    set_error(response, ApiError(response.status, httplib::status_message(response.status)), form_of(request));
   }
 
   void close_connections() noexcept { closes_connections_ = true; }
@@ -97,9 +100,14 @@ class HttpGuard {
   /// Of a body with the sizes of its chunks, where these are not very small.
   std::size_t max_body_bytes() const noexcept { return 2 * options_.max_body_bytes + http_head_bytes; }
 
-  static bool refuse(httplib::Response& response, const ApiError& error) {
+  /// The form of errors of the API that a path belongs to.
+  static ErrorForm form_of(const httplib::Request& request) {
+    return request.path.starts_with("/v1/messages") ? anthropic_error_json : error_json;
+  }
+
+  static bool refuse(const httplib::Request& request, httplib::Response& response, const ApiError& error) {
     CurrentConnection::get().closes = true;
-    set_error(response, error);
+    set_error(response, error, form_of(request));
     return false;
   }
 
@@ -111,7 +119,9 @@ class HttpGuard {
     if (options_.api_keys.empty() || is_page || holds(health_paths) || holds(ready_paths)) return true;
     std::string key = request.get_header_value("X-Api-Key");  // Anthropic's
     const std::string bearer = request.get_header_value("Authorization");
-    if (bearer.starts_with("Bearer ")) key = bearer.substr(7);
+    std::string scheme = bearer.substr(0, std::string_view("bearer ").size());
+    for (char& c : scheme) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c;  // RFC 9110, 11.1
+    if (scheme == "bearer ") key = bearer.substr(scheme.size());
     bool found = false;
     for (const std::string& each : options_.api_keys) found = equal_in_constant_time(key, each) || found;
     return found && !key.empty();

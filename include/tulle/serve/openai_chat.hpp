@@ -70,12 +70,12 @@ inline bool wants_reasoning_apart(const RequestFields& fields) {
 
 /// `chat_template_kwargs`: variables of the chat template, such as {"enable_thinking": false} (the name is vLLM's).
 /// Errors: ApiError 400.
-inline std::string template_variables(const RequestFields& fields) {
+inline std::string template_variables(const RequestBody& body) {
   static constexpr const char* name = "chat_template_kwargs";
-  const Json* variables = fields.find(name);
+  const Json* variables = RequestFields(body.json).find(name);
   if (variables == nullptr) return "{}";
   if (!variables->is_object()) throw ApiError(400, "\"chat_template_kwargs\" must be an object", name);
-  return variables->dump();
+  return parse_ordered_json(body.text, "the body of the request")[name].dump();
 }
 
 /// Whether a prompt ends with the mark in front of what the model thinks, so that its text begins within the block.
@@ -232,12 +232,21 @@ inline PreparedRequest prepare_chat(const RequestBody& body, const ServedModel& 
       max_tokens_field(fields, {"max_completion_tokens", "max_tokens"}, detail::most_tokens);
   read_chat_probabilities(fields, request);
   prepared.streams = fields.boolean("stream", false);
+  // Other servers' names for what "response_format" does here, and for stops that are tokens.
+  fields.refuse({"guided_json", "guided_regex", "guided_choice", "guided_grammar", "structured_outputs", "grammar",
+                 "json_schema", "stop_token_ids", "bad_words", "audio"});
   const char* field = fields.has("messages") || !fields.has("prompt") ? "messages" : "prompt";
   const bool opens_answer = fields.boolean("add_generation_prompt", true);
   const ChatTools tools(body);
-  ChatPrompt prompt = tools.in_prompt()
-                          ? tools.prompt(model, opens_answer, template_variables(fields))
-                          : chat_prompt(model, read_messages(fields, field), opens_answer, template_variables(fields));
+  ChatPrompt prompt;
+  if (fields.boolean("continue_final_message", false)) {  // the name is transformers' and vLLM's
+    if (tools.in_prompt()) fields.refuse({"continue_final_message"});
+    prompt = continued_prompt(model, read_messages(fields, field), template_variables(body));
+  } else if (tools.in_prompt()) {
+    prompt = tools.prompt(model, opens_answer, template_variables(body));
+  } else {
+    prompt = chat_prompt(model, read_messages(fields, field), opens_answer, template_variables(body));
+  }
   request.prompts.push_back(std::move(prompt.tokens));
   check_request(model, request, field);
 

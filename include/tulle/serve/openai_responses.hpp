@@ -129,6 +129,7 @@ inline PreparedRequest prepare_responses(const RequestBody& body, const ServedMo
   if (fields.has("tools") && !fields.find("tools")->empty()) {
     throw ApiError(400, "tools are given to /v1/chat/completions here", "tools");
   }
+  fields.refuse({"conversation", "background", "prompt", "top_logprobs"});
   PreparedRequest prepared;
   GenerationRequest& request = prepared.request;
   request.options = read_generation(fields, true);
@@ -146,8 +147,8 @@ inline PreparedRequest prepare_responses(const RequestBody& body, const ServedMo
   const Json* format = text == nullptr ? nullptr : RequestFields(*text).find("format");
   read_response_format(body, "text.format", format, model, request.options);
   Json settings{{"instructions", instructions.empty() ? Json(nullptr) : Json(instructions)},
-                {"temperature", request.options.sampling.temperature},
-                {"top_p", request.options.sampling.top_p},
+                {"temperature", fields.has("temperature") ? *fields.find("temperature") : Json(1.0)},
+                {"top_p", fields.has("top_p") ? *fields.find("top_p") : Json(1.0)},
                 {"max_output_tokens", body.json.value("max_output_tokens", Json(nullptr))},
                 {"metadata", body.json.value("metadata", Json::object())},
                 {"text", {{"format", format == nullptr ? Json{{"type", "text"}} : *format}}},

@@ -53,6 +53,7 @@ inline constexpr std::string_view openapi_base = R"json({
     "n": {"type": "integer", "minimum": 1, "maximum": 128, "default": 1},
     "logprobs": {"type": "boolean", "default": false},
     "chat_template_kwargs": {"type": "object"},
+    "continue_final_message": {"type": "boolean", "default": false},
     "reasoning_format": {"type": "string", "enum": ["none", "deepseek"], "default": "none"},
     "response_format": {"$ref": "#/components/schemas/ResponseFormat"},
     "tools": {"type": "array", "maxItems": 128, "items": {"type": "object", "required": ["type", "function"],

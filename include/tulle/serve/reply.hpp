@@ -131,6 +131,10 @@ inline Json usage_json(const GenerationSummary& summary) {
 /// Errors: ApiError 400 for prompts that are empty or leave no room, 400 for too many texts.
 inline void check_request(const ServedModel& model, const GenerationRequest& request, std::string_view prompt_field) {
   const std::string field(prompt_field);
+  for (const auto& [token, bias] : request.options.sampling.logit_bias) {
+    if (static_cast<std::size_t>(token) < model.tokenizer.vocabulary_size()) continue;
+    throw ApiError(400, "\"logit_bias\": token " + std::to_string(token) + " is outside the vocabulary", "logit_bias");
+  }
   for (const auto& prompt : request.prompts) {
     if (prompt.empty()) throw ApiError(400, "the prompt is empty; give at least one token", field);
     if (const Token* token = first_outside(prompt, model.tokenizer.vocabulary_size())) {

@@ -40,6 +40,15 @@ class RequestFields {
   }
   bool has(std::string_view name) const { return find(name) != nullptr; }
 
+  /// Fields that would change the answer and are not followed. Errors: ApiError 400 for one that asks for something.
+  void refuse(std::initializer_list<std::string_view> names) const {
+    for (const std::string_view name : names) {
+      const Json* value = find(name);
+      if (value == nullptr || *value == false || (value->is_structured() && value->empty())) continue;
+      throw ApiError(400, "\"" + std::string(name) + "\" is not supported", std::string(name));
+    }
+  }
+
   /// Calls read(ArgumentValue) for a field that is there. `type` is named where it has another.
   template <class Read>
   void with(std::string_view name, std::string_view type, Read&& read) const {

@@ -82,7 +82,8 @@ inline GenerationOptions read_generation(const RequestFields& fields, bool draws
     throw ApiError(400, "\"typical_p\" must be above 0", "typical_p");
   detail::read_logit_bias(fields, sampling);
   options.seed = fields.seed("seed").value_or(detail::random_seed());
-  options.stop = fields.texts(fields.has("stop_sequences") ? "stop_sequences" : "stop");
+  options.stop = fields.texts("stop");
+  for (std::string& each : fields.texts("stop_sequences")) options.stop.push_back(std::move(each));
   std::erase(options.stop, std::string());
   if (options.stop.size() > max_stop_strings) throw ApiError(400, "at most 64 stop strings", "stop");
   options.force_max_tokens = fields.boolean("ignore_eos", false);

@@ -147,7 +147,7 @@ class HttpService {
     PreparedRequest prepared = prepare(body, held.model);
     prepared.request.time_limit = options_.request_time;
     const std::string request_id = routes_.request_id(request, response), model = held.model.id;
-    answer(std::move(held), std::move(prepared), response,
+    answer(std::move(held), std::move(prepared), request, response,
            [this, path, request_id, model, counted = std::move(counted)](int status, const GenerationJob& job) {
              metrics_.generated(job.summary());
              log(path, request_id, model, status, job.summary());
@@ -166,10 +166,7 @@ class HttpService {
     generate("/v1/completions", prepare_completion);
     generate("/v1/chat/completions", prepare_chat);
     generate("/v1/responses", prepare_responses);
-    generate(
-        "/v1/messages",
-        [](const RequestBody& body, const ServedModel& model) { return prepare_messages(body.json, model); },
-        anthropic_error_json);
+    generate("/v1/messages", prepare_messages, anthropic_error_json);
     routes_.post("/tokenize", [this](const RequestBody& body, const Request&, Response& response) {
       const auto counted = answers_;
       const RequestFields fields(body.json);

@@ -30,7 +30,8 @@ void constrain(GenerationOptions& options, const ServedModel& model, std::string
   }
 }
 
-/// `response_format` of chat completions, or `text.format` of responses, where the schema lies beside the type.
+/// `response_format` of chat completions, or `text.format` of responses and `output_config.format` of messages, where the
+/// schema lies beside the type.
 /// Errors: ApiError 400.
 inline void read_response_format(const RequestBody& body, std::string_view field, const Json* format,
                                  const ServedModel& model, GenerationOptions& options) {
@@ -49,7 +50,8 @@ inline void read_response_format(const RequestBody& body, std::string_view field
   // Once more, in the order in which the client wrote it.
   const OrderedJson ordered = parse_ordered_json(body.text, "the body of the request");
   const bool is_chat = field == "response_format";
-  const OrderedJson& wrapper = is_chat ? ordered[name] : ordered["text"]["format"];
+  const std::size_t dot = name.find('.');
+  const OrderedJson& wrapper = is_chat ? ordered[name] : ordered[name.substr(0, dot)][name.substr(dot + 1)];
   const OrderedJson holder = is_chat ? wrapper.value("json_schema", OrderedJson()) : wrapper;
   if (!holder.is_object() || !holder.contains("schema")) {
     throw ApiError(400, "\"" + name + "\" of type json_schema must hold a \"schema\"", name);

@@ -59,10 +59,10 @@ TEST_CASE("The frame of a forced call is read back as a call") {
   }
 }
 
-TEST_CASE("A chat template says how its model writes calls") {
-  CHECK(tulle::tool_call_format("... <tool_call> ...") == ToolCallFormat::tagged);
-  CHECK(tulle::tool_call_format("[TOOL_CALLS]") == ToolCallFormat::brackets);
-  CHECK(tulle::tool_call_format("{{ '<|tool_call|>' }}") == ToolCallFormat::listed);
-  CHECK(tulle::tool_call_format(R"({"name": function name, "parameters": dictionary})") == ToolCallFormat::bare);
-  CHECK(tulle::tool_call_format("") == ToolCallFormat::tagged);
+TEST_CASE("A call that was cut is known as such") {
+  ToolCallSplitter splitter(ToolCallFormat::tagged);
+  splitter.next("<tool_call>{\"name\": \"f\", \"arguments\": {\"a\": ");
+  CHECK(splitter.in_call());
+  splitter.next("1}}</tool_call>");
+  CHECK_FALSE(splitter.in_call());
 }
