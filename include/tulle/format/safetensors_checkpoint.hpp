@@ -33,6 +33,12 @@ std::string find_huggingface(const ModelFiles& files) {
 
 inline void open_configs(const ModelFiles& files, CheckpointParts& parts) {
   parts.config = files.json("config.json");
+  if (constexpr const char* apart = "quantize_config.json";  // of AutoGPTQ and GPTQModel
+      !parts.config.contains("quantization_config") && files.has(apart)) {
+    Json settings = files.json(apart);
+    if (settings.is_object()) settings.emplace("quant_method", "gptq");
+    parts.config["quantization_config"] = std::move(settings);
+  }
   check_quantization_config(parts.config, files.path("config.json"));
   if (files.has("generation_config.json")) parts.generation_config = files.json("generation_config.json");
 }

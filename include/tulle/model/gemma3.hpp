@@ -19,12 +19,12 @@ namespace detail {
 /// versions have keys for both.
 inline Json gemma3_rotary(const Json& config, const char* kind, const char* theta_key, double theta) {
   Json own = Json::object();
-  const auto all = config.find("rope_parameters");
-  if (all != config.end() && all->is_object() && all->contains(kind)) {
-    own["rope_parameters"] = (*all)[kind];
-    return own;
+  for (const char* key : {"max_position_embeddings", "original_max_position_embeddings"}) {
+    if (config.contains(key)) own[key] = config[key];
   }
   own["rope_theta"] = config.contains(theta_key) ? config[theta_key] : Json(theta);
+  const auto all = config.find("rope_parameters");
+  if (all != config.end() && all->is_object() && all->contains(kind)) own["rope_parameters"] = (*all)[kind];
   return own;
 }
 
@@ -45,9 +45,9 @@ inline Architecture gemma3_architecture(const Json& config, std::string_view whe
 
   const auto pattern = json_value(config, "sliding_window_pattern", std::size_t{6}, where);
   read_windows(full, where, model, [&](std::size_t layer) { return pattern == 0 || (layer + 1) % pattern != 0; });
-  Json everywhere = detail::gemma3_rotary(config, "full_attention", "rope_theta", 1e6);
+  Json everywhere = detail::gemma3_rotary(full, "full_attention", "rope_theta", 1e6);
   if (config.contains("rope_scaling")) everywhere["rope_scaling"] = config["rope_scaling"];
-  const Json windowed = detail::gemma3_rotary(config, "sliding_attention", "rope_local_base_freq", 1e4);
+  const Json windowed = detail::gemma3_rotary(full, "sliding_attention", "rope_local_base_freq", 1e4);
   model.rotary_tables = {rotary_table(everywhere, model.head_dim, where),
                          rotary_table(windowed, model.head_dim, where)};
   for (LayerSpec& layer : model.layers) {

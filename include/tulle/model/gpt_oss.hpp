@@ -20,6 +20,9 @@ inline Architecture gpt_oss_architecture(const Json& config, std::string_view wh
   if (json_value(config, "swiglu_limit", 7.0, where) != 7.0) {
     fail(ErrorCode::unsupported, where, ": swiglu_limit must be 7 for gpt_oss");
   }
+  if (json_value(config, "swiglu_alpha", 1.702, where) != 1.702) {
+    fail(ErrorCode::unsupported, where, ": swiglu_alpha must be 1.702 for gpt_oss");
+  }
   Json full = config;
   full.emplace("vocab_size", 201088);
   full.emplace("hidden_size", 2880);
@@ -35,8 +38,8 @@ inline Architecture gpt_oss_architecture(const Json& config, std::string_view wh
   full.emplace("attention_bias", true);
   full.emplace("bos_token_id", nullptr);
   full.emplace("eos_token_id", nullptr);
-  if (!full.contains("rope_scaling") && !full.contains("rope_parameters")) {
-    Json& scaling = full["rope_scaling"];
+  if (full.value("rope_scaling", Json()).is_null() && full.value("rope_parameters", Json()).is_null()) {
+    Json& scaling = full["rope_scaling"] = Json::object();
     scaling["rope_type"] = "yarn";
     scaling["factor"] = 32.0;
     scaling["truncate"] = false;

@@ -20,6 +20,7 @@ inline Architecture phi3_architecture(const Json& config, std::string_view where
   full.emplace("hidden_size", 3072);
   full.emplace("intermediate_size", 8192);
   full.emplace("max_position_embeddings", 4096);
+  full.emplace("original_max_position_embeddings", 4096);
   full.emplace("rms_norm_eps", 1e-5);
   full.emplace("eos_token_id", 32000);
   full["attention_bias"] = false;

@@ -98,9 +98,10 @@ class RotaryScaling {
     if (!(most >= 1)) fail(ErrorCode::malformed, where_, ": rope scaling needs \"max_position_embeddings\"");
     return most;
   }
-  double original_positions() const {
-    const double own = number("original_max_position_embeddings", 0);
-    const double value = own > 0 ? own : json_value(config_, "original_max_position_embeddings", 0.0, where_);
+  double original_positions() const {  // in transformers, too, the config's own key wins
+    constexpr const char* key = "original_max_position_embeddings";
+    const double of_config = json_value(config_, key, 0.0, where_);
+    const double value = of_config > 0 ? of_config : number(key, 0);
     return value > 0 ? value : max_positions();
   }
 
@@ -132,7 +133,7 @@ class RotaryScaling {
   /// Llama 3.1: long wavelengths are stretched by `factor`, short ones kept, those between blended.
   void stretch_long_waves(std::vector<float>& frequencies) const {
     const double factor = positive("factor"), low = positive("low_freq_factor"), high = positive("high_freq_factor");
-    const double original = positive("original_max_position_embeddings");
+    const double original = original_positions();
     if (!(high > low)) fail(ErrorCode::malformed, where_, ": high_freq_factor must be above low_freq_factor");
     for (float& frequency : frequencies) {
       const double wavelength = 2 * std::numbers::pi / frequency;

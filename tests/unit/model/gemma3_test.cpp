@@ -40,6 +40,13 @@ TEST_CASE("both spellings of Gemma 3's rotation are read", "[model][gemma3]") {
   for (const std::size_t table : {0, 1}) {
     CHECK(a.rotary_tables[table].inverse_frequencies == b.rotary_tables[table].inverse_frequencies);
   }
+  for (const char* kind : {"full_attention", "sliding_attention"}) now["rope_parameters"][kind].erase("rope_theta");
+  now["rope_theta"] = 5e5;
+  now["rope_local_base_freq"] = 2e4;
+  const Architecture c = gemma3_architecture(now, "x");
+  for (const std::size_t table : {0, 1}) {
+    CHECK(a.rotary_tables[table].inverse_frequencies == c.rotary_tables[table].inverse_frequencies);
+  }
   CHECK(a.rotary_tables[0].inverse_frequencies[0] == 0.125f);
   CHECK(a.rotary_tables[1].inverse_frequencies[0] == 1.0f);
 }

@@ -20,5 +20,11 @@ TEST_CASE("GPT-OSS has sinks, windows on even layers and clamped experts", "[mod
   CHECK(model.router_bias);
   CHECK(model.names.sinks == "self_attn.sinks");
   CHECK(model.rotary_tables[0].factor == Catch::Approx(0.1 * std::log(32.0) + 1));
-  CHECK(test::error_of([] { (void)gpt_oss_architecture({{"swiglu_limit", 5.0}}, "x"); }) == ErrorCode::unsupported);
+  for (const char* key : {"swiglu_limit", "swiglu_alpha"}) {
+    CHECK(test::error_of([&] { (void)gpt_oss_architecture({{key, 1.0}}, "x"); }) == ErrorCode::unsupported);
+  }
+  for (const char* key : {"rope_scaling", "rope_parameters"}) {  // null is absent
+    const Architecture same = gpt_oss_architecture({{key, nullptr}}, "x");
+    CHECK(same.rotary_tables[0].inverse_frequencies == model.rotary_tables[0].inverse_frequencies);
+  }
 }

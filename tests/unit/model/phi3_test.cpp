@@ -50,6 +50,14 @@ TEST_CASE("the divisors of frequencies follow the length of the sequences", "[mo
   CHECK(model.rotary_tables[0].inverse_frequencies[0] == 1.0f);
   model.set_sequence_length(65);
   CHECK(model.rotary_tables[0].inverse_frequencies[0] == 0.5f);
+  config["rope_scaling"]["original_max_position_embeddings"] = 128;  // that of the config wins
+  CHECK(phi3_architecture(config, "x").rotary_tables[0].factor ==
+        Catch::Approx(std::sqrt(1 + std::log(4.0) / std::log(64.0))));
+  config.erase("original_max_position_embeddings");
+  config["rope_scaling"].erase("original_max_position_embeddings");
+  config["max_position_embeddings"] = 131072;  // 32 times Phi3Config's 4096
+  CHECK(phi3_architecture(config, "x").rotary_tables[0].factor ==
+        Catch::Approx(std::sqrt(1 + std::log(32.0) / std::log(4096.0))));
   config["rope_scaling"]["long_factor"] = {2.0};
   CHECK(test::error_of([&] { (void)phi3_architecture(config, "x"); }) == ErrorCode::malformed);
 }

@@ -57,6 +57,9 @@ TEST_CASE("frequencies are those of transformers", "[model][rotary_scaling]") {
   parameters["rope_theta"] = 500000.0;
   check_frequencies({{"rope_parameters", parameters}}, short_llama3);
   check_frequencies(
+      {{"rope_theta", 500000.0}, {"original_max_position_embeddings", 64}, {"rope_scaling", llama3(8, 1024)}},
+      short_llama3);  // the config's own key wins
+  check_frequencies(
       {{"rope_theta", 500000.0}, {"rope_scaling", llama3(32, 8192)}},
       {1, 0.193922758, 0.0376060307, 0.00729266508, 0.000429556705, 8.57025589e-06, 1.66196742e-06, 3.22293289e-07});
 }

@@ -52,7 +52,8 @@ inline std::vector<std::int8_t> read_zero_words(const TensorSource& source, cons
   if (tensor.dtype != DType::i32 || !has_shape(tensor, groups, words)) {
     fail_tensor(tensor, "must be I32 with a zero point for every scale");
   }
-  const std::uint32_t ones = (bits == 4 ? 0x11111111 : 0x01010101) * static_cast<std::uint32_t>(tensor.offset);
+  const std::uint32_t one = is_awq ? 0 : static_cast<std::uint32_t>(tensor.offset);
+  const std::uint32_t ones = (bits == 4 ? 0x11111111 : 0x01010101) * one;
   const TensorBytes bytes(source, tensor);
   std::vector<std::int8_t> zeros(rows * groups);
   for (std::size_t i = 0; i < zeros.size(); ++i) {

@@ -158,9 +158,23 @@ inline ExportedForm compressed_tensors_form(const TensorSource& source, const Js
   if (!schemes.empty() && detail::model_type_of(config) == "gpt2") {
     form.notes.add("transformers has no quantized form of GPT-2's layers (Conv1D); Tulle reads this one");
   }
-  if (std::any_of(schemes.begin(), schemes.end(), [](const auto& each) { return !each.first.symmetric; })) {
-    // Its plain way of loading (5.24, with compressed-tensors 0.20) expects zero points that are not packed.
-    form.notes.add("transformers reads codes with zero points where CompressedTensorsConfig(dequantize=True) is given");
+  const auto any = [&](auto&& has) {
+    return std::any_of(schemes.begin(), schemes.end(), [&](const auto& each) { return has(each.first, each.second); });
+  };
+  if (any([](const auto& scheme, const auto&) { return !scheme.symmetric; })) {
+    // Its plain way of loading (5.24, with compressed-tensors 0.20) expects zero points that are not packed, and
+    // dequantize=True expects packed codes everywhere.
+    form.notes.add(
+        any([](const auto& scheme, const auto&) { return !scheme.packed; })
+            ? "transformers does not read codes with zero points beside int8; Tulle does"
+            : "transformers reads codes with zero points where CompressedTensorsConfig(dequantize=True) is given");
+  }
+  if (any([](const auto& scheme, const auto& names) {
+        return !scheme.packed && std::any_of(names.begin(), names.end(), [](const std::string& name) {
+          return name.find(".experts.") != std::string::npos;
+        });
+      })) {
+    form.notes.add("transformers does not read int8 experts; Tulle does");
   }
   if (detail::model_type_of(config) == "gpt_oss") {
     form.notes.add("every expert has tensors of its own, which transformers does not read for GPT-OSS; Tulle does");

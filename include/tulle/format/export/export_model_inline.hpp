@@ -2,6 +2,7 @@
 /// \file Definitions for export_model.hpp (L3).
 #pragma once
 
+#include <algorithm>
 #include <filesystem>
 #include <string>
 #include <string_view>
@@ -12,6 +13,7 @@
 #include <tulle/core/compiled.hpp>
 #include <tulle/core/error.hpp>
 #include <tulle/core/json.hpp>
+#include <tulle/core/mapped_file.hpp>
 #include <tulle/format/export/bitmask_form.hpp>
 #include <tulle/format/export/compressed_tensors_form.hpp>
 #include <tulle/format/export/export_model.hpp>
@@ -62,6 +64,26 @@ class ExportFolder {
     add(name, [&](const std::string& path) { write_file(path, text); });
   }
 
+  /// Removes the parts of a model that was written here in several files before: readers follow its index.
+  void remove_replaced_parts() const {
+    const std::filesystem::path index = std::filesystem::path(path_) / "model.safetensors.index.json";
+    std::error_code ignored;
+    if (!std::filesystem::is_regular_file(index, ignored)) return;
+    Json parts;
+    try {
+      const Json json = parse_json(MappedFile(index.string()).text(), index.string());
+      if (json.is_object()) parts = json.value("weight_map", Json());
+    } catch (const Error&) {  // it names nothing
+    }
+    for (const Json& part : parts) {
+      const std::string name = part.is_string() ? part.get<std::string>() : "";
+      const bool is_own = std::find(names_.begin(), names_.end(), name) != names_.end();
+      if (is_own || !name.ends_with(".safetensors") || name.find('/') != std::string::npos) continue;
+      std::filesystem::remove(std::filesystem::path(path_) / name, ignored);
+    }
+    std::filesystem::remove(index, ignored);
+  }
+
   void keep(ExportReport& report) {
     kept_ = true;
     report.files = names_;
@@ -103,6 +125,7 @@ TULLE_INLINE ExportReport export_model(const TensorSource& tensors, const ModelD
     folder.add_text("generation_config.json", model.generation_config.dump(2) + "\n");
   }
   folder.add_text("config.json", form.config.dump(2) + "\n");
+  folder.remove_replaced_parts();
   return keep(form.notes);
 }
 

@@ -192,6 +192,21 @@ TEST_CASE("a directory that is not empty is kept, unless it may be replaced", "[
   CHECK(files_in(folder.path()) == 6);
 }
 
+TEST_CASE("the parts of a model that is replaced go with their index", "[format][export]") {
+  const MadeModel model = mixed_model();
+  ExportOptions options;
+  options.replace = true;
+  for (const char* index : {R"({"weight_map": {"a": "model-1.safetensors", "b": "../kept.safetensors", "c": 7,
+                                               "d": "notes.txt", "e": "model.safetensors"}})",
+                            "[]", "{"}) {
+    const test::TemporaryFolder folder;
+    for (const char* name : {"model-1.safetensors", "notes.txt"}) folder.write(name, std::string_view("x"));
+    folder.write("model.safetensors.index.json", std::string_view(index));
+    export_model(model, description(), folder.path(), options);
+    CHECK(files_in(folder.path()) == (std::string_view(index).size() > 2 ? 6 : 7));
+  }
+}
+
 TEST_CASE("what an ended export left of a file is removed, and what another one writes is not", "[format][export]") {
   const MadeModel model = mixed_model();
   const test::TemporaryFolder folder;
