@@ -104,7 +104,8 @@ class SlidingCache : public SlotTable<RingSlot<ElementType>> {
     assert(visible.begin < visible.end && visible.end <= this->length(sequence));
     const Slot& source = slot(sequence);
     const Position ring = rings_[layer], first = visible.end - visible.queries;
-    const bool moved = window_begin(visible.end - 1) != 0;  // for the last query the window has left the sinks
+    // For the last query the window has left the sinks, which the layer's own window would show.
+    const bool moved = window_begin(visible.end - 1) > this->shape().layers[layer].window.begin(visible.end - 1);
     const Window window{moved ? window_ : 0};
     Position begin = std::max({window_begin(first), oldest(layer, source), visible.begin});
     const Position sinks_end = moved ? sinks_ : std::min(sinks_, begin);

@@ -152,6 +152,10 @@ TEST_CASE("the bits of dense_f16 are stable", "[generate][bit_stability]") {
   check_bits({"codegen-tiny", "dense_f16"});
 }
 
+TEST_CASE("the bits of layers with windows of their own are stable", "[generate][bit_stability]") {
+  check_bits({"gemma3-tiny", "dense_f32"});
+}
+
 TEST_CASE("the bits of a model of several kernels are stable", "[generate][bit_stability]") {
   check_bits({"gguf/q4_1.gguf", "auto"});
 }
