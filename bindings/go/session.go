@@ -27,6 +27,7 @@ type Session struct {
 	handle     capi.Session
 	reading    sync.Mutex    // held while a token is read, whose bytes are the library's until they are copied
 	generation atomic.Uint64 // the number of the last one: a loop reads no token of a later one
+	closed     atomic.Bool
 }
 
 // NewSession opens an empty text.
@@ -54,6 +55,7 @@ func open(handle capi.Session, failure *capi.Failure) (*Session, error) {
 
 // Close frees the session and ends a running generation. A second call does nothing.
 func (s *Session) Close() error {
+	s.closed.Store(true)
 	s.handle.Cancel()
 	s.reading.Lock()
 	defer s.reading.Unlock()
@@ -151,6 +153,9 @@ func (s *Session) begin(kind int32, rules string, options Options,
 	}
 	if failure != nil {
 		return 0, failure
+	}
+	if s.closed.Load() { // while it began, which forgets that it was cancelled
+		s.handle.Cancel()
 	}
 	return s.generation.Add(1), nil
 }

@@ -32,6 +32,7 @@ extern "C" int32_t tulle_session_draft(tulle_session* session, const char* draft
     const Use used(session);
     DraftOptions options;
     options.drafter = local_drafter(std::string(read_text(drafter, size, "the drafter")));
+    if (options.drafter == "prediction") fail(ErrorCode::unsupported, "a prediction has no text here; give \"ngram\"");
     if (max_tokens != 0) options.speculation.max_tokens = max_tokens;
     used->draft(options);
     return TULLE_OK;

@@ -75,6 +75,18 @@ std::optional<double> OpenSession::read_prompt() {
 
 bool OpenSession::next(tulle_token& token) {
   if (!stream_) return false;
+  if (cancel_.load(std::memory_order_relaxed) && stream_->has_piece()) {  // accepted drafts that nobody has read
+    timings_ = stream_->timings();
+    stream_.reset();  // the session keeps what was read
+    bytes_.clear();
+    text_.clear();
+    token.id = -1;
+    token.log_probability = 0;
+    token.finish_reason = TULLE_FINISH_CANCELLED;
+    token.bytes = {bytes_.data(), 0};
+    token.text = {text_.data(), 0};
+    return true;
+  }
   auto piece = stream_->next();
   if (!piece) return false;
   if (piece->token >= 0) ++given_;

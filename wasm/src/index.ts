@@ -28,12 +28,15 @@ const browser: Platform = {
   },
   async prepare(source, { signal }) {
     if (isUrl(source)) {
-      const url = new URL(source, document.baseURI).href;
+      const url = new URL(source, base()).href;
       if (new URL(url).pathname.endsWith('/')) return { source: { kind: 'directory_url', url }, transfer: [] };
     }
     return workerSource(source, (each, transfer) => fileOf(each, transfer, signal));
   },
 };
+
+/** What relative addresses are relative to: the page, or the worker's own address. */
+const base = () => globalThis.document?.baseURI ?? location.href;
 
 function isUrl(source: unknown): source is string | URL {
   return typeof source === 'string' || source instanceof URL;
@@ -41,7 +44,7 @@ function isUrl(source: unknown): source is string | URL {
 
 async function fileOf(source: FileSource, transfer: Transferable[], signal?: AbortSignal) {
   if (isUrl(source)) {
-    const url = new URL(source, document.baseURI).href;
+    const url = new URL(source, base()).href;
     return { kind: 'url', name: baseName(url), url } as const;
   }
   // The browser may keep a blob on disk, and a worker can read any part of it.

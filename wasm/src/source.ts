@@ -6,7 +6,12 @@ import type { FileSource, ModelSource } from './types.js';
 
 /** The last part of a URL's or file's path. */
 export function baseName(path: string): string {
-  return decodeURIComponent(path.split(/[?#]/)[0]!.split(/[/\\]/).pop() || 'model');
+  const name = path.split(/[?#]/)[0]!.split(/[/\\]/).pop() || 'model';
+  try {
+    return decodeURIComponent(name);
+  } catch {
+    return name; // a bare % is allowed in an address
+  }
 }
 
 /** One file; with the other parts beside it, where it is called like the first that llama.cpp's gguf-split writes. */

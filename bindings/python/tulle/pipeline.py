@@ -104,6 +104,8 @@ class TextGeneration:
         ends where it is complete. All other names: COMPATIBILITY.md."""
         if (sequences is None) == (prompt is None):
             raise ValueError("give the prompts as sequences or as prompt, one of the two")
+        if streaming and (streamer is not None or return_input_tokens):
+            raise ValueError("streamer and return_input_tokens are for a call without streaming=True")
         prompts = sequences if prompt is None else prompt
         ids = ids_of(prompts)
         if not ids:

@@ -83,8 +83,8 @@ type Outcome =
   | { readonly info: ModelInfo; readonly fromCache: boolean }
   | { readonly error: TulleError; readonly urls: readonly string[]; readonly wasCached: boolean };
 
-/** Codes that a broken file may cause. */
-const broken: readonly string[] = ['malformed', 'io', 'evicted', 'integrity', 'not_found', 'unsupported'];
+/** Codes that a broken file causes. */
+const broken: readonly string[] = ['malformed', 'io', 'evicted', 'integrity'];
 
 async function openAndLoad(
   platform: WorkerPlatform,
