@@ -59,7 +59,7 @@ class BlockCompressor {
     prepare_blas();
     const ModelWeights<BlasLinear> entry = dense_loader_.load_entry();
     dense_.embed(entry);
-    chain_.embed(entry);
+    chain_.embed(plan.embedding_bits == 16 ? entry : loader_.load_entry());
     if (!plan.refinement) return;
     refiner_.emplace(model, folded, tensors, loader_, batch, calibration_, calibration, plan, pool);
   }

@@ -134,7 +134,7 @@ inline constexpr double max_whole = 9e18;  // near the limit of 64 bits: larger 
 /// A bound of whole numbers. Errors: invalid_argument also for one that a double does not hold exactly.
 inline std::optional<double> whole_bound(const OrderedJson& given, const char* name, bool is_exclusive, Where where) {
   const std::optional<double> value = bound(given, name, where);
-  if (!value || std::abs(*value) <= max_exact || std::abs(*value) >= max_whole) return value;
+  if (!value || std::abs(*value) < max_exact || std::abs(*value) >= max_whole) return value;
   const OrderedJson& written = given[name];
   const bool is_rounded =
       written.is_number_integer() && written.get<std::int64_t>() != static_cast<std::int64_t>(*value);
