@@ -14,6 +14,7 @@ import { bytesFile, joinedFile } from '../dist/worker/open_file.js';
 import { Sha256 } from '../dist/worker/sha256.js';
 import { layoutOf, structs } from '../dist/worker/structs.js';
 import { areExact, chooseVariant } from '../dist/worker/variant.js';
+import { baseName } from '../dist/source.js';
 
 test('structs are those of the C ABI, field by field', () => {
   const golden = readFileSync(new URL('../../capi/tulle.layout', import.meta.url), 'utf8');
@@ -22,6 +23,11 @@ test('structs are those of the C ABI, field by field', () => {
     const fields = Object.entries(layout.fields).map(([field, { offset }]) => `  ${field} ${offset}\n`);
     assert.ok(golden.includes(`${name} ${layout.size}\n${fields.join('')}`), name);
   }
+});
+
+test('a name is the last part of an address, a bare % included', () => {
+  assert.equal(baseName('https://host/models/a%20b.gguf?x=1#y'), 'a b.gguf');
+  assert.equal(baseName('https://host/models/a%zz.gguf'), 'a%zz.gguf');
 });
 
 test('addresses have 4 bytes in WebAssembly', () => {

@@ -135,6 +135,13 @@ test('a broken file of the cache is dropped and fetched again', async () => {
   assert.equal(server.modelRequests().length, 4);
 });
 
+test('an assembly that the model does not fit costs no download', async () => {
+  await loadsWell();
+  await assert.rejects(loadModel(url(), { ...options, assembly: 'four_of_sixteen_i8' }), { code: 'unsupported' });
+  assert.equal((await loadsWell()).fromCache, true);
+  assert.equal(server.modelRequests().length, 1);
+});
+
 test('a hash finds a flipped bit in the cache, and a server with another file', async () => {
   const integrity = `sha256-${createHash('sha256').update(readFileSync(tiny.path)).digest('base64')}`;
   await loadsWell(url(), { integrity });

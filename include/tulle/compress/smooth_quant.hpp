@@ -25,11 +25,11 @@ namespace tulle {
 inline void smooth_layers(const SmoothQuantPlan& plan, const SmoothQuantPlan::Mapping& mapping,
                           std::span<const float> activations, float norm_offset, EditedTensors& tensors) {
   const EncodedTensor* norm = tensors.find(mapping.smoothed + ".weight");
-  if (norm == nullptr || norm->elements() != activations.size()) {
+  const std::size_t n = activations.size();
+  if (norm == nullptr || n == 0 || norm->elements() != n) {
     fail(ErrorCode::unsupported, "SmoothQuant of ", mapping.smoothed,
          " is not possible here; smooth the norm that the layers read");
   }
-  const std::size_t n = activations.size();
   std::vector<float> weights(n), factors(n);
   std::vector<std::vector<float>> matrices;
   for (const std::string& name : mapping.balanced) {
