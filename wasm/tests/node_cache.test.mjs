@@ -137,7 +137,7 @@ test('a broken file of the cache is dropped and fetched again', async () => {
 
 test('an assembly that the model does not fit costs no download', async () => {
   await loadsWell();
-  await assert.rejects(loadModel(url(), { ...options, assembly: 'four_of_sixteen_i8' }), { code: 'unsupported' });
+  await assert.rejects(loadModel(url(), { ...options, assembly: '4:16_i8' }), { code: 'unsupported' });
   assert.equal((await loadsWell()).fromCache, true);
   assert.equal(server.modelRequests().length, 1);
 });
