@@ -3,6 +3,8 @@
 #pragma once
 
 #include <optional>
+#include <type_traits>
+#include <utility>
 
 #include <tulle/core/compiled.hpp>
 #include <tulle/core/error.hpp>
@@ -12,9 +14,11 @@
 
 namespace tulle {
 
-TULLE_INLINE std::string render_json_chat(const std::string& source, const Tokenizer& tokenizer,
-                                          const OrderedJson& messages, bool add_generation_prompt,
-                                          OrderedJson variables) {
+namespace detail {
+
+template <class AnyJson>
+std::string render_chat_of(const std::string& source, const Tokenizer& tokenizer, const AnyJson& messages,
+                           bool add_generation_prompt, AnyJson variables) {
   if (source.empty()) fail(ErrorCode::unsupported, "this model has no chat template; use plain prompts");
   if (!variables.is_object()) fail(ErrorCode::invalid_argument, "variables of a chat template: not a JSON object");
   const auto content = [&](std::optional<Token> token) { return token ? tokenizer.piece(*token) : std::string(); };
@@ -24,13 +28,24 @@ TULLE_INLINE std::string render_json_chat(const std::string& source, const Token
   return ChatTemplate(source).render(messages, variables);
 }
 
+}  // namespace detail
+
+TULLE_INLINE std::string render_json_chat(const std::string& source, const Tokenizer& tokenizer,
+                                          const OrderedJson& messages, bool add_generation_prompt,
+                                          OrderedJson variables) {
+  return detail::render_chat_of(source, tokenizer, messages, add_generation_prompt, std::move(variables));
+}
+
 TULLE_INLINE std::string render_chat(const std::string& source, const Tokenizer& tokenizer,
                                      std::span<const ChatMessage> messages, bool add_generation_prompt,
                                      const std::string& variables) {
-  OrderedJson list = OrderedJson::array();
+  using AnyJson = std::conditional_t<is_web, Json, OrderedJson>;  // the second kind costs WebAssembly's modules 4 kB
+  AnyJson list = AnyJson::array();
   for (const ChatMessage& message : messages) list.push_back({{"role", message.role}, {"content", message.content}});
-  return render_json_chat(source, tokenizer, list, add_generation_prompt,
-                          parse_ordered_json(variables, "variables of a chat template"));
+  constexpr const char* where = "variables of a chat template";
+  (void)parse_json(variables, where);  // refuses what is no JSON, too deep, or ambiguous
+  return detail::render_chat_of(source, tokenizer, list, add_generation_prompt,
+                                detail::built_json<AnyJson>(variables, where));
 }
 
 }  // namespace tulle
