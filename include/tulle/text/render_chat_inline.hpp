@@ -17,6 +17,15 @@ namespace tulle {
 namespace detail {
 
 template <class AnyJson>
+AnyJson template_variables(const std::string& text) {
+  constexpr const char* where = "variables of a chat template";
+  if constexpr (std::is_same_v<AnyJson, Json>)
+    return parse_json(text, where);
+  else
+    return parse_ordered_json(text, where);
+}
+
+template <class AnyJson>
 std::string render_chat_of(const std::string& source, const Tokenizer& tokenizer, const AnyJson& messages,
                            bool add_generation_prompt, AnyJson variables) {
   if (source.empty()) fail(ErrorCode::unsupported, "this model has no chat template; use plain prompts");
@@ -42,10 +51,8 @@ TULLE_INLINE std::string render_chat(const std::string& source, const Tokenizer&
   using AnyJson = std::conditional_t<is_web, Json, OrderedJson>;  // the second kind costs WebAssembly's modules 4 kB
   AnyJson list = AnyJson::array();
   for (const ChatMessage& message : messages) list.push_back({{"role", message.role}, {"content", message.content}});
-  constexpr const char* where = "variables of a chat template";
-  (void)parse_json(variables, where);  // refuses what is no JSON, too deep, or ambiguous
   return detail::render_chat_of(source, tokenizer, list, add_generation_prompt,
-                                detail::built_json<AnyJson>(variables, where));
+                                detail::template_variables<AnyJson>(variables));
 }
 
 }  // namespace tulle

@@ -76,11 +76,6 @@ bool all_points(const std::string& self, Test test) {
   return !self.empty();
 }
 
-/// Refuses arguments.
-inline void alone(std::string_view name, const Arguments& arguments) {
-  (void)Bound(name, arguments, {});
-}
-
 using StringMethod = Value (*)(Budget&, const std::string& self, const Arguments&);
 
 struct NamedStringMethod {
@@ -91,8 +86,7 @@ struct NamedStringMethod {
 using S = const std::string&;
 
 inline constexpr NamedStringMethod string_methods[] = {
-    {"capitalize",
-     [](Budget&, S self, A arguments) -> Value { return alone("capitalize", arguments), capitalize(self); }},
+    {"capitalize", [](Budget&, S self, A) -> Value { return capitalize(self); }},
     {"count", [](Budget& budget, S self, A arguments) -> Value { return count_text(budget, self, arguments); }},
     {"endswith", [](Budget&, S self, A arguments) -> Value { return has_affix("endswith", self, arguments); }},
     {"find", [](Budget& budget, S self, A arguments) -> Value { return find_text(budget, "find", self, arguments); }},
@@ -103,15 +97,14 @@ inline constexpr NamedStringMethod string_methods[] = {
        if (found < 0) fail(ErrorCode::invalid_argument, "index(): the text is not in the string");
        return found;
      }},
-    {"isdigit",
-     [](Budget&, S self, A arguments) -> Value { return alone("isdigit", arguments), all_points(self, is_digit); }},
+    {"isdigit", [](Budget&, S self, A) -> Value { return all_points(self, is_digit); }},
     {"join",
      [](Budget& budget, S self, A arguments) -> Value {
        const Bound bound("join", arguments, {"iterable"});
        if (!bound.required(0).is(Kind::sequence)) fail(ErrorCode::invalid_argument, "join() wants a list");
        return join(budget, self, bound.required(0).items(), true);
      }},
-    {"lower", [](Budget&, S self, A arguments) -> Value { return alone("lower", arguments), lower(self); }},
+    {"lower", [](Budget&, S self, A) -> Value { return lower(self); }},
     {"lstrip",
      [](Budget& budget, S self, A arguments) { return strip_call(budget, "lstrip", self, arguments, Side::left); }},
     {"removeprefix",
@@ -144,8 +137,8 @@ inline constexpr NamedStringMethod string_methods[] = {
     {"startswith", [](Budget&, S self, A arguments) -> Value { return has_affix("startswith", self, arguments); }},
     {"strip",
      [](Budget& budget, S self, A arguments) { return strip_call(budget, "strip", self, arguments, Side::both); }},
-    {"title", [](Budget&, S self, A arguments) -> Value { return alone("title", arguments), title(self); }},
-    {"upper", [](Budget&, S self, A arguments) -> Value { return alone("upper", arguments), upper(self); }},
+    {"title", [](Budget&, S self, A) -> Value { return title(self); }},
+    {"upper", [](Budget&, S self, A) -> Value { return upper(self); }},
 };
 
 }  // namespace detail
