@@ -57,7 +57,8 @@ struct GgufArchitecture {
   const char* rotary_part = nullptr;  ///< key of the config for the part of a head that rotates; null: all of it does
   const char* experts = nullptr;      ///< key of the config for their number; null: no mixture of experts
   const char* tensor = nullptr;       ///< which tells it from the next one with its name
-  double theta = 10000;               ///< where a config has none; kv_heads and head_dim, too, 0: of all heads
+  // What a config may leave out, as `gguf_form` needs it. 0: as many as heads; what a head has of the width.
+  double theta = 10000;
   std::uint8_t kv_heads = 0, head_dim = 0;
 };
 

@@ -122,7 +122,8 @@ inline void finish_gguf_config(const GgufFile& file, const GgufModel& model, Jso
     const Json clip = gguf_number(file, prefix + "attention.clamp_kqv", false);
     Json attention;
     attention["alibi"] = !bias.is_null() && bias > 0;
-    const bool is_whole = bias.is_number() && std::floor(bias.get<double>()) == bias.get<double>();
+    const bool is_small = bias.is_number() && std::abs(bias.get<double>()) < 1e6;
+    const bool is_whole = is_small && std::floor(bias.get<double>()) == bias.get<double>();
     attention["alibi_bias_max"] = is_whole ? Json(bias.get<std::int64_t>()) : bias;  // transformers wants an integer
     attention["clip_qkv"] = clip == 0 ? Json() : clip;
     attention["qk_ln"] = has_gguf_tensor(file, "blk.0.attn_q_norm.weight");

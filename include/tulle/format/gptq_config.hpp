@@ -34,15 +34,19 @@ inline void check_gptq_config(const Json& settings, std::string_view method, std
   }
 }
 
+/// Whether there are codes of GPTQ or AWQ.
+inline bool has_gptq_tensors(const TensorFiles& tensors) {
+  const std::vector<std::string> names = tensors.names();
+  return std::any_of(names.begin(), names.end(), [](const std::string& name) { return name.ends_with(".qzeros"); });
+}
+
 /// Marks the zero points of GPTQ's first version, which files hold less 1: see `encoding/gptq.hpp`.
 inline void complete_gptq_zero_points(const Json& config, TensorFiles& tensors, std::string_view where) {
   const auto found = config.find("quantization_config");
   const Json settings = found != config.end() && found->is_object() ? *found : Json::object();
   const auto method = json_value(settings, "quant_method", std::string("gptq"), where);
   if (method != "gptq" || json_value(settings, "checkpoint_format", std::string(), where) == "gptq_v2") return;
-  const std::vector<std::string> names = tensors.names();
-  if (std::none_of(names.begin(), names.end(), [](const std::string& name) { return name.ends_with(".qzeros"); }))
-    return;
+  if (!has_gptq_tensors(tensors)) return;
   tensors.change(
       [](EncodedTensor tensor, auto&& put) {
         if (tensor.name.ends_with(".qzeros")) tensor.offset = 1;

@@ -33,12 +33,6 @@ std::string find_huggingface(const ModelFiles& files) {
 
 inline void open_configs(const ModelFiles& files, CheckpointParts& parts) {
   parts.config = files.json("config.json");
-  if (constexpr const char* apart = "quantize_config.json";  // of AutoGPTQ and GPTQModel
-      !parts.config.contains("quantization_config") && files.has(apart)) {
-    Json settings = files.json(apart);
-    if (settings.is_object()) settings.emplace("quant_method", "gptq");
-    parts.config["quantization_config"] = std::move(settings);
-  }
   check_quantization_config(parts.config, files.path("config.json"));
   if (files.has("generation_config.json")) parts.generation_config = files.json("generation_config.json");
 }
@@ -61,6 +55,13 @@ using OpenWeights = void (*)(const ModelFiles& files, const std::string& name, C
 inline void complete_tensors(const ModelFiles& files, CheckpointParts& parts) {
   complete_hub_names(parts.config, parts.tensors, parts.path);
   expand_sparse_vectors(parts.tensors, parts.path);
+  if (constexpr const char* apart = "quantize_config.json";  // of AutoGPTQ and GPTQModel
+      has_gptq_tensors(parts.tensors) && !parts.config.contains("quantization_config") && files.has(apart)) {
+    Json settings = files.json(apart);
+    if (settings.is_object()) settings.emplace("quant_method", "gptq");
+    parts.config["quantization_config"] = std::move(settings);
+    check_quantization_config(parts.config, files.path(apart));
+  }
   complete_gptq_zero_points(parts.config, parts.tensors, parts.path);
   check_quantized_tensors(parts.tensors, parts.config, files.where());
 }

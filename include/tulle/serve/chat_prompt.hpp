@@ -88,8 +88,8 @@ inline ChatPrompt chat_prompt(const ServedModel& model, const std::vector<ChatMe
   return {text, model.tokenizer.encode(text, {.add_special_tokens = true})};
 }
 
-/// The prompt that ends within its last message, which the text goes on with. Errors: those of `chat_prompt`; ApiError 400 for
-/// a template that does not show the message as it is.
+/// The prompt that ends within its last message, which the text goes on with. Errors: those of `chat_prompt`; ApiError
+/// 400 for a template that does not show the message as it is.
 inline ChatPrompt continued_prompt(const ServedModel& model, std::vector<ChatMessage> messages,
                                    const std::string& variables = "{}") {
   std::string& last = messages.back().content;  // templates may take white space around it away

@@ -19,9 +19,9 @@ namespace tulle {
 /// A parsed chat template: the Jinja that HF transformers keeps in tokenizer_config.json or chat_template.jinja.
 /// It renders as transformers' `apply_chat_template` does: sandboxed, trim_blocks and lstrip_blocks on, with
 /// raise_exception, strftime_now, and tojson without HTML escaping. Templates are untrusted: what a rendering may use
-/// is bounded. Differences from Python: integers have 64 bits; upper and lower case support Latin (Latin-1 and Extended-A), Greek and Cyrillic;
-/// `map`, `select` and their like may be iterated more than once. What no published template uses is left out, and
-/// refused by its name (README.md of this folder).
+/// is bounded. Differences from Python: integers have 64 bits; upper and lower case support Latin (Latin-1 and
+/// Extended-A), Greek and Cyrillic; `map`, `select` and their like may be iterated more than once. What no published
+/// template uses is left out, and refused by its name (README.md of this folder).
 /// Threads: const members may run concurrently; copies share the parsed template.
 class ChatTemplate {
  public:
