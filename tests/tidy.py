@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""clang-tidy finds nothing, by .clang-tidy, in the files that changed; a changed header is read through its test.
+"""clang-tidy finds nothing, by .clang-tidy, in the files that changed.
     usage: tidy.py BUILD_FOLDER [FLAG...]      FLAGS of the compiler
            tidy.py --all BUILD_FOLDER [FLAG...]"""
 import os
@@ -11,6 +11,8 @@ from concurrent.futures import ThreadPoolExecutor
 from clang_tools import ROOT, changed, sources, tool
 
 MOST = 12  # files of one run: a change of more is read by tools/check tidy
+# A header that declares does not include its definitions, which include it again: they are read when they change.
+LIBRARIES = ["-DTULLE_COMPILED", "-DTULLE_SERVE_COMPILED", "-DTULLE_COMPRESS_COMPILED"]
 FOLDERS = ("include", "tests", "tools", "bench", "capi", "examples")
 
 
@@ -33,7 +35,7 @@ def main():
     chosen = units(sources() if everything else changed())
     left_out = 0 if everything else max(0, len(chosen) - MOST)
     chosen = chosen[: len(chosen) - left_out]
-    compile_flags = ["-std=c++20", "-xc++", "-DTULLE_VERSION=\"\"", "-DTULLE_GOLDEN=\"\"",
+    compile_flags = ["-std=c++20", "-xc++", *LIBRARIES, "-DTULLE_VERSION=\"\"", "-DTULLE_GOLDEN=\"\"",
                      "-Wno-pragma-once-outside-header", *[f"-I{ROOT / folder}" for folder in
                      ("", "include", "tests", "tools", "capi/include")], f"-I{build}/tests/catch2",
                      f"-isystem{ROOT}/build/deps/src/catch2/extras", *flags]
@@ -41,12 +43,9 @@ def main():
     # What a changed file includes is read when it changes itself.
     headers = [] if everything else ["--header-filter=^$"]
 
-    # The definitions of a header that declares, as the libraries compile them.
-    apart = ["--checks=-misc-definitions-in-headers"], ["-DTULLE_COMPILED", "-DTULLE_SERVE_COMPILED", "-DTULLE_COMPRESS_COMPILED"]
-
     def check(path):
-        checks, macros = apart if path.stem.endswith("_inline") else ([], [])
-        result = subprocess.run([program, "--quiet", *headers, *checks, path, "--", *compile_flags, *macros], cwd=ROOT,
+        checks = ["--checks=-misc-definitions-in-headers"] if path.stem.endswith("_inline") else []
+        result = subprocess.run([program, "--quiet", *headers, *checks, path, "--", *compile_flags], cwd=ROOT,
                                 capture_output=True, text=True)
         return result.stdout if result.returncode else ""
 
