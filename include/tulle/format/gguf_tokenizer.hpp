@@ -15,6 +15,7 @@
 #include <tulle/core/error.hpp>
 #include <tulle/core/json.hpp>
 #include <tulle/core/types.hpp>
+#include <tulle/format/configured_chat_template.hpp>
 #include <tulle/format/gguf_file.hpp>
 #include <tulle/format/gguf_values.hpp>
 #include <tulle/text/tokenizer.hpp>
@@ -83,7 +84,8 @@ inline std::shared_ptr<const Tokenizer> tokenizer_from_gguf(const GgufFile& file
 
 /// "" where the file has none.
 inline std::string chat_template_from_gguf(const GgufFile& file) {
-  return detail::gguf_text(file, "tokenizer.chat_template", "");
+  return detail::chat_template_of(detail::gguf_text(file, "tokenizer.chat_template", ""),
+                                  detail::gguf_text(file, "tokenizer.chat_template.tool_use", ""));
 }
 
 }  // namespace tulle

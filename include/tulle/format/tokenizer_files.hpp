@@ -64,7 +64,8 @@ std::shared_ptr<const Tokenizer> load_tokenizer_if_any(const Model& model) {
 }
 
 /// The chat template among a model's files: chat_template.jinja, "chat_template" in tokenizer_config.json, or the one
-/// in a GGUF file, where there is no tokenizer.json. "" where there is none. Errors: malformed.
+/// in a GGUF file, where there is no tokenizer.json; with a further one for tools (additional_chat_templates/
+/// tool_use.jinja, "tool_use"), both as one. "" where there is none. Errors: malformed.
 std::string load_chat_template(const ModelFiles& files);
 
 /// The chat template that belongs to `path` (as for `load_tokenizer`). "" where there is none.

@@ -111,7 +111,12 @@ TULLE_INLINE std::shared_ptr<const Tokenizer> OwnSentencePiece::read(std::string
 }
 
 TULLE_INLINE std::string load_chat_template(const ModelFiles& files) {
-  if (files.has("chat_template.jinja")) return std::string(files.open("chat_template.jinja")->text());
+  const auto text = [&](const char* name) {
+    return files.has(name) ? std::string(files.open(name)->text()) : std::string();
+  };
+  if (files.has("chat_template.jinja")) {
+    return detail::chat_template_of(text("chat_template.jinja"), text("additional_chat_templates/tool_use.jinja"));
+  }
   if (files.has("tokenizer_config.json")) {
     return detail::configured_chat_template(files.json("tokenizer_config.json"), files.path("tokenizer_config.json"));
   }

@@ -35,7 +35,7 @@ struct HubChoice {
   std::string problem;               ///< why there is no model, or ""
 };
 
-inline constexpr std::array<std::string_view, 11> small_file_names{"config.json",
+inline constexpr std::array<std::string_view, 12> small_file_names{"config.json",
                                                                    "generation_config.json",
                                                                    "tokenizer.json",
                                                                    "tokenizer.model",
@@ -45,7 +45,8 @@ inline constexpr std::array<std::string_view, 11> small_file_names{"config.json"
                                                                    "vocab.json",
                                                                    "merges.txt",
                                                                    "chat_template.jinja",
-                                                                   "chat_template.json"};
+                                                                   "chat_template.json",
+                                                                   "additional_chat_templates/tool_use.jinja"};
 
 inline void add_present(const HubNames& names, std::string_view name, std::vector<std::string>& list) {
   if (names.contains(name)) list.emplace_back(name);

@@ -75,6 +75,9 @@ TEST_CASE("a tokenizer is built and a template found", "[format][gguf_tokenizer]
   CHECK(tokenizer->decode(std::vector<Token>{2, 4}) == "abc");
   CHECK(chat_template_from_gguf(file) == "{{ messages }}");
   CHECK(chat_template_from_gguf(GgufFile()).empty());
+  const Bytes with_tools = tiny_llama_gguf().text("tokenizer.chat_template.tool_use", "{{ tools }}").build();
+  CHECK(chat_template_from_gguf(parse_gguf(with_tools, "f")) ==
+        detail::chat_template_of("{{ messages }}", "{{ tools }}"));
 }
 
 TEST_CASE("a missing or malformed vocabulary is an error", "[format][gguf_tokenizer]") {

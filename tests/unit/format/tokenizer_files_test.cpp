@@ -2,7 +2,9 @@
 #include <tulle/format/tokenizer_files.hpp>
 
 #include <catch2/catch_all.hpp>
+#include <filesystem>
 #include <string>
+#include <tulle/format/configured_chat_template.hpp>
 #include <unit/format/file_builder.hpp>
 #include <unit/format/lent_files.hpp>
 
@@ -147,7 +149,7 @@ TEST_CASE("chat templates are found in their three places", "[format][tokenizer_
   folder.write("tokenizer_config.json", R"({"chat_template":"one"})");
   CHECK(load_chat_template(folder.path()) == "one");
   folder.write("tokenizer_config.json",
-               R"({"chat_template":[{"name":"tool_use","template":"no"},{"name":"default","template":"two"}]})");
+               R"({"chat_template":[{"name":"rag","template":"no"},{"name":"default","template":"two"}]})");
   CHECK(load_chat_template(folder.path()) == "two");
   folder.write("tokenizer.json", tokenizer_json);
   CHECK(load_chat_template(folder.path("tokenizer.json")) == "two");
@@ -155,6 +157,9 @@ TEST_CASE("chat templates are found in their three places", "[format][tokenizer_
   CHECK(load_chat_template(folder.path()).empty());
   folder.write("chat_template.jinja", "three\n");
   CHECK(load_chat_template(folder.path()) == "three\n");
+  std::filesystem::create_directory(folder.path("additional_chat_templates"));
+  folder.write("additional_chat_templates/tool_use.jinja", "tools");
+  CHECK(load_chat_template(folder.path()) == detail::chat_template_of("three\n", "tools"));
   CHECK(error_of([&] { load_chat_template(folder.path("none")); }) == ErrorCode::not_found);
 }
 

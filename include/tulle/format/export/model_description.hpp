@@ -20,6 +20,7 @@
 #include <tulle/format/gguf_tokenizer.hpp>
 #include <tulle/format/model_files.hpp>
 #include <tulle/format/model_path.hpp>
+#include <tulle/format/tokenizer_files.hpp>
 #include <tulle/text/vocabulary_spec.hpp>
 
 namespace tulle {
@@ -44,6 +45,8 @@ inline std::map<std::string, std::string> tokenizer_files_of(const ModelFiles& f
   for (const char* name : tokenizer_file_names) {
     if (files.has(name)) found.emplace(name, files.open(name)->text());
   }
+  const auto jinja = found.find("chat_template.jinja");
+  if (jinja != found.end()) jinja->second = load_chat_template(files);  // with the one for tools
   return found;
 }
 
