@@ -23,6 +23,8 @@ namespace tulle::serve {
 inline constexpr std::array<std::string_view, 5> health_paths{"/health", "/ping", "/healthcheck", "/status",
                                                               "/v2/health/live"};
 inline constexpr std::array<std::string_view, 2> ready_paths{"/ready", "/v2/health/ready"};
+/// Pages that ask for the key, and what they show.
+inline constexpr std::array<std::string_view, 3> page_paths{"/", "/docs", "/openapi.json"};
 
 class HttpGuard {
  public:
@@ -115,8 +117,7 @@ class HttpGuard {
     const auto holds = [&](const auto& paths) {
       return std::find(paths.begin(), paths.end(), request.path) != paths.end();
     };
-    const bool is_page = request.path == "/" && !options_.page.html.empty();
-    if (options_.api_keys.empty() || is_page || holds(health_paths) || holds(ready_paths)) return true;
+    if (options_.api_keys.empty() || holds(page_paths) || holds(health_paths) || holds(ready_paths)) return true;
     std::string key = request.get_header_value("X-Api-Key");  // Anthropic's
     const std::string bearer = request.get_header_value("Authorization");
     std::string scheme = bearer.substr(0, std::string_view("bearer ").size());

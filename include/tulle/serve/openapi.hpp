@@ -130,7 +130,7 @@ inline Json openapi(const ServerOptions& options) {
   };
   for (const auto& [path, row] : posts.items()) add_post(path, row[0].get<std::string>(), row[1].get<std::string>());
   for (const Endpoint& endpoint : options.endpoints) {
-    const std::string summary = "Continues texts (DeepSparse), with " + endpoint.model + ".";
+    const std::string summary = "Continues texts (DeepSparse): endpoint " + endpoint.name + ".";
     if (!endpoint.route.empty()) add_post(endpoint.route, "PredictRequest", summary);
     add_post("/v2/models/" + endpoint.name + "/infer", "PredictRequest", summary);
   }
