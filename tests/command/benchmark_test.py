@@ -268,6 +268,7 @@ class BenchmarkTest(CommandTest):
         ]:
             report = self.benchmark(Q8_0, *flags, "--no-baselines")
             self.assertGreater(report["results"][0]["decode_tokens_per_second"], 0, flags)
+            self.assertLess(report["sequence_length"], 1000, flags)
 
     def test_passes_over_several_rows(self):
         report = self.benchmark(Q8_0, "--verify-rows", 3, "--prompt-sequence-length", 2, "-b", 2)
@@ -317,6 +318,9 @@ class BenchmarkTest(CommandTest):
         refuse(1, self.folder / "none", saying="none")
         refuse(1, Q8_0, "-x", self.folder / "no" / "x.json", saying="cannot create")
         refuse(1, Q8_0, "-x", "/dev/full", saying=["/dev/full", "No space"])
+        (self.folder / "old.json").write_text("old")
+        refuse(1, Q8_0, "-x", self.folder / "old.json", "--html", self.folder / "no" / "x.html", saying="cannot create")
+        self.assertEqual((self.folder / "old.json").read_text(), "old")
         refuse(1, saying="--model")
         refuse(2, Q8_0, "--structure", "unstructured", saying="--sparsity")
         refuse(2, Q8_0, "--structure", "2:4", "--sparsity", 0.6, saying="0.50")

@@ -36,7 +36,7 @@ class Contestant {
 
   const std::string& name() const noexcept { return name_; }
   const tulle::Model<tulle::AnyKernel>& model() const noexcept { return *model_; }
-  std::size_t sequence_length() const noexcept { return engine_->capacity(); }
+  std::size_t sequence_length() const noexcept { return options_.sequence_length; }  ///< 0: the model's own
   /// Another engine of the same model and options, for one sequence; on threads that never run meanwhile, or its own.
   std::unique_ptr<tulle::Engine> engine_for(std::size_t sequence_length,
                                             std::shared_ptr<tulle::ThreadPool> threads = nullptr) const;

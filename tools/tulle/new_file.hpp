@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// \file A file that is created before the work begins and written when it is done.
+/// \file A file that is opened before the work begins, so that it can be, and written when it is done.
 #pragma once
 
 #include <cstdio>
