@@ -36,3 +36,20 @@ func TestCloseEndsAGenerationAndWaitsForTheTokenThatIsRead(t *testing.T) {
 		t.Error(count, err)
 	}
 }
+
+func TestWhatBeginsWhileItIsClosedIsCancelled(t *testing.T) {
+	model := Must(Load(context.Background(), "../../tests/golden/models/gguf/f32.gguf", LoadOptions{}))
+	defer model.Close()
+	session := Must(model.NewSession(SessionOptions{Threads: 1}))
+	defer session.Close()
+	session.closed.Store(true) // as where Close has cancelled just before
+	count := 0
+	for token, err := range session.Generate(context.Background(), "Once", Options{IgnoreEos: true}) {
+		if count++; err != nil || token.FinishReason != FinishCancelled {
+			t.Error(token, err)
+		}
+	}
+	if count != 1 {
+		t.Error(count)
+	}
+}

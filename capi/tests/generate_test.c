@@ -116,8 +116,8 @@ static void streamed_text(const tulle_model* model, const tulle_model_info* info
 }
 
 /* A pass may give tokens before they are read: logits and history are those of the token that was read last, and what
- * was not read is not kept. */
-static void drafted_tokens(const tulle_model* model, const tulle_model_info* info) {
+ * was not read is neither kept nor, after `cancels`, given. */
+static void drafted_tokens(const tulle_model* model, const tulle_model_info* info, int cancels) {
   enum { prompt_tokens = 32, max_tokens = 60 };
   tulle_session* session = open_session(model);
   tulle_token token = TULLE_TOKEN_INIT;
@@ -150,7 +150,14 @@ static void drafted_tokens(const tulle_model* model, const tulle_model_info* inf
     CHECK(size == prompt_tokens + read);
   }
   CHECK(read > 0);
-  CHECK_OK(tulle_session_truncate(session, 128, &error));
+  if (cancels && timings.generated_tokens > read) {
+    CHECK(tulle_session_cancel(session) == TULLE_OK);
+    CHECK_OK(tulle_session_next(session, &token, &error));
+    CHECK(token.id == -1 && token.text.size == 0 && token.finish_reason == TULLE_FINISH_CANCELLED);
+    CHECK(tulle_session_next(session, &token, &error) == TULLE_END);
+  } else {
+    CHECK_OK(tulle_session_truncate(session, 128, &error));
+  }
   CHECK_OK(tulle_session_history(session, NULL, 0, &size, &error));
   CHECK(size == prompt_tokens + read);
   free(logits);
@@ -506,7 +513,8 @@ int main(int count, char** arguments) {
   text_and_tokens(model);
   chat(model);
   streamed_text(model, &info);
-  drafted_tokens(model, &info);
+  drafted_tokens(model, &info, 0);
+  drafted_tokens(model, &info, 1);
   copies(model);
   structured_output(model);
   interleaved(model);

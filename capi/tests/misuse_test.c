@@ -373,6 +373,7 @@ static void generating(void) {
   EXPECT(TULLE_INVALID_ARGUMENT, tulle_session_draft(session, "self:i5", 7, 0, &error));
   EXPECT(TULLE_INVALID_ARGUMENT, tulle_session_draft(session, "ngram", 5, UINT32_MAX, &error));
   EXPECT(TULLE_NOT_FOUND, tulle_session_draft(session, "/no/such", 8, 0, &error));
+  EXPECT(TULLE_UNSUPPORTED, tulle_session_draft(session, "prediction", 10, 0, &error));
   EXPECT(TULLE_OK, tulle_session_draft(session, "ngram", 5, 0, &error));
   EXPECT(TULLE_OK, tulle_session_draft(session, "", 0, 0, &error));
   constraints();

@@ -103,6 +103,9 @@ def test_streaming_gives_the_text_in_pieces(codegen):
     pieces = list(generate("def fib()", max_new_tokens=12, force_max_tokens=True, streaming=True))
     assert "".join(piece.generations[0].text for piece in pieces) == whole
     assert pieces[-1].generations[0].finished_reason == "length" and not pieces[0].generations[0].finished
+    for other in ({"streamer": object()}, {"return_input_tokens": True}):
+        with pytest.raises(ValueError, match="streaming"):
+            generate("def fib()", streaming=True, **other)
 
 
 def test_generation_configs_of_every_kind(codegen, tmp_path):

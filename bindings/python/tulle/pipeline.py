@@ -155,8 +155,8 @@ class TextGeneration:
                 run.stop()
 
     def _feed(self, run: Any, streamer: Any, ids: list[list[int]]) -> None:
-        """`ids`: the prompt of every text. Texts one after the other, because a streamer handles one at a time: each prompt with its first new token,
-        then token by token, then the end. Tokens of later texts are kept meanwhile."""
+        """`ids`: the prompt of every text. Texts one after the other, because a streamer handles one at a time: each
+        prompt with its first new token, then token by token, then the end. Tokens of later texts are kept meanwhile."""
         waiting: dict[int, list[int]] = {number: list(prompt) for number, prompt in enumerate(ids)}
         begun: set[int] = set()
         ended: set[int] = set()
