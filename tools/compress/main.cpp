@@ -104,12 +104,9 @@ StageResult compress_stage(const CompressFlags& flags, const std::string& path, 
   require_writable(directory, flags.force);
   options.threads = flags.threads;
   options.progress = progress;
-  tulle::Json forms;
-  if (plan.forms) {
-    const PlanFiles files = plan_files.value_or(PlanFiles{
-        directory + "/speeds.json", options.work_directory + "/speeds.json", options.work_directory + "/scores"});
-    forms = choose_forms_of_stage(plan, *checkpoint, model, modules, calibration.sequences, options, files);
-  }
+  const PlanFiles files = plan_files.value_or(PlanFiles{
+      directory + "/speeds.json", options.work_directory + "/speeds.json", options.work_directory + "/scores"});
+  tulle::Json forms = choose_forms_of_stage(plan, *checkpoint, model, modules, calibration.sequences, options, files);
   options.settings["plan"] = tulle::settings_json(plan);
   std::span<const std::vector<tulle::Token>> sequences = calibration.sequences;
   if (flags.survey) {  // which evaluates what it made itself

@@ -54,13 +54,14 @@ inline tulle::Json speeds_of(const PlanFiles& files, const tulle::ModuleList& mo
   return speeds;
 }
 
-/// Chooses the forms that `stage` asks for and puts them into it. Returns the plan for the report. `options`: of the
-/// compression; its settings hold all but the plan.
+/// Chooses the forms that `stage` asks for, if any, and puts them into it. Returns the plan for the report, or null.
+/// `options`: of the compression; its settings hold all but the plan.
 inline tulle::Json choose_forms_of_stage(tulle::StagePlan& stage, const tulle::TensorSource& dense,
                                          const tulle::Architecture& model, const tulle::ModuleList& modules,
                                          const std::vector<std::vector<tulle::Token>>& sequences,
                                          tulle::CompressionOptions options, const PlanFiles& files) {
-  tulle::FormRequest request = *stage.forms;
+  if (!stage.forms) return nullptr;
+  const tulle::FormRequest request = *stage.forms;
   const tulle::Json speeds = speeds_of(files, modules, request, options.threads, options.progress);
   const auto costs = tulle::read_costs(speeds.is_object() ? speeds.value("forms", tulle::Json()) : speeds, files.given);
   tulle::check_budget(request, model, modules, costs);
@@ -72,7 +73,7 @@ inline tulle::Json choose_forms_of_stage(tulle::StagePlan& stage, const tulle::T
   tulle::set_forms(stage, plan);
   tulle::Json json = tulle::plan_json(plan);
   json["budget"] = request.budget.bytes_per_weight ? tulle::Json{{"bytes_per_weight", *request.budget.bytes_per_weight}}
-                                                   : tulle::Json{{"speedup", *request.budget.speedup}};
+                                                   : tulle::Json{{"speedup", request.budget.speedup.value_or(1)}};
   json["speeds"] = speeds;
   return json;
 }

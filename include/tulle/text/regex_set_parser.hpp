@@ -89,8 +89,8 @@ class RegexSetParser {
       case 'v': return literal('\v');
       case 's': return {white_space_set(), {}};
       case 'S': return {white_space_set().complement(), {}};
-      case 'd': return {*category_set("Nd"), {}};
-      case 'D': return {category_set("Nd")->complement(), {}};
+      case 'd': return {category_set("Nd"), {}};
+      case 'D': return {category_set("Nd").complement(), {}};
       case 'w': return {regex_word_set(class_depth_ > 0), {}};
       case 'W': return {regex_word_set(class_depth_ > 0).complement(), {}};
       case 'p': return {parse_property(false), {}};
@@ -110,10 +110,10 @@ class RegexSetParser {
     if (!accept("{") || end == std::string_view::npos) reject("\\p without {name}");
     if (accept("^")) is_negated = !is_negated;
     const std::string_view name = pattern_.substr(at_, end - at_);
-    const std::optional<CodePointSet> set = category_set(name);
-    if (!set) reject("the property \"", name, "\" (general categories such as L, Lu, N are known)");
+    const CodePointSet set = category_set(name);
+    if (set.ranges().empty()) reject("the property \"", name, "\" (general categories such as L, Lu, N are known)");
     at_ = end + 1;
-    return is_negated ? set->complement() : *set;
+    return is_negated ? set.complement() : set;
   }
 
   /// `digits` hexadecimal digits, or with 0: up to a closing brace.

@@ -24,8 +24,9 @@
 #include <tulle/text/tokenizer.hpp>
 
 namespace sentencepiece::logging {
-void SetMinLogLevel(int level);  // of the library's common.h, which is not installed
-}
+// NOLINTNEXTLINE(readability-identifier-naming): of the library's common.h, which is not installed
+void SetMinLogLevel(int level);
+}  // namespace sentencepiece::logging
 
 namespace tulle {
 

@@ -4,7 +4,6 @@
 
 #include <array>
 #include <cstddef>
-#include <optional>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -20,11 +19,11 @@ inline constexpr std::array<std::string_view, 30> category_names = {
     "Lu", "Ll", "Lt", "Lm", "Lo", "Mn", "Mc", "Me", "Nd", "Nl", "No", "Pc", "Pd", "Ps", "Pe",
     "Pi", "Pf", "Po", "Sm", "Sc", "Sk", "So", "Zs", "Zl", "Zp", "Cc", "Cf", "Cs", "Co", "Cn"};
 
-/// The code points of one general category ("Lu") or of a group of them ("L"); nothing for another name.
+/// The code points of one general category ("Lu") or of a group of them ("L"); none for another name.
 /// Equal to Oniguruma's classes on every code point (compared with `tokenizers` 0.23). Two older tables inside that
 /// library differ from ours on rare characters: its `Punctuation` and the combining classes of its NFC (Unicode 9).
-inline std::optional<CodePointSet> category_set(std::string_view name) {
-  if (name.empty() || name.size() > 2) return std::nullopt;
+inline CodePointSet category_set(std::string_view name) {
+  if (name.empty() || name.size() > 2) return {};
   static const std::vector<detail::CodePointStep> steps = detail::unpack_steps(detail::category_steps);
   std::vector<CodePointSet::Range> ranges;
   for (std::size_t index = 0; index < steps.size(); ++index) {
@@ -32,7 +31,6 @@ inline std::optional<CodePointSet> category_set(std::string_view name) {
     const bool is_last = index + 1 == steps.size();
     ranges.push_back({steps[index].begin, is_last ? CodePointSet::largest : steps[index + 1].begin - 1});
   }
-  if (ranges.empty()) return std::nullopt;
   return CodePointSet(std::move(ranges));
 }
 
@@ -58,7 +56,7 @@ inline const CodePointSet& white_space_set() {
 inline const CodePointSet& word_set() {
   static const CodePointSet set = [] {
     CodePointSet all({{0x200C, 0x200D}, {0x24B6, 0x24E9}, {0x1F130, 0x1F149}, {0x1F150, 0x1F169}, {0x1F170, 0x1F189}});
-    for (const char* name : {"L", "M", "Nd", "Nl", "Pc"}) all = all.united(*category_set(name));
+    for (const char* name : {"L", "M", "Nd", "Nl", "Pc"}) all = all.united(category_set(name));
     return all;
   }();
   return set;

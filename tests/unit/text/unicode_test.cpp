@@ -17,24 +17,24 @@ std::size_t count(const CodePointSet& set) {
 
 TEST_CASE("categories have as many code points as in Oniguruma", "[text][unicode]") {
   // Counted with `tokenizers` 0.23.3, whose Split takes Oniguruma's classes.
-  CHECK(count(*category_set("L")) == 141028);
-  CHECK(count(*category_set("Lu")) == 1858);
-  CHECK(count(*category_set("Ll")) == 2258);
-  CHECK(count(*category_set("Lt")) == 31);
-  CHECK(count(*category_set("Lm")) == 404);
-  CHECK(count(*category_set("Lo")) == 136477);
-  CHECK(count(*category_set("M")) == 2501);
-  CHECK(count(*category_set("N")) == 1911);
-  CHECK(count(*category_set("Nd")) == 760);
-  CHECK(count(*category_set("P")) == 855);
-  CHECK(count(*category_set("S")) == 8514);
-  CHECK(count(*category_set("Z")) == 19);
-  CHECK(count(*category_set("Cn")) == 819533);
+  CHECK(count(category_set("L")) == 141028);
+  CHECK(count(category_set("Lu")) == 1858);
+  CHECK(count(category_set("Ll")) == 2258);
+  CHECK(count(category_set("Lt")) == 31);
+  CHECK(count(category_set("Lm")) == 404);
+  CHECK(count(category_set("Lo")) == 136477);
+  CHECK(count(category_set("M")) == 2501);
+  CHECK(count(category_set("N")) == 1911);
+  CHECK(count(category_set("Nd")) == 760);
+  CHECK(count(category_set("P")) == 855);
+  CHECK(count(category_set("S")) == 8514);
+  CHECK(count(category_set("Z")) == 19);
+  CHECK(count(category_set("Cn")) == 819533);
 }
 
 TEST_CASE("categories divide all code points", "[text][unicode]") {
   std::size_t total = 0;
-  for (const std::string_view name : category_names) total += count(*category_set(name));
+  for (const std::string_view name : category_names) total += count(category_set(name));
   CHECK(total == 0x110000);
 }
 
