@@ -68,8 +68,8 @@ class SentencePieceTokenizer final : public Tokenizer {
     if (!bos_) bos_ = known(processor_.bos_id());
     eos_ = options.eos ? find(*options.eos) : std::nullopt;
     if (!eos_) eos_ = known(processor_.eos_id());
-    if (options.add_bos && bos_token()) prefix_.push_back(*bos_token());
-    if (options.add_eos && eos_token()) suffix_.push_back(*eos_token());
+    if (const auto bos = bos_token(); bos && options.add_bos) prefix_.push_back(*bos);
+    if (const auto eos = eos_token(); eos && options.add_eos) suffix_.push_back(*eos);
     read_space_rules(model_bytes);
   }
 
