@@ -42,6 +42,7 @@ class Hub:
         self.files, self.lock, self.requests = dict(files), threading.Lock(), []
         self.names = None        # listed in place of the files'
         self.status = None       # of the list of files, with headers
+        self.refusals = {}       # name -> status and headers of the file
         self.promises = {}       # name -> headers in place of the true ones
         self.contents = {}       # name -> bytes that are sent in place of the true ones
         self.cuts = {}           # name -> how often a large file ends in the middle
@@ -80,6 +81,8 @@ class Hub:
         name = request.path.partition("/resolve/")[2].partition("/")[2]
         if not request.path.startswith("/org/tiny/") or name not in self.files:
             return request.send(404, b"no", {"X-Error-Code": "EntryNotFound"})
+        if name in self.refusals:
+            return request.send(self.refusals[name][0], b"no", self.refusals[name][1])
         data, etag = self.files[name], f'"{self.etag(name)}"'
         if name.endswith(LARGE):
             headers = {"Location": f"{self.large}/{name}?signature=a+b%2Bc", "X-Linked-Size": str(len(data)),

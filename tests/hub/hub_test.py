@@ -5,8 +5,10 @@ import json
 import os
 import subprocess
 import sys
+import time
 import unittest
 from pathlib import Path
+from unittest.mock import patch
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT / "command"), str(ROOT / "serve")]
@@ -148,6 +150,10 @@ class HubTest(CommandTest):
                                         (302, {"Location": "ftp://x"}, "redirects"), (200, {}, "JSON")):
             hub.status = (status, headers)
             self.refuse_model(hub, saying)
+        hub = self.hub()  # gated: its files are listed, and the page that refuses one has an ETag
+        hub.refusals = {"config.json": (401, {"X-Error-Code": "GatedRepo", "ETag": 'W/"8c-6WrD95JiXZalWmyM/8wvo3ELvyY"'})}
+        self.refuse_model(hub, ("is gated", "accept its terms"))
+        self.assertEqual(list(self.home.rglob("*6WrD*")), [])
         self.refuse_model(None, ("not in the cache", "HF_HUB_OFFLINE"))
         self.refuse_model(hub, "no answer", HF_ENDPOINT="http://127.0.0.1:9")
         self.refuse_model(hub, "HF_ENDPOINT", HF_ENDPOINT="huggingface.co")
@@ -224,13 +230,22 @@ class HubTest(CommandTest):
         hub = self.hub({"q8_0.gguf": Q8_0.read_bytes()})
         config = self.folder / "config.yaml"
         config.write_text(f"endpoints:\n  - task: text_generation\n    model: {NAME}\n")
-        original = serve_module.environment
-        self.addCleanup(setattr, serve_module, "environment", original)
-        serve_module.environment = lambda: self.env(hub)
         for model, flags in ((NAME, ()), (None, ("--config-file", config))):
-            with serve_module.Server(*flags, model=model) as server:
+            with patch.object(serve_module, "environment", lambda: self.env(hub)), \
+                    serve_module.Server(*flags, model=model) as server:
                 status, _, body = server.request("POST", "/v1/completions", {"model": NAME, "prompt": "a", "max_tokens": 1})
                 self.assertEqual(status, 200, body)
+
+    def test_a_server_answers_while_its_model_is_downloaded_and_stops_in_the_middle(self):
+        hub = self.hub({"q8_0.gguf": Q8_0.read_bytes()})
+        hub.delay = 60
+        variables = self.env(hub, HF_HUB_DOWNLOAD_TIMEOUT="1")
+        with patch.object(serve_module, "environment", lambda: variables), serve_module.Server(model=NAME) as server:
+            self.assertEqual([server.request("GET", path)[0] for path in ("/health", "/ready")], [200, 503])
+            begin = time.monotonic()
+            self.assertEqual(server.stop(), 0)
+            self.assertLess(time.monotonic() - begin, 20)
+        self.assertEqual(list(self.snapshot.iterdir()) if self.snapshot.exists() else [], [])
 
     @unittest.skipUnless(os.environ.get("TULLE_LIBRARY"), "this build has no libtulle")
     def test_the_c_abi_takes_it(self):

@@ -12,8 +12,9 @@ import threading
 import time
 import unittest
 from pathlib import Path
+from unittest.mock import patch
 
-from server import Q8_0, Server, ServeTest, make_certificate
+from server import Q8_0, Server, ServeTest, environment, make_certificate
 
 CHAT = "/v1/chat/completions"
 TEXT = "/v1/completions"
@@ -272,6 +273,16 @@ class OperationTest(unittest.TestCase):
                 found = server.request("OPTIONS", CHAT, headers={"Origin": "https://page.example",
                                                                  "Access-Control-Request-Headers": wanted})
                 self.assertEqual(found[1]["Access-Control-Allow-Headers"] == wanted, allowed)
+
+    def test_flags_come_twice_and_before_the_model_which_is_not_that_of_the_environment(self):
+        others = {**environment(), "TULLE_MODEL": "/no/such/model"}
+        flags = ("--host", "::1", "--host", "127.0.0.1", "--cors-origin", "*", "--api-key", "secret", Q8_0)
+        with patch("server.environment", lambda: others), Server(*flags, model=None) as server:
+            [model] = server.get("/v1/models", headers={"X-Api-Key": "secret"})[1]["data"]
+            self.assertEqual(model["id"], str(Q8_0))
+            self.assertEqual(server.get("/v1/models", headers={"X-Api-Key": str(Q8_0)})[0], 401)
+        with self.assertRaisesRegex(RuntimeError, "excludes MODEL"):
+            Server("--model", Q8_0, model=Q8_0)
 
     def test_it_stops_gracefully_under_load(self):
         with Server("--sequence-length", "256", "--stop-time", "60") as server:

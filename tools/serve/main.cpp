@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <csignal>
 #include <cstdio>
 #include <exception>
@@ -17,6 +18,7 @@
 #include "serve_flags.hpp"
 #include "tools/tulle/command_line.hpp"
 #include "tools/tulle/pipeline.hpp"
+#include "tools/tulle/progress_bar.hpp"
 
 namespace {
 
@@ -42,14 +44,16 @@ int serve(const ServeFlags& flags, const sigset_t& signals) {
   ConfigFile config(flags.config);
   auto server = std::make_unique<Server>(server_options(flags, config.text()));
   std::exception_ptr failure;
+  std::atomic<bool> failed = false;
   std::thread listening;
   const auto start = [&](Server& one) {
     say(flags, "Listening on " + address(one) + (flags.no_page ? " (routes at /docs)" : " (a chat; routes at /docs)"));
-    listening = std::thread([&one, &failure] {
+    listening = std::thread([&one, &failure, &failed] {
       try {
         one.listen();
       } catch (...) {
         failure = std::current_exception();
+        failed = true;
         ::kill(::getpid(), SIGTERM);
       }
     });
@@ -78,9 +82,11 @@ int serve(const ServeFlags& flags, const sigset_t& signals) {
       (void)report_error(1, std::string("the old configuration stays: ") + error.what());
     }
   }
+  const bool has_failed = failed;  // and not because of the signal
+  stop_work();
   server->stop();
   listening.join();
-  if (failure) std::rethrow_exception(failure);
+  if (has_failed) std::rethrow_exception(failure);
   say(flags, "Stopped");
   return 0;
 }

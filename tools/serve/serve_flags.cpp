@@ -32,12 +32,15 @@ Examples:
 void ServeFlags::add_to(CLI::App& app) {
   app.footer(footer);
   model.engine = tulle::serve::ModelSettings::server_defaults().engine;
-  app.add_option("MODEL", model.path, "A Hugging Face directory, a GGUF file or hf:org/name; as --model")
-      ->type_name("PATH");
+  app.add_option("MODEL", path, "A Hugging Face directory, a GGUF file or hf:org/name; as --model")->type_name("PATH");
   model.add_to(app);
   draft.add_to(app);
   const auto add = [&](const char* names, auto& value, const char* type, const char* what) {
-    return app.add_option(flag_names(names), value, what)->type_name(type)->capture_default_str()->group("Server");
+    return app.add_option(flag_names(names), value, what)
+        ->type_name(type)
+        ->capture_default_str()
+        ->take_last()  // behind those of a unit or an image
+        ->group("Server");
   };
   const auto upto = [](std::size_t most) { return CLI::Range(std::size_t{0}, most).description(""); };
   add("--name,--alias", name, "NAME", "The model's id in requests; without it the text that named the model");
@@ -64,9 +67,15 @@ void ServeFlags::add_to(CLI::App& app) {
   app.add_option(flag_names("--api-key"), server.api_keys, "Requests need one of these")
       ->type_name("KEY")
       ->envname("TULLE_API_KEY")
+      ->expected(1)
+      ->take_all()
+      ->allow_extra_args(false)
       ->group("Server");
   app.add_option(flag_names("--cors-origin"), server.cors_origins, "Web pages that may ask, or *")
       ->type_name("ORIGIN")
+      ->expected(1)
+      ->take_all()
+      ->allow_extra_args(false)
       ->group("Server");
   add("--ssl-cert,--ssl-certfile", server.certificate, "FILE", "PEM: serve HTTPS");
   add("--ssl-key,--ssl-keyfile", server.private_key, "FILE", "PEM: the key of the certificate");
@@ -78,7 +87,11 @@ void ServeFlags::add_to(CLI::App& app) {
   app.add_flag("-q,--quiet", quiet, "Say nothing but errors")->group("Server");
 }
 
-void ServeFlags::check() const {
+void ServeFlags::check() {
+  if (!path.empty()) {
+    if (is_given(model.path)) throw UsageError("--model excludes MODEL");
+    model.path = path;
+  }
   if (!task.empty() && !tulle::detail::is_text_generation(task)) {
     throw UsageError("--task " + task + " is not known; there is text_generation");
   }
@@ -106,8 +119,10 @@ tulle::serve::ServerOptions server_options(const ServeFlags& flags, const std::s
   base.draft = flags.draft.options();
   base.engine.share_prefixes = base.engine.cache == "paged";
   if (flags.config.empty()) {
-    const std::string path = model_path(flags.model.path == "default" ? "" : flags.model.path);
-    const std::string named = flags.model.path.empty() ? path : flags.model.path;
+    // A model of the hub is downloaded when it is loaded, behind the open port.
+    const std::string& given = flags.model.path;
+    const std::string path = given.empty() || given == "default" ? model_path("") : given;
+    const std::string named = given.empty() ? path : given;
     options.models.push_back({flags.name.empty() ? named : flags.name, path, base});
   } else {
     tulle::serve::read_server_config(config, flags.config, base, options);

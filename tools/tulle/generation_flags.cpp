@@ -25,7 +25,7 @@ void GenerationFlags::add_to(CLI::App& flags) {
               ->type_name("S")
               ->group(length)
               ->expected(1)
-              ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+              ->take_all()
               ->allow_extra_args(false);
   flags.add_flag(flag_names("--force-max-tokens"), options_.force_max_tokens, "Go on after the model's end of text")
       ->group(length);

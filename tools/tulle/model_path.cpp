@@ -59,7 +59,8 @@ void add_adapters(CLI::App& flags, std::vector<tulle::AdapterPath>& adapters) {
           "A LoRA adapter (a PEFT directory) to merge into the weights; may be repeated, each with a scale")
       ->type_name("PATH[=SCALE]")
       ->expected(1)
-      ->take_all();
+      ->take_all()
+      ->allow_extra_args(false);
 }
 
 std::string model_path(const std::string& path) {

@@ -1,18 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "progress_bar.hpp"
 
+#include <atomic>
 #include <cstdio>
 #include <string>
+#include <tulle/core/error.hpp>
 
 #include "streams.hpp"
+
+namespace {
+
+std::atomic<bool> is_stopped = false;
+
+}  // namespace
+
+void stop_work() noexcept {
+  is_stopped = true;
+}
 
 ProgressBar::~ProgressBar() {
   if (percent_ >= 0) std::fputs("\r\033[K", stderr);
 }
 
 tulle::Progress ProgressBar::progress() {
-  if (!is_terminal(standard_error)) return {};
-  return [this](std::string_view what, double fraction) { show(what, fraction); };
+  return [this, shows = is_terminal(standard_error)](std::string_view what, double fraction) {
+    if (is_stopped) tulle::fail(tulle::ErrorCode::cancelled, "stopped while ", what);
+    if (shows) show(what, fraction);
+  };
 }
 
 void ProgressBar::show(std::string_view what, double fraction) {

@@ -6,6 +6,10 @@
 #include <string_view>
 #include <tulle/core/progress.hpp>
 
+/// Work that reports to a `ProgressBar` ends with an Error (cancelled) from now on: for a program that is to end while
+/// it loads.
+void stop_work() noexcept;
+
 /// Appears after two seconds, on a terminal only, and disappears with the object. Must outlive the result of
 /// `progress`.
 class ProgressBar {
