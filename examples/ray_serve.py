@@ -35,7 +35,7 @@ BESIDE = {"model", "messages", "prompt", "stream", "stream_options", "user", "n"
 def options_of(body):
     """The arguments of a pipeline. Errors: ValueError for what is not done here."""
     unknown = [name for name, value in body.items() if value is not None and name not in READ.keys() | BESIDE]
-    if unknown or body.get("n", 1) != 1:
+    if unknown or body.get("n") not in (None, 1):
         raise ValueError(f"\"{unknown[0] if unknown else 'n'}\" is not done here; `tulle serve` has it")
     options = {READ[name]: value for name, value in body.items() if name in READ and value is not None}
     options.setdefault("seed", random.getrandbits(31))  # drawn here: a text that goes on elsewhere is the same
@@ -156,17 +156,20 @@ class Routes:
     @app.post("/v1/completions")
     async def completions(self, request: Request):
         as_text = lambda text: {"text": text}  # noqa: E731
-        return await self.answer(await request.json(), "text_completion", as_text, as_text)
+        return await self.answer(request, "text_completion", as_text, as_text)
 
     @app.post("/v1/chat/completions")
     async def chat(self, request: Request):
-        return await self.answer(await request.json(), "chat.completion",
+        return await self.answer(request, "chat.completion",
                                  lambda text: {"message": {"role": "assistant", "content": text}},
                                  lambda text: {"delta": {"role": "assistant", "content": text}})
 
-    async def answer(self, body, form, whole, part):
+    async def answer(self, request, form, whole, part):
         head = {"id": "tulle-" + uuid.uuid4().hex, "created": int(time.time()), "model": self.name}
         try:
+            body = await request.json()
+            if not isinstance(body, dict):
+                raise ValueError("the body must be a JSON object")
             pieces = generated(self.replicas, body, options_of(body))
             first = await anext(pieces)
             usage, headers = {"prompt_tokens": first["prompt_tokens"], "completion_tokens": 0}, {"X-Replica": first["replica"]}

@@ -11,6 +11,7 @@ import {
   rmSync,
   statSync,
   truncateSync,
+  utimesSync,
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -234,6 +235,37 @@ test("a lock of an earlier process that had this one's number is nobody's", asyn
   await loadsWell();
   writeFileSync(`${dataFile()}.lock`, `${process.pid} 1 another-boot/1234`);
   await loadsWell(url(), { signal: AbortSignal.timeout(10_000) });
+});
+
+test("a lock without an owner, as a full disk leaves it, is nobody's after a while", async () => {
+  await loadsWell();
+  const lock = `${dataFile()}.lock`;
+  writeFileSync(lock, '');
+  utimesSync(lock, 0, 0);
+  await loadsWell(url(), { signal: AbortSignal.timeout(10_000) });
+});
+
+test('a cache that is no folder is nothing to a model that lies here', async () => {
+  const file = join(cache, 'file');
+  writeFileSync(file, '');
+  await (await loadModel(tiny.path, { threads: 1, cache: file })).dispose();
+  await assert.rejects(loadModel(url(), { threads: 1, cache: file }), { code: 'io' });
+});
+
+test('a directory asks for no files but those that are read here', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'tulle-test-'));
+  const shards = await serve({ '/': folder });
+  copyFileSync(`${facts('llama-tiny-gqa').path}/config.json`, join(folder, 'config.json'));
+  writeFileSync(join(folder, 'pytorch_model.bin'), 'a pickle');
+  await assert.rejects(loadModel(`${shards.url}/`, options), { code: 'unsupported' });
+  assert.ok(!shards.requests.some(({ path }) => path.includes('pytorch')));
+  for (const name of ['http://127.0.0.1:9/x', '//127.0.0.1:9/x', '../x', 'x?y', '']) {
+    rmSync(cache, { recursive: true });
+    writeFileSync(join(folder, 'model.safetensors.index.json'), JSON.stringify({ weight_map: { a: name } }));
+    await assert.rejects(loadModel(`${shards.url}/`, options), { code: 'malformed' });
+  }
+  await shards.close();
+  rmSync(folder, { recursive: true });
 });
 
 test('a Hugging Face directory is loaded by its URL, and then without a server', async () => {

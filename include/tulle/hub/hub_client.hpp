@@ -39,6 +39,7 @@ class HubClient {
   /// Errors: HubUnreachable; those of `read_hub_file` and of `refuse`.
   HubFile look_up(const std::string& commit, const std::string& name) {
     const HttpAnswer answer = http_.head(url_of_file(commit, name));
+    if (!answer.is_ok() && !answer.is_redirect()) refuse(answer, name);  // its ETag is of a page that says why
     std::string etag = answer.header("X-Linked-ETag");
     if (etag.empty()) etag = answer.header("ETag");
     if (etag.empty() && !answer.is_ok()) refuse(answer, name);

@@ -95,7 +95,9 @@ class HubDownload {
     const HubNames present = cache_.files_of(commit);
     std::vector<HubFile> files;
     for (const std::string& name : names) {
-      if (!present.contains(name)) files.push_back(client_.look_up(commit, name));
+      if (present.contains(name)) continue;
+      if (progress_) progress_("asking for " + name, 0);
+      files.push_back(client_.look_up(commit, name));
     }
     check_room(files);
     for (const HubFile& file : files) {
@@ -158,16 +160,15 @@ class HubDownload {
       const std::uint64_t begin = part.size();
       if (begin == 0 && file.size == 0) return;
       bool is_first = true;
-      const HttpAnswer answer =
-          client_.get(commit, file.name, begin, [&](const HttpAnswer& head, std::string_view piece) {
-            if (std::exchange(is_first, false)) start_of_body(head, part);
-            if (piece.size() > limit - std::min(limit, part.size())) refuse_size(file, part);
-            part.write(piece);
-            if (progress_ && total_ > 0) {
-              const double bytes = static_cast<double>(std::min(done_ + part.size(), total_));
-              progress_("downloading " + file.name, bytes / static_cast<double>(total_));
-            }
-          });
+      HttpAnswer answer = client_.get(commit, file.name, begin, [&](const HttpAnswer& head, std::string_view piece) {
+        if (std::exchange(is_first, false)) start_of_body(head, part);
+        if (piece.size() > limit - std::min(limit, part.size())) refuse_size(file, part);
+        part.write(piece);
+        report("downloading " + file.name, part.size());
+      });
+      // Without a length every end looks like the right one.
+      const bool is_cut = file.size && part.size() < *file.size && answer.header("Content-Length").empty();
+      if (answer.is_ok() && is_cut && answer.failure.empty()) answer.failure = "it ended early";
       if (answer.is_ok() && answer.failure.empty()) {
         if (!file.size || part.size() == *file.size) return;
         refuse_size(file, part);
@@ -175,8 +176,16 @@ class HubDownload {
       if (answer.status == 416) part.clear();
       if (part.size() >= begin + progress_step) failures = 0;
       if (!HubClient::is_passing(answer) || ++failures == max_failures) client_.refuse(answer, file.name);
+      report("downloading " + file.name, part.size());
       std::this_thread::sleep_for(std::chrono::milliseconds(125 << failures));
     }
+  }
+
+  /// `bytes`: that are here of the file that comes.
+  void report(const std::string& what, std::uint64_t bytes) const {
+    if (!progress_) return;
+    const double here = static_cast<double>(std::min(done_ + bytes, total_));
+    progress_(what, total_ == 0 ? 0 : here / static_cast<double>(total_));
   }
 
   /// A server that does not resume sends the file from its first byte on.

@@ -2,7 +2,9 @@
 // A folder of the file system, in Node.
 import { randomUUID } from 'node:crypto';
 import {
+  accessSync,
   closeSync,
+  constants,
   existsSync,
   fstatSync,
   ftruncateSync,
@@ -14,6 +16,7 @@ import {
   renameSync,
   rmSync,
   statfsSync,
+  statSync,
   writeFileSync,
   writeSync,
 } from 'node:fs';
@@ -84,6 +87,11 @@ export class Folder implements Storage {
 
   /** A lock is a file that says whose it is, `owner` below; that of a process that has ended is stale. */
   async locked<Result>(name: string, signal: AbortSignal, action: () => Promise<Result>): Promise<Result> {
+    try {
+      accessSync(this.#path, constants.W_OK);
+    } catch {
+      return action(); // nobody downloads into a folder that cannot be written
+    }
     const path = join(this.#path, `${name}.lock`);
     while (!take(path)) await wait(50, undefined, { signal });
     try {
@@ -101,8 +109,13 @@ export class Folder implements Storage {
 
 /** Takes the locks from a thread of this process that was ended while it held them. */
 export function releaseLocks(path: string, thread: number): void {
-  if (!existsSync(path)) return;
-  for (const name of readdirSync(path).filter((each) => each.endsWith('.lock'))) {
+  let names: string[];
+  try {
+    names = readdirSync(path);
+  } catch {
+    return; // no folder, or one that holds no lock of ours
+  }
+  for (const name of names.filter((each) => each.endsWith('.lock'))) {
     const lock = join(path, name);
     try {
       if (readFileSync(lock, 'utf8') === owner(thread)) rmSync(lock, { force: true });
@@ -133,11 +146,17 @@ function take(path: string): boolean {
     writeFileSync(path, owner(threadId), { flag: 'wx' });
     return true;
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') {
+      return named(() => {
+        throw error;
+      });
+    }
   }
   try {
     const [pid, , start] = readFileSync(path, 'utf8').split(' ');
-    if (Number(pid) > 0 && !isAlive(Number(pid), start)) rmSync(path, { force: true });
+    // One without an owner is of a full disk, or of a machine that went down, unless it is being written.
+    const isStale = Number(pid) > 0 ? !isAlive(Number(pid), start) : Date.now() - statSync(path).mtimeMs > 5000;
+    if (isStale) rmSync(path, { force: true });
   } catch {
     // It was given back meanwhile.
   }

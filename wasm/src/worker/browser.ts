@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The worker of a page.
-import { TulleError } from '../error.js';
+import { messageOf, TulleError } from '../error.js';
 import type { FromWorker, ToWorker } from '../protocol.js';
 import { openOpfs } from '../storage/opfs.js';
 import { glue } from './glue.js';
@@ -52,9 +52,13 @@ const platform: WorkerPlatform = {
   },
   openStorage: openOpfs,
   async fetchFile(name, url, signal, report) {
-    const response = await fetch(url, { signal });
+    const lost = (error: unknown): never => {
+      signal.throwIfAborted();
+      throw new TulleError('network', `${url} cannot be downloaded: ${messageOf(error)}`);
+    };
+    const response = await fetch(url, { signal }).catch(lost);
     if (!response.ok || !response.body) {
-      const code = response.status === 404 ? 'not_found' : 'network';
+      const code = response.status === 404 || response.status === 410 ? 'not_found' : 'network';
       throw new TulleError(code, `${url}: the server answered with status ${response.status}`);
     }
     const total = Number(response.headers.get('Content-Length')) || undefined;
@@ -67,7 +71,7 @@ const platform: WorkerPlatform = {
         },
       }),
     );
-    return blobFile(name, await new Response(counted).blob());
+    return blobFile(name, await new Response(counted).blob().catch(lost));
   },
 };
 

@@ -147,7 +147,9 @@ export class SourceOpener {
     await add('config.json');
     const index = await tryAdd(indexName);
     if (index) for (const name of shardsOf(index)) await add(name);
-    else if (!(await tryAdd('model.safetensors'))) await add('pytorch_model.bin');
+    else if (!(await tryAdd('model.safetensors'))) {
+      throw new TulleError('unsupported', `${url} has no model.safetensors, and other weights are not read here`);
+    }
     for (const name of companions) await tryAdd(name);
     await this.#cache?.keepList(
       url,
@@ -196,7 +198,9 @@ function shardsOf(index: OpenFile): string[] {
   index.read(bytes, 0);
   try {
     const { weight_map: map } = JSON.parse(new TextDecoder().decode(bytes)) as { weight_map: Record<string, string> };
-    return [...new Set(Object.values(map))].sort();
+    const names = [...new Set(Object.values(map))].sort();
+    if (!names.every((name) => /^[^/\\:?#%]+$/.test(name))) throw new Error('a name is no plain file name');
+    return names;
   } catch (error) {
     throw new TulleError('malformed', `${index.name} lists no files: ${messageOf(error)}`);
   }
