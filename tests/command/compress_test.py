@@ -97,9 +97,13 @@ class CompressTest(CommandTest):
         shutil.copy(self.folder / "out" / "speeds.json", again)
         recipe = self.folder / "plan.yaml"
         recipe.write_text("modifiers:\n  PlanModifier: {bytes_per_weight: 0.7}\n")
-        self.compress("--recipe", recipe, output="again")
+        made = self.compress("--recipe", recipe, output="again")
         for name in ("model.safetensors", "speeds.json"):
             self.assertEqual((self.folder / "out" / name).read_bytes(), (again / name).read_bytes(), name)
+        self.assertEqual(self.compress("--recipe", recipe, output="again")["seconds"], made["seconds"])  # it is done
+        (again / "speeds.json").unlink()  # so it is not
+        self.refuse(1, "compress", Q8_0, "--dataset", self.dataset, "-o", again, "--text-column", "instruction+output",
+                    "--recipe", recipe, saying="not empty")
         self.refuse_compress("--bytes-per-weight", 0.1, saying="give that or more")
         self.refuse_compress("--bytes-per-weight", 0.5, "--bits", 8, saying="leave", status=2)
         self.refuse_compress("--bytes-per-weight", 0.5, "--speedup", 2, saying="one of", status=2)

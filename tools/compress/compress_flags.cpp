@@ -41,7 +41,10 @@ void CompressFlags::add_to(CLI::App& app) {
   add("-o,--output", directory, "DIR", "The directory to write");
   add("-d,--dataset", calibration.dataset, "FILE", "Text to calibrate on: .txt, .jsonl, .json or .csv, also .gz");
   add("--recipe", recipe, "FILE", "YAML of SparseML 1.7 or llm-compressor");
-  add("--recipe-args", variables, "NAME=VALUE", "Values of the recipe's variables")->expected(1)->take_all();
+  add("--recipe-args", variables, "NAME=VALUE", "Values of the recipe's variables")
+      ->expected(1)
+      ->take_all()
+      ->allow_extra_args(false);
   add("--sparsity", sparsity, "SHARE", "Share of weights that become zero")
       ->check(CLI::Range(0.0, 1.0).description(""));
   add("--structure", structure, "N:M", "Of every M columns N stay: 2:4, 4:8, 8:16, 8:16-gap4; or row");
@@ -57,8 +60,12 @@ void CompressFlags::add_to(CLI::App& app) {
   add("--second-dataset", second, "FILE", "Of the survey: another text to measure on");
   add("--reference", references, "PATH", "Of the survey: a file of the model to measure beside, as a GGUF")
       ->expected(1)
-      ->take_all();
-  add("--cells", cells, "NAME", "Of the survey: only these forms and plans")->expected(1)->take_all();
+      ->take_all()
+      ->allow_extra_args(false);
+  add("--cells", cells, "NAME", "Of the survey: only these forms and plans")
+      ->expected(1)
+      ->take_all()
+      ->allow_extra_args(false);
   add("--allocation", allocation, "uniform|rising|owl",
       "Of sparsity over the layers: rising from the first to the last, or by their outliers; from 60 % on")
       ->capture_default_str();

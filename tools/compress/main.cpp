@@ -17,6 +17,7 @@
 #include <tulle/core/content_hash.hpp>
 #include <tulle/core/error.hpp>
 #include <tulle/format/checkpoint.hpp>
+#include <tulle/format/dataset/read_dataset.hpp>
 #include <tulle/format/export/export_model.hpp>
 #include <tulle/format/output_file.hpp>
 #include <tulle/generate/packed_cache.hpp>
@@ -99,7 +100,14 @@ StageResult compress_stage(const CompressFlags& flags, const std::string& path, 
   whole["form"] = flags.form;
   const std::string settings = std::to_string(tulle::content_hash(whole.dump()));
   if (!flags.force) {
-    if (auto report = finished_report(directory, settings)) return {std::move(*report), true};
+    const auto has_same_speeds = [&](const tulle::Json& report) {
+      const std::string file = directory + "/speeds.json";
+      return !plan.forms || (std::filesystem::exists(file) &&
+                             tulle::parse_json(read_file(file), file) ==
+                                 report.value("plan", tulle::Json::object()).value("speeds", tulle::Json()));
+    };
+    auto report = finished_report(directory, settings);
+    if (report && has_same_speeds(*report)) return {std::move(*report), true};
   }
   require_writable(directory, flags.force);
   options.threads = flags.threads;
@@ -172,6 +180,7 @@ int survey(const CompressFlags& flags) {
     if (!flags.second.empty()) {
       CalibrationFlags second = flags.calibration;
       second.dataset = flags.second;
+      if (tulle::is_stream(flags.second)) second.text_column.clear();
       second.samples = calibration.held_out;
       second.held_out = second.self_generated = 0;
       job.texts.push_back({flags.second, read_calibration(second, job.model, *checkpoint, progress).sequences});

@@ -65,7 +65,10 @@ std::vector<Cell> cells_of(const SurveyJob& job) {
                        return stage;
                      }});
   }
+  const bool has_experts = std::any_of(job.modules.modules.begin(), job.modules.modules.end(),
+                                       [](const tulle::Module& module) { return module.is_expert; });
   for (const double bytes : plan_budgets) {
+    if (has_experts) break;  // there is no plan for them
     cells.push_back({formatted("plan-%.2f", bytes), "plan", "", [bytes](const tulle::ModuleList& modules) {
                        return tulle::plan_of_budget(modules, {bytes, {}});
                      }});

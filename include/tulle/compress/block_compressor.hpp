@@ -84,7 +84,10 @@ class BlockCompressor {
       RoleStatistics statistics(dense_, chain_, role, batch_.begin(calibration_), pool_);
       const bool solves = !known && is_planned(role);
       if (solves) {
-        const auto collect = [&](const TargetPlan& target) { return statistics.collect(target); };
+        const auto collect = [&](TargetPlan target) {
+          target.gamma *= stream_share(role);
+          return statistics.collect(target);
+        };
         keep(solver_.solve(layer_names(model_, layer_, role), collect, reports), classic, held_back);
         if (!classic) chain_.replace(loader_.load_layer(layer));
       }
@@ -150,6 +153,12 @@ class BlockCompressor {
     return std::any_of(names.begin(), names.end(),
                        [&](const std::string& name) { return solver_.plan_of(name) != nullptr; });
   }
+  /// What the layers of `role` give for one that reaches the residual stream: 0 where a norm stands between.
+  double stream_share(LinearRole role) const {
+    const std::string& norm =
+        role == LinearRole::output ? model_.names.attention_post_norm : model_.names.mlp_post_norm;
+    return norm.empty() ? 1 / static_cast<double>(model_.residual_scale) : 0;
+  }
   bool is_sequential() const {
     const std::string prefix = model_.layer_prefix(layer_);
     return std::none_of(plan_.layers.begin(), plan_.layers.end(), [&](const auto& each) {
@@ -211,6 +220,10 @@ class BlockCompressor {
     const std::vector<std::string> names = layer_names(model_, layer_, role);
     const LayerPlan* plan = names.empty() ? nullptr : solver_.plan_of(names.front());
     if (plan == nullptr || !plan->pruning || !plan->pruning->moves_channels()) return;
+    const LinearRole maker = role == LinearRole::output ? LinearRole::query_key_value : LinearRole::up;
+    for (const std::string& name : layer_names(model_, layer_, maker)) {  // one that stays would lose its codes
+      if (solver_.plan_of(name) == nullptr && folded_.matrix(name)->code_format().bits != 0) return;
+    }
     constexpr std::size_t enough = 16;
     dense_.collect(role, {0, std::min(calibration_, enough)});
     if (!order_channels(model_, layer_, role, plan->pruning->structure, dense_.inputs(), folded_, pool_)) return;

@@ -100,11 +100,16 @@ class LayerSolver {
 
   /// A matrix that came pruned (`min_pruned_share`) stays so: its zeros are the mask.
   BasicMatrix<T> with_existing_zeros(BasicMatrix<T> weights) {
-    const auto zeros = std::count(dense_.values.begin(), dense_.values.end(), T{0});
-    if (static_cast<double>(zeros) < min_pruned_share * static_cast<double>(dense_.values.size())) return weights;
-    for (std::size_t i = 0; i < mask_.size(); ++i) {
-      mask_[i] = dense_.values[i] != 0 ? 1 : 0;
-      if (mask_[i] == 0) weights.values[i] = 0;
+    std::size_t end = 0;
+    for (const std::size_t rows : parts_) {
+      const std::size_t begin = std::exchange(end, end + rows * dense_.columns);
+      const std::span<const T> part(dense_.values.data() + begin, end - begin);
+      const auto zeros = std::count(part.begin(), part.end(), T{0});
+      if (static_cast<double>(zeros) < min_pruned_share * static_cast<double>(part.size())) continue;
+      for (std::size_t i = begin; i < end; ++i) {
+        mask_[i] = dense_.values[i] != 0 ? 1 : 0;
+        if (mask_[i] == 0) weights.values[i] = 0;
+      }
     }
     return weights;
   }

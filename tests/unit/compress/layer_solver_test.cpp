@@ -39,8 +39,8 @@ class OutlierLayer {
                               {statistics.hessian.data(), columns, columns});
   }
 
-  BasicMatrix<double> solve(const LayerPlan& plan) {
-    return LayerSolver<double>(weights, {rows}, statistics, plan, pool).solve().weights;
+  BasicMatrix<double> solve(const LayerPlan& plan, const std::vector<std::size_t>& parts = {rows}) {
+    return LayerSolver<double>(weights, parts, statistics, plan, pool).solve().weights;
   }
 
   BasicMatrix<double> weights{rows, columns};
@@ -131,6 +131,20 @@ TEST_CASE("What needs no data keeps the weights of inputs that were always 0") {
   plan.pruning->method = PruningMethod::magnitude;
   plan.pruning->sparsity = 0;
   CHECK(distance(plan) == 0);
+}
+
+TEST_CASE("A matrix that came pruned keeps its zeros beside one that did not") {
+  OutlierLayer layer;
+  constexpr std::size_t pruned = 4;  // rows: the zeros are a twelfth of all weights
+  for (std::size_t i = 0; i < pruned * layer.columns; i += 2) layer.weights.values[i] = 0;
+  LayerPlan plan;
+  plan.quantization.emplace();
+  const auto zeros_of = [&](const std::vector<std::size_t>& parts) {
+    const BasicMatrix<double> found = layer.solve(plan, parts);
+    return std::count(found.values.begin(), found.values.begin() + pruned * layer.columns, 0.0);
+  };
+  CHECK(zeros_of({pruned, layer.rows - pruned}) >= static_cast<std::ptrdiff_t>(pruned * layer.columns / 2));
+  CHECK(zeros_of({layer.rows}) < static_cast<std::ptrdiff_t>(pruned * layer.columns / 4));
 }
 
 TEST_CASE("Zeros that rounding to 4 bits makes are no mask") {

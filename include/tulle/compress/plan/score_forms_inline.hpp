@@ -43,11 +43,19 @@ TULLE_COMPRESS_INLINE std::vector<LayerLosses> score_forms(const TensorSource& d
   std::optional<WorkDirectory> work;
   if (!options.work_directory.empty()) work.emplace(options.work_directory, options.settings);
 
+  std::vector<std::size_t> planned;  // layers of which something is
+  for (std::size_t layer = 0; layer < model.layers.size(); ++layer) {
+    const bool any = std::any_of(layer_roles.begin(), layer_roles.end(), [&](LinearRole role) {
+      return !names_of_item(model, layer, role, request.layers).empty();
+    });
+    if (any) planned.push_back(layer);
+  }
+  const std::size_t factors_of = planned.empty() ? 0 : planned[planned.size() / 2];
   FormScorer scorer(model, dense, batch, calibration, request.forms, pool);
   std::vector<LayerLosses> losses;
   for (std::size_t layer = 0; layer < model.layers.size(); ++layer) {
     const bool known = work && work->has(layer);
-    LayerLosses made = scorer.score(layer, request.layers, layer == model.layers.size() / 2, known);
+    LayerLosses made = scorer.score(layer, request.layers, layer == factors_of, known);
     if (known) made = layer_losses(work->report(layer));
     if (work && !known) work->save(layer, {}, losses_json(made));
     losses.push_back(std::move(made));
