@@ -145,6 +145,9 @@ class EvaluateTest(CommandTest):
         same_kernel = self.evaluate(model, *flags[:6], "--reference", model, "--reference-kernel", "dense_f32", *F32)
         self.assertEqual(same_kernel["reference"]["kl"], 0)
         self.refuse(1, "evaluate", MODELS / "codegen-tiny", *flags, saying="tokenizer")
+        self.succeed("pack", model, "-o", self.folder / "packed")  # of the model, and not of the reference
+        packed = self.evaluate(model, *flags[:8], "--packed-cache", self.folder / "packed")
+        self.assertEqual(packed["reference"], self.evaluate(model, *flags[:8])["reference"])
 
     def test_text_for_people(self):
         path = self.file("text.txt", self.one_line())

@@ -107,6 +107,8 @@ int evaluate_dataset(const EvaluateFlags& flags, const std::string& path) {
   if (!flags.reference.empty()) {
     ModelFlags other = flags.model;
     if (!flags.reference_kernel.empty()) other.kernel = flags.reference_kernel;
+    std::string& packed = other.engine.packed_cache;
+    if (packed != "on" && packed != "off") packed = "auto";  // a file is of the model alone
     reference = assemble_engine(load_model(*open_checkpoint(model_path(flags.reference)), other), engine_options);
   }
   EvaluationJson head{{"model", path}, {"dataset", dataset.path}, {"method", flags.method}};

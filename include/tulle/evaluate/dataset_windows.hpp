@@ -64,13 +64,13 @@ inline std::vector<std::string> texts_of(std::vector<DatasetRow> rows, const std
   return texts;
 }
 
-/// A stream as it is; rows with an empty line between.
-inline std::string joined_text(const std::string& path, const DatasetOptions& dataset) {
+/// A stream as it is; all rows, empty ones too, with an empty line between.
+inline std::string joined_text(const std::string& path, DatasetOptions dataset) {
   if (is_stream(path)) return read_stream(path, dataset);
+  dataset.keep_empty = true;
   std::string text;
-  for (const std::string& each : texts_of(read_dataset(path, dataset), path)) {
-    text += (text.empty() ? "" : "\n\n") + each;
-  }
+  const std::vector<std::string> rows = texts_of(read_dataset(path, dataset), path);
+  for (std::size_t row = 0; row < rows.size(); ++row) text += (row == 0 ? "" : "\n\n") + rows[row];
   return text;
 }
 

@@ -75,7 +75,9 @@ TEST_CASE("hf-stride reads one text with its special tokens", "[evaluate]") {
   options.stride = 3;
   CHECK(tokens_of(fixture.read(fixture.text, options)) == tokens_of(strided_windows(fixture.special(prose), 8, 3)));
   CHECK(tokens_of(fixture.read(fixture.rows, options)) ==
-        tokens_of(strided_windows(fixture.special("The first one\n\nThe second"), 8, 3)));
+        tokens_of(strided_windows(fixture.special("The first one\n\n\n\nThe second"), 8, 3)));
+  options.dataset.columns = {"text"};
+  CHECK(test::error_of([&] { (void)fixture.read(fixture.text, options); }) == ErrorCode::invalid_argument);
   WindowOptions usual = method(PerplexityMethod::hf_stride);
   usual.context = 6;
   CHECK(tokens_of(fixture.read(fixture.text, usual)) == tokens_of(strided_windows(fixture.special(prose), 6, 6)));

@@ -38,6 +38,7 @@ class CsvReader {
           append(field, letter);
         }
       }
+      if (fields.size() == max_fields) fail(ErrorCode::capacity, where(), ": more than ", max_fields, " fields");
       fields.push_back(std::move(field));
       if (letter != ',') break;
       letter = take();
@@ -53,6 +54,7 @@ class CsvReader {
 
  private:
   static constexpr int end_of_file = -1;
+  static constexpr std::size_t max_fields = 65536;
 
   static bool ends_field(int letter) noexcept {
     return letter == ',' || letter == '\n' || letter == '\r' || letter == end_of_file;

@@ -27,6 +27,7 @@ struct DatasetOptions {
   std::vector<std::string> columns = {};             ///< joined; empty: those of `default_columns`
   std::size_t max_rows = 0;                          ///< first rows that are read; 0: all
   std::uint64_t max_bytes = std::uint64_t{4} << 30;  ///< that a gzip file may unpack to
+  bool keep_empty = false;                           ///< rows without any text too
 };
 
 enum class DatasetFormat : std::uint8_t { text, json_lines, json, csv };
@@ -104,9 +105,8 @@ class RowCollector {
     add(row_of(row, *columns_, where));
   }
 
-  /// Rows without any text are left out.
   void add(DatasetRow row) {
-    if (!full() && (!row.text.empty() || !row.messages.empty())) rows_.push_back(std::move(row));
+    if (!full() && (options_.keep_empty || !row.text.empty() || !row.messages.empty())) rows_.push_back(std::move(row));
   }
 
   std::vector<DatasetRow> take() {
@@ -234,8 +234,12 @@ inline std::vector<DatasetRow> read_dataset(const std::string& path, const Datas
 }
 
 /// The whole text of a file that `is_stream`. Errors: not_found, io, malformed where it is not UTF-8, with the line;
-/// invalid_argument where it is empty.
+/// invalid_argument where it is empty, and for columns.
 inline std::string read_stream(const std::string& path, const DatasetOptions& options = {}) {
+  if (!options.columns.empty()) {
+    fail(ErrorCode::invalid_argument, path,
+         ": a text file has no columns; name columns of .jsonl, .json or .csv files");
+  }
   DatasetInput input(path, options.max_bytes);
   std::string text = detail::whole_text(input, options.max_bytes, "give a smaller file");
   if (text.empty()) fail(ErrorCode::invalid_argument, path, ": the dataset is empty");

@@ -81,10 +81,6 @@ inline std::vector<std::vector<Token>> read_token_sequences(const std::string& p
                                                             const TokenSequenceOptions& options = {},
                                                             DatasetOptions dataset = {}) {
   if (is_stream(path) && !options.chat) {
-    if (!dataset.columns.empty()) {
-      fail(ErrorCode::invalid_argument, path,
-           ": a text file has no columns; name columns of .jsonl, .json or .csv files");
-    }
     return cut_tokens(encoder.tokenizer.encode(read_stream(path, dataset)), options);
   }
   if (dataset.max_rows == 0) dataset.max_rows = options.max_sequences;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -229,8 +230,10 @@ inline std::vector<PickledTensor> TorchPickle::run() {
   const Value result = pop();
   if (result.kind != Kind::dict || !stack_.empty()) refuse("holds no dict");
   std::vector<PickledTensor> found;
+  std::set<const char*> names;  // texts are disjoint bytes of the pickle, so each name is copied once
   for (const Entry& entry : entries_) {
     if (entry.dict != result.at) continue;
+    if (!names.insert(entry.name.data()).second) refuse("names a tensor twice");
     const Tensor& tensor = tensors_[entry.tensor];
     const Storage& storage = storages_[tensor.storage];
     found.push_back({std::string(entry.name), tensor.dtype, storage.key, storage.dtype, storage.elements, tensor.offset,

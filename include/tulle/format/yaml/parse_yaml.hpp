@@ -126,7 +126,10 @@ class YamlTreeBuilder final : public YAML::EventHandler {
     Open done = std::move(open_.back());
     open_.pop_back();
     const std::size_t size = nodes_ - done.first_node + 1;
-    if (done.anchor != 0) anchors_.push_back({done.anchor, done.node, size});
+    if (done.anchor != 0) {
+      count(size, done.node.line);  // the copy
+      anchors_.push_back({done.anchor, done.node, size});
+    }
     put(std::move(done.node), 0);
   }
 

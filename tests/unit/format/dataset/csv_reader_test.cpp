@@ -39,6 +39,11 @@ TEST_CASE("fields are parted by commas and records by line ends", "[format][data
                 "a\n") == std::vector<Record>{{"a"}});
 }
 
+TEST_CASE("a record has at most 65536 fields", "[format][dataset]") {
+  CHECK(records(std::string(65535, ',')).at(0).size() == 65536);
+  CHECK(test::error_of([] { (void)records(std::string(65536, ',')); }) == ErrorCode::capacity);
+}
+
 TEST_CASE("a field in quotes holds commas, quotes and line ends as they are", "[format][dataset]") {
   CHECK(records("\"a,b\",\"say \"\"hi\"\"\"\n\"two\r\nlines\",\"\"\r\n") ==
         std::vector<Record>{{"a,b", "say \"hi\""}, {"two\r\nlines", ""}});

@@ -52,6 +52,11 @@ TEST_CASE("the tensors of a state dict are read from its pickle", "[format][pyto
   CHECK(read("\x80\2}.").empty());
 }
 
+TEST_CASE("a name that is remembered names one tensor", "[format][pytorch]") {
+  const std::string twice = "}(" + text("a") + "q\1" + tensor + "q\2h\1h\2u.";
+  CHECK(message(twice).find("names a tensor twice") != std::string::npos);
+}
+
 TEST_CASE("numbers of every length are read", "[format][pytorch]") {
   const auto offset = [](const std::string& number) {
     const std::string shapes = ")"s + ")";

@@ -101,6 +101,10 @@ TEST_CASE("deep, wide and repeated texts are refused quickly", "[format][parse_y
     bomb += "]\n";
   }
   CHECK(error(bomb).starts_with("capacity: r.yaml, line "));
+  std::string anchors;  // each keeps a copy of what is in it
+  for (int i = 0; i < 60; ++i) anchors += "&a" + std::to_string(i) + " [";
+  for (int i = 0; i < 3000; ++i) anchors += "x, ";
+  CHECK(error(anchors + std::string(60, ']')).starts_with("capacity: r.yaml, line 1: "));
   std::string wide = "a: [";
   for (int i = 0; i < 120000; ++i) wide += "1, ";
   CHECK(error(wide + "1]").starts_with("capacity: r.yaml, line "));
