@@ -211,7 +211,7 @@ func (s *Session) Truncate(length int) error {
 
 // Draft decodes speculatively from now on, with the same text: drafter guesses up to maxTokens tokens (0: 7), which one
 // pass of the model checks. "ngram" copies repeated text, "self:i4" is the model with other weights, a path is a smaller
-// model with the same tokens; "" ends it. A fork has no drafter.
+// model with the same tokens; "" ends it. A fork has no drafter. A generation that has not ended is ended.
 func (s *Session) Draft(drafter string, maxTokens uint32) error {
 	defer runtime.KeepAlive(s)
 	return wrap(s.handle.Draft(drafter, maxTokens))

@@ -60,7 +60,7 @@ TULLE_API int32_t tulle_model_load_adapted(const char* path, size_t path_size, c
 /* Speculative decoding: from now on `drafter` guesses up to `max_tokens` tokens (0: 7), which one pass of the model
  * checks. The text is the same. "ngram" copies repeated text; "self:KERNEL" is the model with requantized weights
  * ("self:i4"), where it was loaded from a path; else the path of a smaller model with the same tokens; A+B: A guesses
- * for B. Empty: no longer. A fork has no drafter. */
+ * for B. Empty: no longer. A fork has no drafter. A generation that has not ended is ended. */
 TULLE_API int32_t tulle_session_draft(tulle_session* session, const char* drafter, size_t size, uint32_t max_tokens,
                                       tulle_error* error);
 

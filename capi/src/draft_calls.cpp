@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file Speculative decoding of a session.
 #include <string>
+#include <utility>
 
 #include <tulle/generate/draft/make_speculation.hpp>
 
@@ -13,12 +14,13 @@
 namespace tulle::capi {
 
 void OpenSession::draft(const DraftOptions& options) {
-  (void)resting();
   const auto open = [this] {
     if (!model_->open) fail(ErrorCode::unsupported, "a copy of the model needs a model that was loaded from a path");
     return model_->open();
   };
-  engine_->speculate(make_speculation({*engine_, *model_->tokenizer, options_, open}, options));
+  auto speculation = make_speculation({*engine_, *model_->tokenizer, options_, open}, options);
+  (void)resting();  // after all that may fail
+  engine_->speculate(std::move(speculation));
 }
 
 }  // namespace tulle::capi

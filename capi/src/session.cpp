@@ -70,6 +70,7 @@ void OpenSession::generate(std::vector<Token> tokens, GenerationOptions options,
 
 std::optional<double> OpenSession::read_prompt() {
   if (!stream_ || stream_->prompt_fraction() == 1 || !stream_->step()) return std::nullopt;
+  timings_ = stream_->timings();
   return stream_->prompt_fraction();
 }
 

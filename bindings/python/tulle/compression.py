@@ -150,7 +150,7 @@ def export(source_path: Any, target_path: Any = None, *, tokenizer: Any = None, 
     if deployment_directory_name != "deployment":
         raise ValueError("the directory is always called deployment; rename it afterwards")
     if target_path is None:
-        if not isinstance(source_path, (str, os.PathLike)):
+        if not isinstance(source_path, (str, os.PathLike)) or str(source_path).startswith("hf:"):
             raise TypeError("export() needs target_path for a model that is no path")
         source = Path(source_path)
         target_path = source if source.is_dir() else source.parent

@@ -151,8 +151,20 @@ class TextGeneration:
                                      [piece.log_probability], piece.generation)
                 yield TextGenerationOutput(prompts, [text])
         finally:
-            with self._turn:
-                run.stop()
+            self._stop(run)
+
+    def _stop(self, run: Any) -> None:
+        """Ends it in its turn, also where the wait for that is interrupted."""
+        interrupt = None
+        while True:
+            try:
+                with self._turn:
+                    run.stop()
+                break
+            except KeyboardInterrupt as error:
+                interrupt = error
+        if interrupt is not None:
+            raise interrupt
 
     def _feed(self, run: Any, streamer: Any, ids: list[list[int]]) -> None:
         """`ids`: the prompt of every text. Texts one after the other, because a streamer handles one at a time: each

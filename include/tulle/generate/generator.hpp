@@ -121,7 +121,12 @@ class Generator {
   [[gnu::noinline]] StepReport step(const StepPlan& plan, const LogitsObserver& observe = {}) {
     emissions_.clear();
     end_cancelled();
-    extend(plan);
+    try {
+      extend(plan);
+    } catch (...) {
+      if (emissions_.empty()) throw;
+      rows_.clear();  // the ends are told first: the next step meets the error again
+    }
     if (!rows_.empty()) run_rows(observe);
     logits_.shrink(wanted_logits());
     return {rows_.size(), emissions_};

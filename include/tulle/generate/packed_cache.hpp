@@ -180,12 +180,13 @@ inline void keep_packed(const std::filesystem::path& file, const std::string& ke
     for (const auto& [name, matrix] : kept.matrices) {
       for (const auto& array : matrix.arrays) bytes += array.size();
     }
+    if (bytes > PackedCache::max_bytes) return;
     const std::filesystem::path folder = file.parent_path();
     std::filesystem::create_directories(folder);
     std::filesystem::permissions(folder, std::filesystem::perms::owner_all);
     std::filesystem::remove(file);  // it was of no use
     make_room(folder, bytes);
-    if (bytes > PackedCache::max_bytes || std::filesystem::space(folder).available < bytes + bytes / 4) return;
+    if (std::filesystem::space(folder).available < bytes + bytes / 4) return;
     write_packed_file(file.string(), key, kept);
   } catch (const std::exception&) {
     // A full disk or a folder that cannot be written: the next start packs again.

@@ -71,8 +71,8 @@ class PromptCache {
 
   /// Writes what a session has of its first `count` tokens, and leaves it with those. Errors: io; memory.
   void save(Session& session, std::size_t count) const {
-    if (count == saved_) return;
     session.truncate(count);
+    if (count == saved_) return;
     const std::vector<std::byte> state = session.save();
     Header header;
     header.key = key_;

@@ -106,10 +106,12 @@ class ReasoningSplitter {
 
   /// A channel's name, and between two channels also <|start|> and the role.
   bool step_header(Parts& parts) {
-    static constexpr std::string_view message = "<|message|>";
+    static constexpr std::string_view channel = "<|channel|>", message = "<|message|>";
     const std::size_t end = held_.find(message);
     if (end == std::string::npos) return false;
-    const bool thinks = std::string_view(held_).substr(0, end).find("analysis") != std::string_view::npos;
+    std::string_view header = std::string_view(held_).substr(0, end);
+    if (const std::size_t at = header.rfind(channel); at != header.npos) header.remove_prefix(at + channel.size());
+    const bool thinks = header.starts_with("analysis");
     state_ = thinks ? State::reasoning : State::answer;
     held_.erase(0, end + message.size());
     if (thinks && std::exchange(began_, false)) parts.reasoning += '\n';

@@ -123,7 +123,7 @@ class ToolCallSplitter {
     if (format_ == ToolCallFormat::tagged && end.starts_with(std::string_view(held_).substr(0, end.size()))) {
       if (held_.size() < end.size()) return false;
       held_.erase(0, end.size());
-    } else if (format_ == ToolCallFormat::brackets && std::isalpha(static_cast<unsigned char>(held_.front())) != 0) {
+    } else if (format_ == ToolCallFormat::brackets && begins_name(held_.front())) {
       const std::size_t brace = held_.find('{');
       if (brace == std::string::npos) return false;
       std::string name = held_.substr(0, brace);
@@ -140,6 +140,10 @@ class ToolCallSplitter {
     }
     state_ = State::text;
     return true;
+  }
+
+  static bool begins_name(char c) noexcept {
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '-';
   }
 
   void begin_call(std::string name, Parts& parts) {

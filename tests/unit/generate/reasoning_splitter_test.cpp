@@ -83,6 +83,7 @@ TEST_CASE("the channel of analysis is the reasoning, others are the answer", "[g
   channels("<|channel|>analysis<|message|>A<|end|><|start|>assistant<|channel|>analysis<|message|>B<|end|>", "A\nB",
            "");
   channels("<|channel|>commentary to=functions.f <|constrain|>json<|message|>{\"a\": 1}<|call|>", "", "{\"a\": 1}");
+  channels("<|channel|>commentary to=functions.run_analysis <|constrain|>json<|message|>{}<|call|>", "", "{}");
   channels("<|channel|>analysis<|message|>cut", "cut", "");
   channels("<|channel|>ana", "", "");
   channels("Two.", "", "Two.");

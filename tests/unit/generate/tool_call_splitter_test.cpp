@@ -44,6 +44,7 @@ TEST_CASE("Calls of tools are found in the formats of the families, whatever the
        {ToolCallFormat::brackets, "[TOOL_CALLS] [{\"name\": \"f\", \"arguments\": {\"a\": 1}, \"id\": \"123456789\"}]",
         "|f:{\"a\": 1}"},
        {ToolCallFormat::brackets, "[TOOL_CALLS]f[ARGS]{\"a\": 1}[TOOL_CALLS]g[ARGS]{}", "|f:{\"a\": 1}|g:{}"},
+       {ToolCallFormat::brackets, "[TOOL_CALLS]_f[ARGS]{\"a\": 1}[TOOL_CALLS]2g[ARGS]{}", "|_f:{\"a\": 1}|2g:{}"},
        {ToolCallFormat::brackets, "[TOOL_CALLS]f[CALL_ID]123456789[ARGS]{}[TOOL_CALLS]g[CALL_ID]a[ARGS]{\"a\": 1}",
         "|f:{}|g:{\"a\": 1}"}}));
   CAPTURE(text);

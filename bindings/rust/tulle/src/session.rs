@@ -74,7 +74,7 @@ impl Session {
 
     /// Decodes speculatively from now on, with the same text: `drafter` guesses up to `max_tokens` tokens (0: 7), which
     /// one pass of the model checks. "ngram" copies repeated text, "self:i4" is the model with other weights, a path is
-    /// a smaller model with the same tokens; "" ends it. A fork has no drafter.
+    /// a smaller model with the same tokens; "" ends it. A fork has no drafter. A generation that has not ended is ended.
     pub fn draft(&mut self, drafter: &str, max_tokens: u32) -> Result<()> {
         raw::draft(&mut self.handle, drafter, max_tokens)
     }

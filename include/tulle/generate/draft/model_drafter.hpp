@@ -133,7 +133,8 @@ class ModelDrafter {
     const std::span<float> logits = guesses.next();
     const double log_sum = detail::log_sum_exp<>(logits, detail::largest_logit(logits));
     const double logit = logits[static_cast<std::size_t>(emission.token)];
-    const auto confidence = static_cast<float>(std::exp(logit - log_sum));
+    const auto share = static_cast<float>(std::exp(logit - log_sum));
+    const float confidence = share >= 0 ? share : 0;  // of logits that are no numbers
     if (draft.wants_distributions) add_distribution(logits, draft);
     draft.add(emission.token, confidence);
   }
