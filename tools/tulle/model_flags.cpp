@@ -64,7 +64,7 @@ void ModelFlags::add_to(CLI::App& flags) {
   flags.callback([this] {
     const tulle::EngineOptions usual;
     if (engine.cache == "sliding" || (engine.window == usual.window && engine.sinks == usual.sinks)) return;
-    throw UsageError("the window and the sinks of a cache are of --cache sliding");
+    throw UsageError("--window (of evaluate: --cache-window) and --sinks are of --cache sliding");
   });
   engine.packed_cache = "auto";
   add(flags, "--packed-cache", engine.packed_cache,

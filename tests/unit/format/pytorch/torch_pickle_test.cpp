@@ -53,7 +53,7 @@ TEST_CASE("the tensors of a state dict are read from its pickle", "[format][pyto
 }
 
 TEST_CASE("a name that is remembered names one tensor", "[format][pytorch]") {
-  const std::string twice = "}(" + text("a") + "q\1" + tensor + "q\2h\1h\2u.";
+  const std::string twice = "}(" + text("a") + "q\0"s + tensor + "q\1h\0h\1u."s;
   CHECK(message(twice).find("names a tensor twice") != std::string::npos);
 }
 
