@@ -106,7 +106,7 @@ class CompressTest(CommandTest):
                     "--recipe", recipe, saying="not empty")
         self.refuse_compress("--bytes-per-weight", 0.1, saying="give that or more")
         self.refuse_compress("--bytes-per-weight", 0.5, "--bits", 8, saying="leave", status=2)
-        self.refuse_compress("--bytes-per-weight", 0.5, "--speedup", 2, saying="one of", status=2)
+        self.refuse_compress("--bytes-per-weight", 1.01, "--speedup", 100, saying="give that or less")
 
     def test_a_survey(self):
         survey = self.compress("--survey", "--second-dataset", self.dataset, "--held-out", 2, "--cells", "model", "--cells",

@@ -1,17 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The forms of compress/plan/matrix_form.hpp that fit the default model, and four plans; build/survey/survey.html has all."""
+"""The forms of compress/plan/matrix_form.hpp that fit the default model, four plans, and for each form a plan as small and
+as fast; build/survey/survey.html has all."""
 import json
+import math
 import zipfile
 
 from _commands import ROOT, build, model, output
 from _wiki_text import FOLDER, wiki_texts
 
-MINUTES = 120
+MINUTES = 180
 ABOUT = "which form for which matrix of the default model: uniform forms and plans, on prose and on code"
 WORK = ROOT / "build" / "survey"
 FORMS = ["int8", "int4-32", "int4-64", "int4-32-min", "int4-64-min", "8:16-gap4-int8", "2:4-int8", "4:16-int8",
-         "8:16-gap4-int4", "2:4-int4", "4:16-int4", "50%-int8", "60%-int8", "70%-int8", "80%-int8", "90%-int8"]
+         "8:16-gap4-int4", "2:4-int4", "4:16-int4", "50%-int8", "60%-int8", "70%-int8", "80%-int8", "90%-int8",
+         "60%-int4", "70%-int4", "80%-int4", "90%-int4"]
 PLANS = ["plan-0.60", "plan-0.52", "plan-0.45", "plan-0.40"]
+BESIDE = "plan-as-"  # and the name of a form
 
 
 def code_text():
@@ -24,22 +28,49 @@ def code_text():
     return path
 
 
-def faults_of(plan, text, forms):
-    """A plan is no worse than any form of no more bytes and lies below the line that joins its neighbours among the forms,
-    both within a standard error, and no form of no fewer bytes is as good and decodes faster (by 5 %, both over the dense
-    model's speed in the same minute)."""
-    bytes_of_plan, worst = plan["bytes_per_weight"], text["ratio"] - text["standard_error"]
-    points = sorted((form["bytes_per_weight"], next(each["ratio"] for each in form["texts"] if each["name"] == text["name"]),
-                     form["decode_ratio"], form["name"]) for form in forms)
-    below, above = ([point for point in points if (point[0] <= bytes_of_plan) == side] for side in (True, False))
-    faults = [f"{name} is smaller and better" for _, ratio, _, name in below if worst > ratio]
-    faults += [f"{name} is larger, as good and faster" for _, ratio, speed, name in above
-               if ratio <= text["ratio"] and speed > 1.05 * plan["decode_ratio"]]
+def least_ratio(own, others):
+    """Of perplexities, a standard error below: own over the others' weighed geometric mean, sequence by sequence.
+    `others`: [(weight, text)], weights that sum to 1."""
+    tokens = own["tokens"]
+    differences = [(own["nll"][i] - sum(weight * text["nll"][i] for weight, text in others)) / count
+                   for i, count in enumerate(tokens)]
+    mean = sum(count * each for count, each in zip(tokens, differences)) / sum(tokens)
+    variance = sum((count * (each - mean)) ** 2 for count, each in zip(tokens, differences)) / sum(tokens) ** 2
+    return math.exp(mean - math.sqrt(variance * len(tokens) / (len(tokens) - 1)))
+
+
+def text_of(cell, name):
+    return next(text for text in cell["texts"] if text["name"] == name)
+
+
+def faults_of(plan, name, forms):
+    """Of a plan on a text: it is no worse than any form of no more bytes and lies below the line that joins its neighbours
+    among the forms, both within a standard error, and no form of no fewer bytes is as good and decodes faster (by 5 %, both
+    over the dense model's speed in the same minute)."""
+    own, at = text_of(plan, name), plan["bytes_per_weight"]
+    below, above = ([form for form in forms if (form["bytes_per_weight"] <= at) == side] for side in (True, False))
+    faults = [f"{form['name']} is smaller and better" for form in below if least_ratio(own, [(1, text_of(form, name))]) > 1]
+    faults += [f"{form['name']} is larger, as good and faster" for form in above
+               if text_of(form, name)["ratio"] <= own["ratio"] and form["decode_ratio"] > 1.05 * plan["decode_ratio"]]
     if below and above:
-        (x0, _, _, _), (x1, _, _, _) = below[-1], above[0]
-        y0, y1 = (min(ratio for x, ratio, _, _ in points if x == at) for at in (x0, x1))
-        if worst > y0 + (y1 - y0) * (bytes_of_plan - x0) / (x1 - x0):
+        x0, x1 = max(form["bytes_per_weight"] for form in below), min(form["bytes_per_weight"] for form in above)
+        left, right = (min((text_of(form, name) for form in forms if form["bytes_per_weight"] == x),
+                           key=lambda text: text["ratio"]) for x in (x0, x1))
+        share = (at - x0) / (x1 - x0)
+        if least_ratio(own, [(1 - share, left), (share, right)]) > 1:
             faults.append("it lies above the line that joins its neighbours")
+    return faults
+
+
+def faults_beside(plan, form, name):
+    """Of a plan made for a form's bytes and speed: it is no larger, decodes no slower (within 5 %) and is no worse."""
+    faults = []
+    if plan["bytes_per_weight"] > 1.01 * form["bytes_per_weight"]:
+        faults.append("it is larger than the form")
+    if plan["decode_ratio"] < 0.95 * form["decode_ratio"]:
+        faults.append("it decodes slower than the form")
+    if least_ratio(text_of(plan, name), [(1, text_of(form, name))]) > 1:
+        faults.append("it is worse than the form")
     return faults
 
 
@@ -54,15 +85,22 @@ def measure(cell):
     result = {"passed": True, "bytes_per_weight": round(found["bytes_per_weight"], 3),
               "decode": round(found["decode_tokens_per_second"]), "decode_ratio": round(found["decode_ratio"], 3),
               "prefill": round(found["prefill_tokens_per_second"])}
+    errors = []
     for text, name in zip(found["texts"], ("prose", "code")):
         result[name] = round(text["perplexity"], 3)
         result[name + "_ratio"], result[name + "_error"] = round(text["ratio"], 4), round(text["standard_error"], 4)
+        faults = []
         if cell in PLANS:
-            faults = faults_of(found, text, [each for each in cells.values() if each["kind"] == "form"])
-            if faults:
-                result["passed"], result["error"] = False, f"on {name}: " + "; ".join(faults)
+            faults = faults_of(found, text["name"], [each for each in cells.values() if each["kind"] == "form"])
+        elif cell.startswith(BESIDE):
+            faults = faults_beside(found, cells[found["form"]], text["name"])
+            result[name + "_to_form"] = round(text["ratio_to_form"], 4)
+            result[name + "_to_form_error"] = round(text["standard_error_to_form"], 4)
+        errors += [f"on {name}: {fault}" for fault in faults]
+    if errors:
+        result["passed"], result["error"] = False, "; ".join(errors)
     return result
 
 
 def cells():
-    return {cell: lambda cell=cell: measure(cell) for cell in ["model", *FORMS, *PLANS]}
+    return {cell: lambda cell=cell: measure(cell) for cell in ["model", *FORMS, *PLANS, *(BESIDE + form for form in FORMS)]}

@@ -11,8 +11,9 @@ recipe says is done, or without one what --sparsity, --structure and --bits say.
 that transformers, vLLM (8 bits) and Tulle read; the stages of a recipe go to DIR/stage_NAME. Beside the model stand
 compression.json and compression.html: error, sparsity and time of every matrix, and the loss on held-out text.
 
---bytes-per-weight and --speedup choose the form of each matrix of the decoder layers (int8, int4, 8:16-gap4, 2:4, 4:16,
-unstructured): by its error on the text, and its size and speed, which are measured once and kept in DIR/speeds.json.
+--bytes-per-weight and --speedup, or both, choose the form of each matrix of the decoder layers (int8, int4, 8:16-gap4,
+2:4, 4:16, unstructured): by its error on the text, and its size and speed, which are measured once and kept in
+DIR/speeds.json.
 
 Interrupted work (DIR.unfinished) goes on where it stopped when the same command is given again; stages of a recipe that
 are done stay as they are.
@@ -62,7 +63,7 @@ void CompressFlags::add_to(CLI::App& app) {
       ->expected(1)
       ->take_all()
       ->allow_extra_args(false);
-  add("--cells", cells, "NAME", "Of the survey: only these forms and plans")
+  add("--cells", cells, "NAME", "Of the survey: only these; also plan-as-FORM, as small and as fast as the form")
       ->expected(1)
       ->take_all()
       ->allow_extra_args(false);
@@ -111,7 +112,6 @@ void CompressFlags::check() const {
     throw UsageError(
         "--recipe says what is done; --sparsity, --structure, --allocation and --bits are for a run without one");
   }
-  if (budget.bytes_per_weight && budget.speedup) throw UsageError("give one of --bytes-per-weight and --speedup");
   if (has_budget() && by_flags) {
     throw UsageError("--bytes-per-weight and --speedup choose the forms; leave --sparsity, --structure and --bits out");
   }

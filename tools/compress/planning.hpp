@@ -54,6 +54,10 @@ inline tulle::Json speeds_of(const PlanFiles& files, const tulle::ModuleList& mo
   return speeds;
 }
 
+inline std::vector<tulle::FormCost> costs_of(const tulle::Json& speeds, const PlanFiles& files) {
+  return tulle::read_costs(speeds.is_object() ? speeds.value("forms", tulle::Json()) : speeds, files.given);
+}
+
 /// Chooses the forms that `stage` asks for, if any, and puts them into it. Returns the plan for the report, or null.
 /// `options`: of the compression; its settings hold all but the plan.
 inline tulle::Json choose_forms_of_stage(tulle::StagePlan& stage, const tulle::TensorSource& dense,
@@ -63,7 +67,7 @@ inline tulle::Json choose_forms_of_stage(tulle::StagePlan& stage, const tulle::T
   if (!stage.forms) return nullptr;
   const tulle::FormRequest request = *stage.forms;
   const tulle::Json speeds = speeds_of(files, modules, request, options.threads, options.progress);
-  const auto costs = tulle::read_costs(speeds.is_object() ? speeds.value("forms", tulle::Json()) : speeds, files.given);
+  const auto costs = costs_of(speeds, files);
   tulle::check_budget(request, model, modules, costs);
   options.work_directory = files.scores;
   for (const tulle::MatrixForm& form : request.forms) options.settings["forms"].push_back(std::string(form.name));
@@ -72,8 +76,9 @@ inline tulle::Json choose_forms_of_stage(tulle::StagePlan& stage, const tulle::T
   const tulle::FormPlan plan = tulle::plan_forms(request, modules, losses, costs);
   tulle::set_forms(stage, plan);
   tulle::Json json = tulle::plan_json(plan);
-  json["budget"] = request.budget.bytes_per_weight ? tulle::Json{{"bytes_per_weight", *request.budget.bytes_per_weight}}
-                                                   : tulle::Json{{"speedup", request.budget.speedup.value_or(1)}};
+  json["budget"] = tulle::Json::object();
+  if (request.budget.bytes_per_weight) json["budget"]["bytes_per_weight"] = *request.budget.bytes_per_weight;
+  if (request.budget.speedup) json["budget"]["speedup"] = *request.budget.speedup;
   json["speeds"] = speeds;
   return json;
 }

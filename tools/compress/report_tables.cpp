@@ -68,7 +68,7 @@ struct RoleSum {
 
 }  // namespace
 
-std::optional<double> report_number(const CompressionReport& object, const char* key) {
+std::optional<double> report_number(const CompressionReport& object, const std::string& key) {
   const auto found = object.find(key);
   if (found == object.end() || !found->is_number()) return std::nullopt;
   const double number = found->get<double>();

@@ -23,7 +23,7 @@
 using CompressionReport = nlohmann::ordered_json;
 
 /// A number of `object`; none where it is absent, null or not finite.
-std::optional<double> report_number(const CompressionReport& object, const char* key);
+std::optional<double> report_number(const CompressionReport& object, const std::string& key);
 
 /// The decoder layer and the role in a matrix's name: "model.layers.3.mlp.up_proj" is (3, "up_proj"), "lm_head" (none,
 /// "lm_head").

@@ -26,6 +26,7 @@ constexpr std::array plan_budgets{0.60, 0.52, 0.45, 0.40};
 struct Cell {
   std::string name, kind, path;  // of the model or a reference
   MakePlan make_plan;
+  std::string form;  // whose bytes and speed the plan has; measured only where it is named
 };
 
 std::vector<std::string> layers_of(const tulle::ModuleList& modules) {
@@ -53,25 +54,34 @@ void number_references(std::vector<Cell>& cells) {
 }
 
 std::vector<Cell> cells_of(const SurveyJob& job) {
-  std::vector<Cell> cells{{"model", "model", job.model, {}}};
+  std::vector<Cell> cells{{"model", "model", job.model, {}, {}}};
   for (const std::string& path : job.references) {
-    cells.push_back({plain_path(path).filename().string(), "reference", path, {}});
+    cells.push_back({plain_path(path).filename().string(), "reference", path, {}, {}});
   }
   for (const tulle::MatrixForm& form : tulle::matrix_forms) {
     if (!fits(job.modules, form)) continue;
-    cells.push_back({std::string(form.name), "form", "", [form](const tulle::ModuleList& modules) {
-                       tulle::StagePlan stage;
-                       for (const std::string& layer : layers_of(modules)) stage.layers[layer] = form.plan();
-                       return stage;
-                     }});
+    const auto make_plan = [form](const tulle::ModuleList& modules) {
+      tulle::StagePlan stage;
+      for (const std::string& layer : layers_of(modules)) stage.layers[layer] = form.plan();
+      return stage;
+    };
+    cells.push_back({std::string(form.name), "form", "", make_plan, {}});
   }
   const bool has_experts = std::any_of(job.modules.modules.begin(), job.modules.modules.end(),
                                        [](const tulle::Module& module) { return module.is_expert; });
+  const auto add_plan = [&](const std::string& name, auto budget, std::string_view form) {
+    if (has_experts) return;  // there is no plan for them
+    const auto make_plan = [budget](const tulle::ModuleList& modules) {
+      return tulle::plan_of_budget(modules, budget());
+    };
+    cells.push_back({name, "plan", "", make_plan, std::string(form)});
+  };
   for (const double bytes : plan_budgets) {
-    if (has_experts) break;  // there is no plan for them
-    cells.push_back({formatted("plan-%.2f", bytes), "plan", "", [bytes](const tulle::ModuleList& modules) {
-                       return tulle::plan_of_budget(modules, {bytes, {}});
-                     }});
+    add_plan(formatted("plan-%.2f", bytes), [bytes] { return tulle::FormBudget{bytes, {}}; }, "");
+  }
+  for (const tulle::MatrixForm& form : tulle::matrix_forms) {
+    if (!fits(job.modules, form)) continue;
+    add_plan("plan-as-" + std::string(form.name), [&job, form] { return job.budget_of(form); }, form.name);
   }
   number_references(cells);
   return cells;
@@ -99,6 +109,7 @@ tulle::Json measure(const SurveyJob& job, const Cell& cell) {
   }
   result["name"] = cell.name;
   result["kind"] = cell.kind;
+  if (!cell.form.empty()) result["form"] = cell.form;
   result["settings"] = settings_of(job, cell);
   return result;
 }
@@ -118,8 +129,8 @@ tulle::OrderedJson run_survey(const SurveyJob& job) {
   tulle::OrderedJson survey{{"model", job.model}, {"dataset", job.dataset}, {"cells", tulle::OrderedJson::array()}};
   for (const Cell& cell : cells) {
     const std::string file = (folder / (cell.name + ".json")).string();
-    const bool is_wanted =
-        job.cells.empty() || std::find(job.cells.begin(), job.cells.end(), cell.name) != job.cells.end();
+    const bool is_wanted = (job.cells.empty() && cell.form.empty()) ||
+                           std::find(job.cells.begin(), job.cells.end(), cell.name) != job.cells.end();
     if (is_wanted && !std::filesystem::exists(file)) {
       tulle::write_file(file, json_text(measure(job, cell)));
     }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <map>
 #include <tulle/evaluate/estimate.hpp>
 #include <utility>
 #include <vector>
@@ -74,6 +75,49 @@ std::string pareto_chart(const std::string& id, const std::string& title, const 
          "nothing smaller beats.</figcaption></figure></section>\n";
 }
 
+/// The perplexity of `own` over that of `other` on the same sequences, compared one by one.
+void add_ratio(OrderedJson& own, const OrderedJson& other, const std::string& suffix) {
+  std::vector<double> differences, weights;
+  for (std::size_t j = 0; j < std::min(other["nll"].size(), own["nll"].size()); ++j) {
+    const double tokens = own["tokens"][j];
+    differences.push_back((own["nll"][j].get<double>() - other["nll"][j].get<double>()) / tokens);
+    weights.push_back(tokens);
+  }
+  const tulle::Estimate ratio = tulle::exponential(tulle::weighted_mean(differences, weights));
+  own["ratio" + suffix] = ratio.value;
+  own["standard_error" + suffix] = ratio.standard_error;
+}
+
+std::string number_of(const OrderedJson& json, const std::string& key, int digits) {
+  const auto found = report_number(json, key);
+  return found ? formatted("%.*f", digits, *found) : std::string("-");
+}
+
+/// "ratio +- error", as `add_ratio` writes them.
+std::string ratio_of(const OrderedJson& text, const std::string& suffix) {
+  if (!report_number(text, "ratio" + suffix)) return "-";
+  return number_of(text, "ratio" + suffix, 4) + " +- " + number_of(text, "standard_error" + suffix, 4);
+}
+
+/// Plans as small and as fast as a form, beside it; nothing where none was measured.
+std::string paired_section(const OrderedJson& survey, const std::vector<std::string>& texts) {
+  TableRows rows{{"plan", "bytes a weight", "of the form", "decode over the model's", "of the form"}};
+  for (const std::string& text : texts) rows.front().push_back("perplexity over the form's, " + text);
+  for (const OrderedJson& plan : survey["cells"]) {
+    for (const OrderedJson& form : survey["cells"]) {
+      if (!plan.contains("form") || form["name"] != plan["form"]) continue;
+      std::vector<std::string>& row = rows.emplace_back();
+      row.push_back(plan.value("name", ""));
+      for (const OrderedJson* cell : {&plan, &form}) row.push_back(number_of(*cell, "bytes_per_weight", 3));
+      for (const OrderedJson* cell : {&plan, &form}) row.push_back(number_of(*cell, "decode_ratio", 2));
+      for (std::size_t i = 0; i < texts.size(); ++i) row.push_back(ratio_of(plan["texts"][i], "_to_form"));
+    }
+  }
+  if (rows.size() == 1) return "";
+  return "<section><h2>Plans beside forms</h2>\n" +
+         html_table(rows, "Plans with at most the bytes and the time of a form in every matrix") + "</section>\n";
+}
+
 }  // namespace
 
 void add_ratios(OrderedJson& survey) {
@@ -83,18 +127,14 @@ void add_ratios(OrderedJson& survey) {
   }
   if (model == nullptr) return;
   const OrderedJson texts = (*model)["texts"];
+  std::map<std::string, OrderedJson> texts_of;  // of each form
+  for (const OrderedJson& cell : survey["cells"]) texts_of[cell.value("name", "")] = cell["texts"];
   for (OrderedJson& cell : survey["cells"]) {
+    const auto form = texts_of.find(cell.value("form", ""));
     for (std::size_t i = 0; i < std::min(texts.size(), cell["texts"].size()); ++i) {
       OrderedJson& own = cell["texts"][i];
-      std::vector<double> differences, weights;
-      for (std::size_t j = 0; j < std::min(texts[i]["nll"].size(), own["nll"].size()); ++j) {
-        const double tokens = own["tokens"][j];
-        differences.push_back((own["nll"][j].get<double>() - texts[i]["nll"][j].get<double>()) / tokens);
-        weights.push_back(tokens);
-      }
-      const tulle::Estimate ratio = tulle::exponential(tulle::weighted_mean(differences, weights));
-      own["ratio"] = ratio.value;
-      own["standard_error"] = ratio.standard_error;
+      add_ratio(own, texts[i], "");
+      if (form != texts_of.end() && i < form->second.size()) add_ratio(own, form->second[i], "_to_form");
     }
   }
 }
@@ -121,22 +161,15 @@ std::string survey_html(const OrderedJson& survey) {
     rows.front().emplace_back(name);
   }
   for (const OrderedJson& cell : survey["cells"]) {
-    const auto number = [&](const char* key, int digits) {
-      const auto found = report_number(cell, key);
-      return found ? formatted("%.*f", digits, *found) : std::string("-");
-    };
     std::vector<std::string>& row = rows.emplace_back();
     row.push_back(cell.value("name", ""));
-    row.push_back(number("bytes_per_weight", 3));
-    for (std::size_t i = 0; i < texts.size(); ++i) {
-      const auto ratio = report_number(cell["texts"][i], "ratio"),
-                 error = report_number(cell["texts"][i], "standard_error");
-      row.push_back(ratio ? formatted("%.4f +- %.4f", *ratio, error.value_or(0)) : "-");
-    }
-    row.push_back(number("decode_tokens_per_second", 0));
-    row.push_back(number("decode_ratio", 2));
-    row.push_back(number("prefill_tokens_per_second", 0));
+    row.push_back(number_of(cell, "bytes_per_weight", 3));
+    for (std::size_t i = 0; i < texts.size(); ++i) row.push_back(ratio_of(cell["texts"][i], ""));
+    row.push_back(number_of(cell, "decode_tokens_per_second", 0));
+    row.push_back(number_of(cell, "decode_ratio", 2));
+    row.push_back(number_of(cell, "prefill_tokens_per_second", 0));
   }
+  body += paired_section(survey, texts);
   body +=
       "<section><h2>All figures</h2>\n" + html_table(rows, "Forms and plans, measured as they run") + "</section>\n";
   const std::string name = survey.value("model", "");

@@ -216,9 +216,9 @@ inline PlanModifier read_plan(const RecipeArguments& arguments, std::vector<std:
     modifier.budget.bytes_per_weight = arguments.number("bytes_per_weight", 0, smallest, largest);
   }
   if (arguments.find("speedup") != nullptr) modifier.budget.speedup = arguments.number("speedup", 0, smallest, largest);
-  if (modifier.budget.bytes_per_weight.has_value() == modifier.budget.speedup.has_value()) {
+  if (!modifier.budget.bytes_per_weight && !modifier.budget.speedup) {
     fail_at(ErrorCode::invalid_argument, arguments.where(), arguments.node().line, arguments.owner(),
-            " needs one of bytes_per_weight and speedup");
+            " needs bytes_per_weight or speedup");
   }
   for (const YamlNode* form : arguments.texts("forms")) {
     modifier.forms.push_back(matrix_form(form->text, arguments.place() + ": forms"));

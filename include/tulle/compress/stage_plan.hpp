@@ -60,11 +60,11 @@ inline StagePlan plan_of_flags(const ModuleList& modules, std::optional<double> 
 }
 
 /// What `--bytes-per-weight` and `--speedup` mean: forms for every linear layer of the decoder layers.
-/// Errors: invalid_argument unless exactly one of them is given, above 0.
+/// Errors: invalid_argument unless at least one of them is given, above 0.
 inline StagePlan plan_of_budget(const ModuleList& modules, const FormBudget& budget) {
-  const double wanted = budget.bytes_per_weight.value_or(budget.speedup.value_or(0));
-  if (budget.bytes_per_weight.has_value() == budget.speedup.has_value() || !(wanted > 0)) {
-    fail(ErrorCode::invalid_argument, "give one of --bytes-per-weight and --speedup, a number above 0");
+  const bool is_given = budget.bytes_per_weight || budget.speedup;
+  if (!is_given || !(budget.bytes_per_weight.value_or(1) > 0) || !(budget.speedup.value_or(1) > 0)) {
+    fail(ErrorCode::invalid_argument, "give --bytes-per-weight or --speedup or both, numbers above 0");
   }
   StagePlan stage;
   FormRequest& request = stage.forms.emplace();

@@ -29,6 +29,7 @@ namespace tulle {
 struct I8Structure {
   double nonzero_share = 1;
   bool scale_per_row = false;  ///< and not one for each group of columns
+  bool has_4_bits = false;     ///< and a scale per row
   bool two_of_four = false, four_of_sixteen = false, eight_of_sixteen_gap4 = false, eight_of_sixteen = false;
 };
 
@@ -112,9 +113,9 @@ inline I8Structure measure_i8(const WeightSource& source, ThreadPool* pool = nul
   }
   detail::SparsityStats stats;
   for (const detail::SparsityScan& probe : probes) stats.add(probe.stats());
-  return {stats.nonzero_share(),       RowQuantizer(source, of).format().group == 0,
-          stats.two_of_four,           stats.four_of_sixteen,
-          stats.eight_of_sixteen_gap4, stats.eight_of_sixteen};
+  const CodeFormat format = RowQuantizer(source, of).format();
+  return {stats.nonzero_share(), format.group == 0,           fits_i4_rows(format),  stats.two_of_four,
+          stats.four_of_sixteen, stats.eight_of_sixteen_gap4, stats.eight_of_sixteen};
 }
 
 namespace detail {
@@ -138,6 +139,8 @@ constexpr std::string_view lossless_choice(const CodeFormat& format) noexcept {
 template <class Isa>
 constexpr std::string_view fastest_i8(Isa, const I8Structure& structure, const Machine& machine) noexcept {
   const auto ell_up_to = [&](double share) { return structure.scale_per_row && structure.nonzero_share <= share; };
+  constexpr double ell_i4 = 0.42;  // with as few weights ELL stores less than half of what layouts of int8 do
+  const bool is_ell_i4 = structure.has_4_bits && structure.nonzero_share <= ell_i4;
   if constexpr (std::is_same_v<Isa, isa::Scalar>) {
     return DenseI8::name;
   } else if constexpr (std::is_same_v<Isa, isa::Simd128>) {
@@ -145,6 +148,7 @@ constexpr std::string_view fastest_i8(Isa, const I8Structure& structure, const M
     if (structure.four_of_sixteen) return FourOfSixteenI8::name;
     return structure.eight_of_sixteen ? EightOfSixteenI8::name : DenseI8::name;
   } else if constexpr (std::is_same_v<Isa, isa::Avx512>) {
+    if (is_ell_i4) return EllI4::name;
     if (structure.four_of_sixteen) return FourOfSixteenI8::name;
     // With fewer weights left than a balanced layout stores, the others are as fast.
     if (structure.nonzero_share > 0.4) {
@@ -156,6 +160,7 @@ constexpr std::string_view fastest_i8(Isa, const I8Structure& structure, const M
     if (ell_up_to(machine.ell_avx512)) return EllI8::name;
     return structure.nonzero_share <= 0.55 ? BitmaskI8::name : DenseI8::name;
   } else {
+    if (is_ell_i4) return EllI4::name;
     if (structure.four_of_sixteen) return FourOfSixteenI8::name;
     // With few weights left ELL stores fewer than a balanced layout.
     if (ell_up_to(machine.ell_avx2)) return EllI8::name;

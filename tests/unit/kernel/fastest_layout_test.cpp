@@ -102,6 +102,14 @@ TEST_CASE("a layout is chosen by pattern, sparsity, instruction set and CPU, and
     CHECK(fastest_i8(avx2, unstructured(0.3), machine) == EllI8::name);
     CHECK(fastest_i8(avx512, unstructured(0.2), machine) == (intel ? BitmaskI8::name : EllI8::name));
     CHECK(fastest_i8(avx2, grouped(0.5), machine) == DenseI8::name);
+    const auto of_4_bits = [](double share) {
+      return I8Structure{.nonzero_share = share, .scale_per_row = true, .has_4_bits = true};
+    };
+    for_every_set([&]<class Isa>(Isa set) {
+      constexpr bool has_ell = !std::is_same_v<Isa, isa::Scalar> && !std::is_same_v<Isa, isa::Simd128>;
+      CHECK(fastest_i8(set, of_4_bits(0.4), machine) == (has_ell ? EllI4::name : DenseI8::name));
+      CHECK(fastest_i8(set, of_4_bits(0.9), machine) == DenseI8::name);
+    });
   }
 }
 

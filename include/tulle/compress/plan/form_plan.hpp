@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <limits>
 #include <map>
 #include <optional>
 #include <span>
@@ -35,7 +36,8 @@ struct PlannedForm {
 struct FormPlan {
   std::vector<PlannedForm> matrices;
   std::vector<PlannedForm> uniform;  ///< each form in every matrix, where it fits all
-  double weights = 0, bytes = 0, seconds = 0, int8_seconds = 0, loss = 0, multiplier = 0;
+  double weights = 0, bytes = 0, seconds = 0, int8_seconds = 0, loss = 0;
+  BytesAndTime multiplier;
 };
 
 namespace detail {
@@ -69,7 +71,7 @@ class FormPlanner {
         }
       }
     }
-    const FormChoice choice = choose_forms(items, budget(result, least_cost(items)));
+    const FormChoice choice = choose_forms(items, limit(result, items));
     for (std::size_t item = 0; item < items.size(); ++item) {
       const std::vector<std::size_t>& forms = items[item][choice.options[item]].forms;
       for (std::size_t i = 0; i < forms.size(); ++i) {
@@ -88,7 +90,10 @@ class FormPlanner {
   static double weights_of(const Module& module) {
     return static_cast<double>(module.rows) * static_cast<double>(module.columns);
   }
-  bool counts_bytes() const { return request_.budget.bytes_per_weight.has_value(); }
+  /// What the budget does not limit counts nothing.
+  BytesAndTime limited(const PlannedForm& matrix) const {
+    return {request_.budget.bytes_per_weight ? matrix.bytes : 0, request_.budget.speedup ? matrix.seconds : 0};
+  }
 
   /// A form that does not fit has a loss below 0.
   PlannedForm planned(const LayerLosses& layer, const std::string& name, std::size_t form) const {
@@ -124,7 +129,7 @@ class FormPlanner {
           FormOption& next = longer.emplace_back(option);
           next.forms.push_back(form);
           next.loss += matrix.loss;
-          next.cost += counts_bytes() ? matrix.bytes : matrix.seconds;
+          next.cost += limited(matrix);
         }
       }
       options = std::move(longer);
@@ -136,21 +141,29 @@ class FormPlanner {
     return pareto_front(std::move(options));
   }
 
-  /// As a sum of costs. Errors: invalid_argument, with the nearest budget that can be met.
-  double budget(const FormPlan& sums, double least) const {
-    constexpr double almost = 1 - 1e-9;  // sums are rounded
-    if (const std::optional<double>& bytes = request_.budget.bytes_per_weight) {
-      const double wanted = *bytes * sums.weights;
-      if (wanted >= least * almost) return std::max(wanted, least);
-      fail(ErrorCode::invalid_argument, "no plan has at most ", number_text(*bytes),
-           " bytes a weight; the smallest forms of this model have ",
-           number_text(std::ceil(least / sums.weights * 1000 * almost) / 1000), ": give that or more");
+  /// As sums of costs. Errors: invalid_argument, with the nearest budget that can be met.
+  BytesAndTime limit(const FormPlan& sums, std::span<const std::vector<FormOption>> items) const {
+    constexpr double unlimited = std::numeric_limits<double>::infinity(), almost = 1 - 1e-9;  // sums are rounded
+    BytesAndTime least = least_cost(items), result{unlimited, unlimited};
+    const std::optional<double>&bytes = request_.budget.bytes_per_weight, &speedup = request_.budget.speedup;
+    if (bytes) {
+      result.bytes = std::max(*bytes * sums.weights, least.bytes);
+      if (*bytes * sums.weights < least.bytes * almost) {
+        fail(ErrorCode::invalid_argument, "no plan has at most ", number_text(*bytes),
+             " bytes a weight; the smallest forms of this model have ",
+             number_text(std::ceil(least.bytes / sums.weights * 1000 * almost) / 1000), ": give that or more");
+      }
     }
-    const double speedup = request_.budget.speedup.value_or(1), wanted = sums.int8_seconds / speedup;
-    if (wanted >= least * almost) return std::max(wanted, least);
-    fail(ErrorCode::invalid_argument, "no plan decodes ", number_text(speedup),
-         " times as fast as int8; the fastest forms of this model reach ",
-         number_text(std::floor(sums.int8_seconds / least * 100 / almost) / 100), ": give that or less");
+    if (speedup) {
+      if (bytes) least.seconds = least_seconds(items, result.bytes);
+      result.seconds = std::max(sums.int8_seconds / *speedup, least.seconds);
+      if (sums.int8_seconds / *speedup < least.seconds * almost) {
+        fail(ErrorCode::invalid_argument, "no plan ", bytes ? "of " + number_text(*bytes) + " bytes a weight " : "",
+             "decodes ", number_text(*speedup), " times as fast as int8; the fastest forms of this model reach ",
+             number_text(std::floor(sums.int8_seconds / least.seconds * 100 / almost) / 100), ": give that or less");
+      }
+    }
+    return result;
   }
 
   void add_uniform(std::size_t form, FormPlan& result) const {
@@ -184,6 +197,22 @@ class FormPlanner {
 inline FormPlan plan_forms(const FormRequest& request, const ModuleList& modules, std::span<const LayerLosses> layers,
                            std::span<const FormCost> costs) {
   return detail::FormPlanner(request, modules, layers, costs).plan();
+}
+
+/// The budget that the matrices of `request` just meet when all have `form`. Errors: not_found for missing costs.
+inline FormBudget budget_of(const MatrixForm& form, const FormRequest& request, const ModuleList& modules,
+                            std::span<const FormCost> costs) {
+  double weights = 0, bytes = 0, seconds = 0, int8_seconds = 0;
+  for (const Module& module : modules.modules) {
+    if (std::find(request.layers.begin(), request.layers.end(), module.name) == request.layers.end()) continue;
+    const double own = static_cast<double>(module.rows) * static_cast<double>(module.columns);
+    const FormCost& cost = cost_of(costs, form.name, module.columns);
+    weights += own;
+    bytes += own * cost.bytes;
+    seconds += own * cost.seconds;
+    int8_seconds += own * cost_of(costs, "int8", module.columns).seconds;
+  }
+  return {bytes / weights, int8_seconds / seconds};
 }
 
 /// Whether the budget of `request` can be met at all, which needs no losses. Errors: those of `plan_forms`.
@@ -228,7 +257,7 @@ inline Json plan_json(const FormPlan& plan) {
   return {{"bytes_per_weight", plan.bytes / plan.weights},
           {"speedup", plan.int8_seconds / plan.seconds},
           {"loss", plan.loss},
-          {"multiplier", plan.multiplier},
+          {"multiplier", {{"bytes", plan.multiplier.bytes}, {"seconds", plan.multiplier.seconds}}},
           {"matrices", matrices},
           {"uniform", uniform}};
 }

@@ -53,8 +53,7 @@ struct MatrixForm {
   }
 };
 
-/// Unstructured 4-bit codes are missing: of the kernels for unstructured zeros only `ell_i4`, with a scale per row, stores
-/// 4 bits.
+/// Unstructured 4-bit codes run on `ell_i4`. With half of the weights it would take as many bytes as dense 4-bit codes.
 inline constexpr std::array matrix_forms{
     MatrixForm{"int8"},
     MatrixForm{"int4-32", 4, 32},
@@ -74,6 +73,10 @@ inline constexpr std::array matrix_forms{
     MatrixForm{"70%-int8", 8, 0, {}, 0.7},
     MatrixForm{"80%-int8", 8, 0, {}, 0.8},
     MatrixForm{"90%-int8", 8, 0, {}, 0.9},
+    MatrixForm{"60%-int4", 4, 0, {}, 0.6},
+    MatrixForm{"70%-int4", 4, 0, {}, 0.7},
+    MatrixForm{"80%-int4", 4, 0, {}, 0.8},
+    MatrixForm{"90%-int4", 4, 0, {}, 0.9},
 };
 
 /// A form by its name. Errors: not_found, with the names that exist. `place` begins the message.
@@ -86,7 +89,7 @@ inline const MatrixForm& matrix_form(std::string_view name, std::string_view pla
   fail(ErrorCode::not_found, place, ": there is no form ", detail::quoted_name(name), "; known are ", known);
 }
 
-/// What a plan must keep to, for the linear layers of the decoder: exactly one of the two.
+/// What a plan must keep to, for the linear layers of the decoder: one of the two, or both.
 struct FormBudget {
   std::optional<double> bytes_per_weight;  ///< at most, as packed for this CPU
   std::optional<double> speedup;           ///< at least: decode speed over that of dense int8

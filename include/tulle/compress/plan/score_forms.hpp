@@ -15,8 +15,9 @@
 
 namespace tulle {
 
-/// Losses of all decoder layers, whose forms `request` lists. Of `sequences` at most 32 make the statistics, and the last
-/// `options.held_out` ones are the held-out text. Deterministic, as `compress` is.
+/// Losses of all decoder layers, whose forms `request` lists. Of `sequences` without the last `options.held_out`, which
+/// are not read, a quarter, at most 16, is the text on which losses are measured; at most 32 of the others make the
+/// statistics. Deterministic, as `compress` is.
 /// Errors: unsupported for mixtures of experts; those of `compress`.
 TULLE_COMPRESS_INLINE std::vector<LayerLosses> score_forms(const TensorSource& dense, const Architecture& model,
                                                            std::span<const std::vector<Token>> sequences,

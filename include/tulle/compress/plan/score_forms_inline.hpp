@@ -23,7 +23,7 @@ TULLE_COMPRESS_INLINE std::vector<LayerLosses> score_forms(const TensorSource& d
                                                            std::span<const std::vector<Token>> sequences,
                                                            const FormRequest& request,
                                                            const CompressionOptions& options) {
-  constexpr std::size_t max_calibration = 32;
+  constexpr std::size_t max_calibration = 32, max_unseen = 16;
   if (sequences.size() <= options.held_out) {
     fail(ErrorCode::invalid_argument, "the dataset has ", sequences.size(), " sequences, of which ", options.held_out,
          " are held out; give more text, or shorter sequences");
@@ -35,9 +35,11 @@ TULLE_COMPRESS_INLINE std::vector<LayerLosses> score_forms(const TensorSource& d
            "--structure, --sparsity and --bits");
     }
   }
-  const std::size_t calibration = std::min(max_calibration, sequences.size() - options.held_out);
-  std::vector<std::vector<Token>> used(sequences.begin(), sequences.begin() + static_cast<std::ptrdiff_t>(calibration));
-  used.insert(used.end(), sequences.end() - static_cast<std::ptrdiff_t>(options.held_out), sequences.end());
+  const std::span<const std::vector<Token>> known = sequences.first(sequences.size() - options.held_out);
+  const std::size_t unseen = known.size() < 2 ? 0 : std::clamp<std::size_t>(known.size() / 4, 1, max_unseen);
+  const std::size_t calibration = std::min(max_calibration, known.size() - unseen);
+  std::vector<std::vector<Token>> used(known.begin(), known.begin() + static_cast<std::ptrdiff_t>(calibration));
+  used.insert(used.end(), known.end() - static_cast<std::ptrdiff_t>(unseen), known.end());
   const TokenBatch batch = batch_for(model, used);
   ThreadPool pool(options.threads);
   std::optional<WorkDirectory> work;
@@ -54,10 +56,10 @@ TULLE_COMPRESS_INLINE std::vector<LayerLosses> score_forms(const TensorSource& d
   FormScorer scorer(model, dense, batch, calibration, request.forms, pool);
   std::vector<LayerLosses> losses;
   for (std::size_t layer = 0; layer < model.layers.size(); ++layer) {
-    const bool known = work && work->has(layer);
-    LayerLosses made = scorer.score(layer, request.layers, layer == factors_of, known);
-    if (known) made = layer_losses(work->report(layer));
-    if (work && !known) work->save(layer, {}, losses_json(made));
+    const bool is_done = work && work->has(layer);
+    LayerLosses made = scorer.score(layer, request.layers, layer == factors_of, is_done);
+    if (is_done) made = layer_losses(work->report(layer));
+    if (work && !is_done) work->save(layer, {}, losses_json(made));
     losses.push_back(std::move(made));
     if (options.progress) {
       options.progress("scoring forms", static_cast<double>(layer + 1) / static_cast<double>(model.layers.size()));

@@ -46,11 +46,13 @@ struct BasicEllI8 : detail::EllKernel<Isa, false> {
 };
 using EllI8 = BasicEllI8<isa::Active>;
 
-/// Values of 4 bits with a scale per row.
+/// Values of 4 bits with a scale per row; codes of 4 bits with a scale per row are kept, others quantized.
 template <class Isa>
 struct BasicEllI4 : detail::EllKernel<Isa, true> {
   static constexpr std::string_view name = "ell_i4";
-  static constexpr bool keeps_values(const CodeFormat&, const PackOptions&) noexcept { return false; }
+  static constexpr bool keeps_values(const CodeFormat& format, const PackOptions&) noexcept {
+    return fits_i4_rows(format);
+  }
 };
 using EllI4 = BasicEllI4<isa::Active>;
 

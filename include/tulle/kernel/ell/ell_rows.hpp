@@ -21,17 +21,17 @@ namespace tulle::detail {
 /// Not thread-safe: one for each thread. Lifetime: that of the source.
 class EllRows {
  public:
-  /// `nibbles`: codes in -7 ... 7.
+  /// `nibbles`: codes of 4 bits: those of the source where it has such codes with a scale per row, else in -7 ... 7.
   EllRows(const WeightSource& source, bool nibbles)
       : rows_(source, RowQuantizer::Codes::one_scale_per_row),
-        nibbles_(nibbles),
+        narrows_(nibbles && !fits_i4_rows(source.code_format())),
         codes_(panel_rows * source.columns()) {}
 
   void read(std::size_t panel) noexcept {
     const PanelRows rows(panel * panel_rows, rows_.rows());
     const std::size_t count = rows.size();
     rows_.read(rows, {codes_.data(), count, rows_.columns()}, scales_.data());
-    for (std::size_t row = 0; row < count && nibbles_; ++row) {
+    for (std::size_t row = 0; row < count && narrows_; ++row) {
       narrow({codes_.data() + row * rows_.columns(), rows_.columns()}, scales_[row]);
     }
     std::fill(codes_.begin() + static_cast<std::ptrdiff_t>(count * rows_.columns()), codes_.end(), std::int8_t{0});
@@ -73,7 +73,7 @@ class EllRows {
   }
 
   RowQuantizer rows_;
-  bool nibbles_;
+  bool narrows_;
   std::vector<std::int8_t> codes_;
   std::array<float, panel_rows> scales_{};
 };

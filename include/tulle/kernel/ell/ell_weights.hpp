@@ -39,7 +39,7 @@ class EllWeights {
     return share_by_cost(rows_, worker, workers, [&](std::size_t panel) { return bundles_[panel * spans()]; });
   }
 
-  /// `nibbles`: values of 4 bits, in -7 ... 7. Otherwise 8, with gaps of 2 or of 4 bits, whichever takes less memory.
+  /// `nibbles`: values of 4 bits. Otherwise 8, with gaps of 2 or of 4 bits, whichever takes less memory.
   /// Windows are those that suit the instruction set; the others read them too, AVX2 those of AVX-512 slowly. Errors:
   /// memory.
   template <class Isa>

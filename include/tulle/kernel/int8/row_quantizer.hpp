@@ -46,6 +46,11 @@ constexpr bool fits_i8_rows(const CodeFormat& format) noexcept {
   return fits_i8(format) && format.group == 0;
 }
 
+/// The same with codes of 4 bits.
+constexpr bool fits_i4_rows(const CodeFormat& format) noexcept {
+  return fits_i8_rows(format) && !format.has_minimums && format.bits <= 4;
+}
+
 /// What `DenseI4` keeps as it is: 4-bit codes with a scale, and perhaps a minimum, per 16 columns or a multiple of 32.
 constexpr bool fits_i4(const CodeFormat& format) noexcept {
   const bool in_groups = format.group == 16 || (format.group != 0 && format.group % 32 == 0);

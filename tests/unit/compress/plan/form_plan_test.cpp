@@ -106,12 +106,34 @@ TEST_CASE("a plan keeps to its budget and says which the nearest is", "[compress
   }
   const FormPlan fast = tiny.plan(tiny.stage({}, 1.8), losses);
   CHECK(fast.int8_seconds / fast.seconds >= 1.8);
-  const std::string small = error_of([&] { tiny.plan(tiny.stage(0.2), losses); });
-  CHECK(small.find("have 0.225: give that or more") != std::string::npos);
-  CHECK(tiny.plan(tiny.stage(0.225), losses).bytes <= 0.2251 * fast.weights);
-  CHECK(error_of([&] { tiny.plan(tiny.stage({}, 9.0), losses); }).find("reach 4.44: give that or less") !=
+  const std::string small = error_of([&] { tiny.plan(tiny.stage(0.1), losses); });
+  CHECK(small.find("have 0.175: give that or more") != std::string::npos);
+  CHECK(tiny.plan(tiny.stage(0.175), losses).bytes <= 0.1751 * fast.weights);
+  CHECK(error_of([&] { tiny.plan(tiny.stage({}, 9.0), losses); }).find("reach 5.71: give that or less") !=
         std::string::npos);
-  CHECK(error_of([&] { tiny.stage(0.5, 1.8); }).starts_with("invalid_argument: give one of"));
+  CHECK(error_of([&] { tiny.stage({}, {}); }).starts_with("invalid_argument: give --bytes-per-weight or"));
+
+  // Both: no more bytes and no more time than a form in every matrix, which is one such plan.
+  for (const MatrixForm& form : matrix_forms) {
+    if (std::any_of(tiny.modules.modules.begin(), tiny.modules.modules.end(),
+                    [&](const Module& module) { return module.layer && !form.fits(module.columns); })) {
+      continue;
+    }
+    CAPTURE(form.name);
+    const FormBudget both = budget_of(form, stage.forms.value(), tiny.modules, tiny.costs);
+    const FormPlan beside = tiny.plan(tiny.stage(both.bytes_per_weight, both.speedup), losses);
+    CHECK(beside.bytes <= both.bytes_per_weight.value() * beside.weights * 1.000001);
+    CHECK(beside.int8_seconds / beside.seconds >= both.speedup.value() * 0.999999);
+    for (const PlannedForm& uniform : beside.uniform) {
+      if (uniform.form == form.name) CHECK(beside.loss <= uniform.loss * 1.001);
+    }
+  }
+  Planned sparse_is_slow;  // so that the smallest forms are not the fastest
+  for (FormCost& cost : sparse_is_slow.costs) {
+    if (matrix_form(cost.form, "").sparsity > 0) cost.seconds *= 10;
+  }
+  CHECK(error_of([&] { sparse_is_slow.plan(tiny.stage(0.3, 1.5), losses); }).find("no plan of 0.3 bytes a weight") !=
+        std::string::npos);
 
   // Matrices that are packed together have different codes or one form.
   const FormPlan plan = tiny.plan(stage, losses);

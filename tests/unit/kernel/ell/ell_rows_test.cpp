@@ -8,6 +8,7 @@
 #include <vector>
 
 #include <catch2/catch_all.hpp>
+#include <tulle/compress/compressed_matrix.hpp>
 
 #include "unit/kernel/encoded_matrix.hpp"
 
@@ -54,6 +55,20 @@ TEST_CASE("codes of 4 bits reach 7, and are the nearest of their scale", "[kerne
       REQUIRE(std::fabs(narrow.scale(row) * static_cast<float>(narrow.codes(row)[column]) - exact) <=
               narrow.scale(row) * 0.50001f);
     }
+  }
+}
+
+TEST_CASE("codes of 4 bits with a scale per row are kept, -8 too", "[kernel][ell_rows]") {
+  constexpr std::size_t columns = 48;
+  OwnedCodes codes;
+  for (std::size_t i = 0; i < 2 * columns; ++i) codes.codes.push_back(static_cast<std::int8_t>(i * 5 % 16) - 8);
+  codes.scales = {0.5f, -3};
+  const auto matrix = matrix_of_codes(2, columns, {.bits = 4}, codes);
+  EllRows panel(*matrix, true);
+  panel.read(0);
+  for (std::size_t row = 0; row < 2; ++row) {
+    CHECK(panel.scale(row) == codes.scales[row]);
+    CHECK(std::equal(panel.codes(row), panel.codes(row) + columns, &codes.codes[row * columns]));
   }
 }
 
