@@ -67,8 +67,9 @@ void CompressFlags::add_to(CLI::App& app) {
       ->expected(1)
       ->take_all()
       ->allow_extra_args(false);
-  add("--allocation", allocation, "uniform|rising|owl",
-      "Of sparsity over the layers: rising from the first to the last, or by their outliers; from 60 % on")
+  add("--allocation", allocation, "auto|uniform|rising|owl",
+      "Of sparsity over the layers: rising from the first to the last, or by their outliers (owl), as auto does from "
+      "60 % on")
       ->capture_default_str();
   app.add_flag(flag_names("--refine"), refine,
                "Tune what is left of each block on the dense block's output: better, and about three times as long");
@@ -96,7 +97,7 @@ void CompressFlags::add_to(CLI::App& app) {
 void CompressFlags::check() const {
   if (directory.empty()) throw UsageError("--output is required");
   if (calibration.dataset.empty()) throw UsageError("--dataset is required");
-  const bool by_flags = sparsity || !structure.empty() || bits != 16 || allocation != "uniform";
+  const bool by_flags = sparsity || !structure.empty() || bits != 16 || allocation != "auto";
   if (survey) {
     if (by_flags || has_budget() || !recipe.empty()) {
       throw UsageError("--survey measures all forms; leave --recipe and what chooses forms out");

@@ -13,7 +13,7 @@
 #include "tools/tulle/command_line.hpp"
 
 struct CompressFlags {
-  std::string model, directory, recipe, structure, allocation = "uniform", form = "compressed-tensors";
+  std::string model, directory, recipe, structure, allocation = "auto", form = "compressed-tensors";
   std::optional<double> sparsity;
   tulle::FormBudget budget;
   bool survey = false;

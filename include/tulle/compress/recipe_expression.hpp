@@ -6,7 +6,6 @@
 #include <charconv>
 #include <cmath>
 #include <cstddef>
-#include <cstdio>
 #include <string>
 #include <string_view>
 
@@ -19,11 +18,8 @@ namespace tulle::detail {
 /// The shortest decimal text of a number that is read back as the same number.
 inline std::string number_text(double value) {
   std::array<char, 40> buffer{};
-  for (int digits = 6; digits <= 17; ++digits) {
-    std::snprintf(buffer.data(), buffer.size(), "%.*g", digits, value);
-    if (std::strtod(buffer.data(), nullptr) == value) break;
-  }
-  return buffer.data();
+  const auto end = std::to_chars(buffer.data(), buffer.data() + buffer.size(), value, std::chars_format::general);
+  return {buffer.data(), end.ptr};
 }
 
 constexpr bool begins_name(char byte) noexcept {

@@ -75,12 +75,29 @@ inline StagePlan plan_of_budget(const ModuleList& modules, const FormBudget& bud
   return stage;
 }
 
-/// What `--allocation` does with the plan of flags. `profile`: "uniform", "rising" or "owl".
+namespace detail {
+
+/// Whether layers of sparsities of their own are better (measured: compress/README.md) and possible.
+inline bool should_follow_outliers(const StagePlan& plan, const ModuleList& modules) {
+  constexpr double least = 0.6;
+  const bool has_experts = std::any_of(modules.modules.begin(), modules.modules.end(),
+                                       [](const Module& module) { return module.is_expert; });
+  return !has_experts && std::all_of(plan.layers.begin(), plan.layers.end(), [&](const auto& layer) {
+    const std::optional<PruningPlan>& pruning = layer.second.pruning;
+    return pruning && pruning->structure.kind != SparsityStructure::Kind::balanced && pruning->sparsity >= least;
+  });
+}
+
+}  // namespace detail
+
+/// What `--allocation` does with the plan of flags. `profile`: "uniform", "rising", "owl", or "auto": owl from 60 % of
+/// unstructured zeros on, uniform below, with N:M and for mixtures of experts.
 /// Errors: invalid_argument for other names, and for what has no sparsity that may differ.
 inline void allocate_sparsity(StagePlan& plan, const ModuleList& modules, std::string_view profile) {
+  if (profile == "auto") profile = detail::should_follow_outliers(plan, modules) ? "owl" : "uniform";
   if (profile == "uniform") return;
   if (profile != "rising" && profile != "owl") {
-    fail(ErrorCode::invalid_argument, "--allocation must be uniform, rising or owl, not \"", profile, "\"");
+    fail(ErrorCode::invalid_argument, "--allocation must be auto, uniform, rising or owl, not \"", profile, "\"");
   }
   std::size_t layers = 0;
   for (const Module& module : modules.modules) layers = std::max(layers, module.layer ? *module.layer + 1 : 0);

@@ -181,7 +181,12 @@ class Sequences {
       if (const Token* token = first_outside(tokens, vocabulary_)) {
         fail(ErrorCode::malformed, "the saved session holds token ", *token, ", which this model does not have");
       }
+      const std::size_t room = cache_.room(id);
       if (!cache_.restore(id, state) || cache_.length(id) > tokens.size()) {
+        if (tokens.size() > room + 1) {  // the cache may hold all but the last
+          fail(ErrorCode::capacity, "the saved session has ", tokens.size(), " tokens, and the cache has room for ",
+               room, " now");
+        }
         fail(ErrorCode::malformed, "the saved session does not fit this model and cache");
       }
       slots_[id].history.assign(tokens.begin(), tokens.end());

@@ -68,7 +68,8 @@ class Session {
   /// only.
   std::vector<std::byte> save() const;
 
-  /// Replaces this session by a saved one. Errors: malformed, which leaves the session empty.
+  /// Replaces this session by a saved one. Errors: malformed, or capacity where the cache is full now; the session is then
+  /// empty.
   void restore(std::span<const std::byte> bytes);
 
  private:

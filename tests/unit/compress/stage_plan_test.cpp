@@ -135,6 +135,16 @@ TEST_CASE("sparsity may rise from layer to layer or follow outliers", "[compress
   allocate_sparsity(plan, tiny_modules(), "rising");
   CHECK(plan.layers.at("model.layers.0.mlp.up_proj").pruning->sparsity == Catch::Approx(0.55));
   CHECK(plan.layers.at("model.layers.1.mlp.up_proj").pruning->sparsity == Catch::Approx(0.65));
+  for (const auto& [sparsity, follows] : {std::pair{0.5, false}, {0.6, true}, {0.9, true}}) {
+    StagePlan automatic = plan_of_flags(tiny_modules(), sparsity, "row", 8);
+    allocate_sparsity(automatic, tiny_modules(), "auto");
+    for (const auto& [name, layer] : automatic.layers) CHECK(layer.pruning->owl.has_value() == follows);
+  }
+  for (StagePlan other : {plan_of_flags(tiny_modules(), {}, "4:16", 16), plan_of_flags(tiny_modules(), {}, "", 8)}) {
+    const StagePlan before = other;
+    allocate_sparsity(other, tiny_modules(), "auto");
+    CHECK(other.layers == before.layers);
+  }
   StagePlan balanced = plan_of_flags(tiny_modules(), {}, "2:4", 16);
   CHECK_THROWS_WITH(allocate_sparsity(balanced, tiny_modules(), "owl"), Catch::Matchers::ContainsSubstring("N:M"));
 }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include <tulle/cache/contiguous.hpp>
+#include <tulle/cache/paged.hpp>
 
 #include "unit/format/file_builder.hpp"
 
@@ -25,7 +26,8 @@ Tokens tokens(std::span<const Token> span) {
 }
 
 /// As a step does that runs the pending tokens.
-void fill_cache(Sequences<ContiguousCache<float>>& sequences, SequenceId id, Position length) {
+template <class Cache>
+void fill_cache(Sequences<Cache>& sequences, SequenceId id, Position length) {
   const Position begin = sequences.cache().length(id);
   REQUIRE(sequences.cache().extend(id, length));
   const float row[2] = {1, 2};
@@ -155,4 +157,19 @@ TEST_CASE("a saved sequence is restored, or none is opened", "[generate][sequenc
   CHECK(error_of([&] { (void)sequences.restore(Tokens{1}, state); }) == ErrorCode::malformed);
   CHECK(error_of([&] { (void)sequences.restore(saved, {}); }) == ErrorCode::malformed);
   CHECK(sequences.free() == 1);
+}
+
+TEST_CASE("a cache that others have filled is full, not unfit, for a saved sequence", "[generate][sequences]") {
+  constexpr Position length = 2 * attention_tile;
+  Sequences<PagedCache<float>> sequences(PagedCache<float>(CacheShape(1, LayerShape{1, 2}), 3, 3), 100);
+  const SequenceId id = sequences.open();
+  sequences.append(id, Tokens(length, 7));
+  fill_cache(sequences, id, length);
+  Tokens saved;
+  std::vector<std::byte> state;
+  sequences.save(id, saved, state);
+  CHECK(error_of([&] { (void)sequences.restore(saved, state); }) == ErrorCode::capacity);
+  CHECK(sequences.free() == 2);
+  sequences.release(id);
+  CHECK(sequences.history(sequences.restore(saved, state)).size() == length);
 }

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
-#include <cstdlib>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -13,6 +12,7 @@
 #include <vector>
 
 #include <tulle/core/error.hpp>
+#include <tulle/core/parse_double.hpp>
 
 namespace tulle {
 
@@ -66,10 +66,8 @@ struct YamlNode {
         !text.empty() && text.size() <= longest &&
         std::all_of(text.begin(), text.end(), [&](char byte) { return marks.find(byte) != std::string_view::npos; });
     if (!is_plain) return std::nullopt;
-    char* end = nullptr;
-    const double value = std::strtod(text.c_str(), &end);
-    if (end != text.c_str() + text.size() || !std::isfinite(value)) return std::nullopt;
-    return value;
+    const std::optional<double> value = parse_double(text);
+    return value && std::isfinite(*value) ? value : std::nullopt;
   }
 
   /// What it is, for messages: "a list".

@@ -14,6 +14,7 @@
 #include <string>
 #include <string_view>
 
+#include <tulle/core/parse_double.hpp>
 #include <tulle/text/jinja/strings.hpp>
 
 namespace tulle::jinja {
@@ -104,10 +105,7 @@ inline std::optional<double> parse_real(std::string_view text) {
   const std::string_view body = std::string_view(bare).substr(bare[0] == '-' || bare[0] == '+' ? 1 : 0);
   const bool named = body == "inf" || body == "infinity" || body == "nan";
   if (!named && body.find_first_not_of("0123456789+-.e") != std::string_view::npos) return std::nullopt;
-  char* end = nullptr;
-  const double value = std::strtod(bare.c_str(), &end);
-  if (end != bare.c_str() + bare.size()) return std::nullopt;
-  return value;
+  return parse_double(bare);
 }
 
 }  // namespace tulle::jinja
