@@ -309,7 +309,8 @@ TULLE_API int32_t tulle_session_fork(tulle_session* session, tulle_session** cop
 /* History, keys and values as bytes, for a session with the same model and options on the same kind of machine. */
 TULLE_API int32_t tulle_session_save(tulle_session* session, void* bytes, size_t capacity, size_t* size,
                                      tulle_error* error);
-/* Replaces the session's content. Errors: TULLE_MALFORMED, which leaves the session empty. */
+/* Replaces the session's content. Errors: TULLE_MALFORMED; TULLE_CAPACITY where the cache is full now. Both leave the
+   session empty. */
 TULLE_API int32_t tulle_session_restore(tulle_session* session, const void* bytes, size_t size, tulle_error* error);
 
 #ifdef __cplusplus

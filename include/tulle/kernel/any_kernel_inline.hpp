@@ -87,7 +87,8 @@ auto BasicAnyKernel<KernelList<Kernels...>>::pack(const WeightSource& source, co
   std::string_view wanted = choice(options.kernel);
   if (wanted == detail::automatic) wanted = detail::lossless_choice(source.code_format());
   if (wanted == detail::fastest_of_i8) {
-    const I8Structure structure = measure_i8(source, options.pool);
+    I8Structure structure = measure_i8(source, options.pool);
+    structure.has_4_bits = structure.has_4_bits && listed(EllI4::name, "") == EllI4::name;
     wanted = with_instruction_set<isa::Active>([&](auto isa) { return fastest_i8(isa, structure, this_machine); });
     wanted = listed(wanted, DenseI8::name);
   }

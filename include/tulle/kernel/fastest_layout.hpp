@@ -160,8 +160,8 @@ constexpr std::string_view fastest_i8(Isa, const I8Structure& structure, const M
     if (ell_up_to(machine.ell_avx512)) return EllI8::name;
     return structure.nonzero_share <= 0.55 ? BitmaskI8::name : DenseI8::name;
   } else {
-    if (is_ell_i4) return EllI4::name;
     if (structure.four_of_sixteen) return FourOfSixteenI8::name;
+    if (is_ell_i4) return EllI4::name;
     // With few weights left ELL stores fewer than a balanced layout.
     if (ell_up_to(machine.ell_avx2)) return EllI8::name;
     if (structure.two_of_four) return TwoOfFourI8::name;

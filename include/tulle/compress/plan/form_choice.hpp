@@ -120,32 +120,20 @@ inline FormChoice choose_within_bytes(std::span<const std::vector<FormOption>> i
                        [&](const BytesAndTime& cost) { return cost.bytes <= bytes; });
 }
 
-}  // namespace detail
-
-/// The least time that was found within a limit of bytes, which is at least that of `least_cost`.
-inline double least_seconds(std::span<const std::vector<FormOption>> items, double bytes) {
-  constexpr double only_time = 1e18;
-  return detail::choose_within_bytes(items, bytes, only_time).cost.seconds;
-}
-
-/// Bisects the multipliers until both costs are within their limits; what then is left goes, step by step, where it
-/// lowers the loss most for its share of the limits. Needs: limits of at least `least_cost` and `least_seconds`, and
-/// fronts of `pareto_front`.
-inline FormChoice choose_forms(std::span<const std::vector<FormOption>> items, const BytesAndTime& limit) {
-  FormChoice best =
-      detail::choose_within([&](double of_time) { return detail::choose_within_bytes(items, limit.bytes, of_time); },
-                            [&](const BytesAndTime& cost) { return cost.seconds <= limit.seconds; });
+/// What is left of the limit goes, step by step, where it lowers `loss` most for its share of the limit.
+template <class Loss>
+void spend(std::span<const std::vector<FormOption>> items, const BytesAndTime& limit, Loss loss, FormChoice& choice) {
   for (bool has_changed = true; has_changed;) {
     has_changed = false;
     std::size_t item_of_best = 0, option_of_best = 0;
     double most = 0;
     for (std::size_t item = 0; item < items.size(); ++item) {
-      const FormOption& own = items[item][best.options[item]];
+      const FormOption& own = items[item][choice.options[item]];
       for (std::size_t i = 0; i < items[item].size(); ++i) {
         const FormOption& other = items[item][i];
-        const double gain = own.loss - other.loss;
+        const double gain = loss(own) - loss(other);
         const BytesAndTime more = other.cost - own.cost;
-        BytesAndTime sum = best.cost;
+        BytesAndTime sum = choice.cost;
         sum += more;
         if (gain <= 0 || !sum.is_within(limit)) continue;
         const double share = more.bytes / limit.bytes + more.seconds / limit.seconds;  // 0 of no limit
@@ -158,12 +146,39 @@ inline FormChoice choose_forms(std::span<const std::vector<FormOption>> items, c
       }
     }
     if (!has_changed) break;
-    const FormOption& own = items[item_of_best][best.options[item_of_best]];
+    const FormOption& own = items[item_of_best][choice.options[item_of_best]];
     const FormOption& other = items[item_of_best][option_of_best];
-    best.loss += other.loss - own.loss;
-    best.cost += other.cost - own.cost;
-    best.options[item_of_best] = option_of_best;
+    choice.loss += other.loss - own.loss;
+    choice.cost += other.cost - own.cost;
+    choice.options[item_of_best] = option_of_best;
   }
+}
+
+/// The fastest choice that was found within a limit of bytes.
+inline FormChoice choose_fastest(std::span<const std::vector<FormOption>> items, double bytes) {
+  constexpr double only_time = 1e18;
+  FormChoice choice = choose_within_bytes(items, bytes, only_time);
+  const auto seconds = [](const FormOption& option) { return option.cost.seconds; };
+  spend(items, {bytes, std::numeric_limits<double>::infinity()}, seconds, choice);
+  return choice;
+}
+
+}  // namespace detail
+
+/// The least time that was found within a limit of bytes, which is at least that of `least_cost`.
+inline double least_seconds(std::span<const std::vector<FormOption>> items, double bytes) {
+  return detail::choose_fastest(items, bytes).cost.seconds;
+}
+
+/// Bisects the multipliers until both costs are within their limits; what then is left goes where it lowers the loss. No
+/// multiplier may do where layers are alike, which then change their forms all at once: there it begins from the fastest
+/// choice. Needs: limits of at least `least_cost` and `least_seconds`, and fronts of `pareto_front`.
+inline FormChoice choose_forms(std::span<const std::vector<FormOption>> items, const BytesAndTime& limit) {
+  FormChoice best =
+      detail::choose_within([&](double of_time) { return detail::choose_within_bytes(items, limit.bytes, of_time); },
+                            [&](const BytesAndTime& cost) { return cost.seconds <= limit.seconds; });
+  if (!best.cost.is_within(limit)) best = detail::choose_fastest(items, limit.bytes);
+  detail::spend(items, limit, [](const FormOption& option) { return option.loss; }, best);
   return best;
 }
 

@@ -44,7 +44,7 @@ inline const FormCost& cost_of(std::span<const FormCost> costs, std::string_view
     if (cost.form == form && cost.columns == columns) return cost;
   }
   fail(ErrorCode::not_found, "the measured speeds have no ", form, " with ", columns,
-       " columns: they are another model's; remove speeds.json, and they are measured again");
+       " columns: they are another model's or version's; remove speeds.json, and they are measured again");
 }
 
 inline Json costs_json(std::span<const FormCost> costs) {

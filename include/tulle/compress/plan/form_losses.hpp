@@ -15,11 +15,11 @@
 
 #include <tulle/compress/block_chain.hpp>
 #include <tulle/compress/edited_tensors.hpp>
-#include <tulle/compress/held_out_scores.hpp>
 #include <tulle/compress/layer_names.hpp>
 #include <tulle/compress/layer_solver.hpp>
 #include <tulle/compress/layer_statistics.hpp>
 #include <tulle/compress/linear_algebra.hpp>
+#include <tulle/compress/measured_scores.hpp>
 #include <tulle/compress/plan/matrix_form.hpp>
 #include <tulle/compress/solved_matrix.hpp>
 #include <tulle/compress/token_batch.hpp>
@@ -56,13 +56,13 @@ inline std::vector<std::string> names_of_item(const Architecture& model, std::si
 }
 
 /// Goes through the dense model once. In each decoder layer every form is made of every matrix by a cheap method
-/// (SparseGPT's mask; codes as always), fitted to the calibration text; its loss is tr(dW H dW^T) with H of the held-out text.
+/// (SparseGPT's mask; codes as always), fitted to the calibration text; its loss is tr(dW H dW^T) with H of other text.
 /// For each role one form is put into the layer, whose output then shows what a loss of this role means:
 /// the scale of the role's losses. Threads: one call at a time.
 class FormScorer {
  public:
   /// The first `calibration` sequences of `batch` make the statistics; the others, or the first ones where there are
-  /// none, are the held-out text. All must outlive the object. Errors: those of loading; memory.
+  /// none, measure the losses. All must outlive the object. Errors: those of loading; memory.
   FormScorer(const Architecture& model, const TensorSource& dense, const TokenBatch& batch, std::size_t calibration,
              std::span<const MatrixForm> forms, ThreadPool& pool)
       : model_(model),
@@ -73,7 +73,7 @@ class FormScorer {
         loader_(dense, model, one_thread()),
         calibration_{0, batch.begin(calibration)},
         probed_first_(calibration == batch.size() ? 0 : calibration),
-        held_out_{batch.begin(probed_first_), batch.tokens()},
+        measured_{batch.begin(probed_first_), batch.tokens()},
         probed_(sequences_of(batch, probed_first_), model.vocabulary),
         chain_(model, batch, pool),
         probe_(model, probed_, pool) {
@@ -175,7 +175,7 @@ class FormScorer {
     const LayerStatistics statistics = statistics_of(calibration_);
     BasicMatrix<float> unseen(columns, columns);
     {
-      const LayerStatistics sums = statistics_of(held_out_);
+      const LayerStatistics sums = statistics_of(measured_);
       for (std::size_t i = 0; i < unseen.values.size(); ++i) unseen.values[i] = static_cast<float>(sums.hessian[i]);
     }
     const auto solve = [&](const LayerPlan& plan, Scored& result) {
@@ -257,7 +257,7 @@ class FormScorer {
   WeightLoader<BlasLinear> loader_;
   RowRange calibration_;
   std::size_t probed_first_;
-  RowRange held_out_;
+  RowRange measured_;
   TokenBatch probed_;
   BlockChain chain_, probe_;
 };

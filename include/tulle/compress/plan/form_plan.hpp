@@ -159,7 +159,7 @@ class FormPlanner {
       result.seconds = std::max(sums.int8_seconds / *speedup, least.seconds);
       if (sums.int8_seconds / *speedup < least.seconds * almost) {
         fail(ErrorCode::invalid_argument, "no plan ", bytes ? "of " + number_text(*bytes) + " bytes a weight " : "",
-             "decodes ", number_text(*speedup), " times as fast as int8; the fastest forms of this model reach ",
+             "decodes ", number_text(*speedup), " times as fast as int8; the fastest that was found reaches ",
              number_text(std::floor(sums.int8_seconds / least.seconds * 100 / almost) / 100), ": give that or less");
       }
     }

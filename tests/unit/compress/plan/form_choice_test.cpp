@@ -125,4 +125,14 @@ TEST_CASE("bytes and time are limited at once", "[compress][plan]") {
     }
   }
   CHECK(is_time_short);
+
+  // Items that are alike change their options all at once, whatever the multiplier.
+  const Items alike(10, pareto_front({{3, {1, 10}, {}}, {2, {2, 8}, {}}, {1, {3, 1}, {}}, {0.5, {3, 9}, {}}}));
+  const double fastest = least_seconds(alike, 20);
+  CHECK(fastest == 55);  // half of them with 3 bytes
+  for (const double seconds : {fastest, 60.0, 75.0}) {
+    const FormChoice choice = choose_forms(alike, {20, seconds});
+    CHECK(choice.cost.is_within({20, seconds}));
+    CHECK(choice.loss <= 20);
+  }
 }

@@ -109,7 +109,7 @@ TEST_CASE("a plan keeps to its budget and says which the nearest is", "[compress
   const std::string small = error_of([&] { tiny.plan(tiny.stage(0.1), losses); });
   CHECK(small.find("have 0.175: give that or more") != std::string::npos);
   CHECK(tiny.plan(tiny.stage(0.175), losses).bytes <= 0.1751 * fast.weights);
-  CHECK(error_of([&] { tiny.plan(tiny.stage({}, 9.0), losses); }).find("reach 5.71: give that or less") !=
+  CHECK(error_of([&] { tiny.plan(tiny.stage({}, 9.0), losses); }).find("reaches 5.71: give that or less") !=
         std::string::npos);
   CHECK(error_of([&] { tiny.stage({}, {}); }).starts_with("invalid_argument: give --bytes-per-weight or"));
 
