@@ -79,9 +79,10 @@ def measure(cell):
     form = cell.removeprefix(BESIDE)
     wanted = [cell] if form == cell else ["model", form, cell]
     calibration, _ = wiki_texts()
+    flags = [each for name in wanted for each in ("--cells", name)]
     survey = json.loads(output(ROOT / "build" / "release" / "bin" / "tulle-compress", model(), "--survey", "--dataset",
                                calibration, "--second-dataset", code_text(), "-o", WORK, "--num-samples", 96, "--held-out",
-                               64, "--max-seq-length", 512, *(each for name in wanted for each in ("--cells", name)), "--quiet", "--json"))
+                               64, "--max-seq-length", 512, *flags, "--quiet", "--json"))
     cells = {each["name"]: each for each in survey["cells"]}
     found = cells[cell]
     result = {"passed": True, "bytes_per_weight": round(found["bytes_per_weight"], 3),

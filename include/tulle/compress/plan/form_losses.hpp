@@ -15,11 +15,11 @@
 
 #include <tulle/compress/block_chain.hpp>
 #include <tulle/compress/edited_tensors.hpp>
+#include <tulle/compress/held_out_scores.hpp>
 #include <tulle/compress/layer_names.hpp>
 #include <tulle/compress/layer_solver.hpp>
 #include <tulle/compress/layer_statistics.hpp>
 #include <tulle/compress/linear_algebra.hpp>
-#include <tulle/compress/measured_scores.hpp>
 #include <tulle/compress/plan/matrix_form.hpp>
 #include <tulle/compress/solved_matrix.hpp>
 #include <tulle/compress/token_batch.hpp>
