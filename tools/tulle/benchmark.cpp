@@ -146,7 +146,9 @@ OrderedJson given_flags(const CLI::App& app) {
     if (option->get_items_expected_max() == 0) {
       value = true;
     } else {
-      value = option->as<std::string>();
+      std::string values;
+      for (const std::string& each : option->results()) values += (values.empty() ? "" : " ") + each;
+      value = values;
     }
   }
   return given;

@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <tulle/generate/text_generation.hpp>
 #include <vector>
@@ -88,6 +89,7 @@ class Chat {
     if (interactive_) output_.write(commands);
     bool asked_to_leave = false;
     for (;;) {
+      if (!interactive_ && interrupt_.raised()) return interrupted_status;
       interrupt_.clear();
       if (interactive_) output_.write("> ");
       std::optional<std::string> line = reader_.next(output_, &interrupt_.flag());
@@ -143,7 +145,17 @@ class Chat {
     if (answer.finish_reason == tulle::FinishReason::capacity) {
       std::fputs("tulle: the context is full; /reset begins anew, --sequence-length makes it larger\n", stderr);
     }
-    return answer.text;
+    return without_end(answer);
+  }
+
+  /// What the conversation keeps of an answer: the template writes the token that ends it.
+  std::string without_end(const tulle::GeneratedText& answer) const {
+    std::string text = answer.text;
+    if (options_.skip_special_tokens || answer.tokens.empty()) return text;
+    const std::string last = pipeline_.tokenizer().decode(std::span(answer.tokens).last(1));
+    if (answer.finish_reason == tulle::FinishReason::eos && text.ends_with(last))
+      text.resize(text.size() - last.size());
+    return text;
   }
 
   tulle::TextGeneration& pipeline_;

@@ -36,6 +36,9 @@ void DraftFlags::add_text_flags_to(CLI::App& flags) {
 
 tulle::DraftOptions DraftFlags::options() const {
   tulle::DraftOptions options{drafter_, {}, {length_, !fixed_}};
+  if (prediction_.empty() && drafter_ == "prediction") {
+    throw UsageError("--draft-model prediction needs --prediction FILE, which alone is enough");
+  }
   if (prediction_.empty()) return options;
   if (!drafter_.empty()) throw UsageError("--prediction is a draft of its own; leave --draft-model out");
   options.drafter = "prediction";

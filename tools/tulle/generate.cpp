@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file tulle generate: continues a prompt.
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -277,6 +278,12 @@ int generate(const GenerateFlags& flags) {
     if (!flags.json && !shows_pieces) print_texts(result.generations, output);
     if (!flags.json && is_terminal(standard_output)) output.write("\n");
     output.flush();
+    const auto is_cut = [](const auto& generation) {
+      return generation.finish_reason == tulle::FinishReason::capacity;
+    };
+    if (!flags.json && std::any_of(result.generations.begin(), result.generations.end(), is_cut)) {
+      std::fputs("tulle: the text ended at the sequence length; --sequence-length makes it larger\n", stderr);
+    }
     const auto comparison =
         flags.compare_plain ? compare(*pipeline, prompts[i], options, result) : std::optional<Comparison>();
     if (flags.json) {

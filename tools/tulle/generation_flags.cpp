@@ -55,6 +55,7 @@ void GenerationFlags::add_to(CLI::App& flags) {
 tulle::GenerationOptions GenerationFlags::options() const {
   tulle::GenerationOptions options = options_;
   options.stop = stop_->results();
+  for (const std::string& stop : options.stop) require_utf8(stop, "--stop");
   options.skip_special_tokens = !show_special_tokens_;
   options.sampling.order = tulle::sampler_order(order_);
   options.sampling.do_sample =

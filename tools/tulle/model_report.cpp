@@ -125,7 +125,14 @@ void describe_tensors(const tulle::Checkpoint& checkpoint, const tulle::Model<tu
   for (const std::string& name : ordered) {
     const tulle::EncodedTensor& tensor = *checkpoint.find(name);
     const std::string type(tulle::dtype_name(tensor.dtype));
-    OrderedJson entry{{"name", name}, {"shape", tensor.shape}, {"type", type}, {"bytes", tensor.bytes.size()}};
+    std::vector<std::size_t> shape = tensor.shape;
+    std::size_t count = tensor.elements(), bytes = tensor.bytes.size();
+    if (!shape.empty() && !tensor.order.as_it_lies() && tensor.order.rows() < shape[0]) {  // a part of a fused tensor
+      count = count / shape[0] * tensor.order.rows();
+      bytes = bytes / shape[0] * tensor.order.rows();
+      shape[0] = tensor.order.rows();
+    }
+    OrderedJson entry{{"name", name}, {"shape", shape}, {"type", type}, {"bytes", bytes}};
     if (const auto linear = linear_of.find(name); linear != linear_of.end()) {
       const auto& [matrix, kernel] = linear->second;
       const tulle::Sparsity sparsity = tulle::measure_sparsity(*checkpoint.matrix(matrix));
@@ -137,11 +144,11 @@ void describe_tensors(const tulle::Checkpoint& checkpoint, const tulle::Model<tu
     }
     tensors.push_back(std::move(entry));
     if (!types.contains(type)) types[type] = {{"tensors", 0}, {"elements", 0}, {"bytes", 0}};
-    for (const auto& [key, amount] : std::map<std::string, std::size_t>{
-             {"tensors", 1}, {"elements", tensor.elements()}, {"bytes", tensor.bytes.size()}}) {
+    for (const auto& [key, amount] :
+         std::map<std::string, std::size_t>{{"tensors", 1}, {"elements", count}, {"bytes", bytes}}) {
       types[type][key] = types[type][key].get<std::size_t>() + amount;
     }
-    done += tensor.bytes.size();
+    done += bytes;
     if (progress) progress("measuring", static_cast<double>(done) / static_cast<double>(checkpoint.size_bytes()));
   }
   report["tensors"] = std::move(tensors);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "progress_bar.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <cstdio>
 #include <string>
@@ -31,6 +32,7 @@ tulle::Progress ProgressBar::progress() {
 
 void ProgressBar::show(std::string_view what, double fraction) {
   constexpr std::chrono::seconds patience(2);
+  fraction = std::clamp(fraction, 0.0, 1.0);
   const int percent = static_cast<int>(100 * fraction);
   if (percent == percent_ || std::chrono::steady_clock::now() - begin_ < patience) return;
   percent_ = percent;

@@ -61,11 +61,8 @@ std::shared_ptr<const tulle::WeightSource> PrunedTensors::matrix(const std::stri
 
 /// False where the source has no such matrix of weights.
 bool PrunedTensors::make(Matrix& matrix) const {
-  const tulle::EncodedTensor* tensor = source_.find(matrix.source_name + ".weight");
-  if (tensor == nullptr || tensor->shape != matrix.weight.shape || tulle::find_encoding(tensor->dtype) == nullptr) {
-    return false;
-  }
   const auto rows = source_.matrix(matrix.source_name);
+  if (rows == nullptr || rows->rows() != matrix.rows || rows->columns() != matrix.columns) return false;
   tulle::RowQuantizer quantized(*rows, tulle::RowQuantizer::Codes::one_scale_per_row);
   matrix.values = {matrix.rows, matrix.columns, std::vector<std::int8_t>(matrix.rows * matrix.columns),
                    std::vector<float>(matrix.rows)};

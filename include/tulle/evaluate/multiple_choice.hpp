@@ -114,12 +114,24 @@ inline std::vector<double> choice_log_likelihoods(Engine& engine, const std::vec
   return result;
 }
 
-inline ChoiceResult answer_question(Engine& engine, const Tokenizer& tokenizer, const ChoiceQuestion& question,
-                                    const std::atomic<bool>* cancel) {
+/// Of all choices. Errors: as `evaluate_multiple_choice` has them; messages name the question.
+inline std::vector<ChoiceTokens> question_tokens(Engine& engine, const Tokenizer& tokenizer,
+                                                 const ChoiceQuestion& question, const std::string& name) {
   std::vector<ChoiceTokens> choices;
+  try {
+    for (const std::string& choice : question.choices) {
+      choices.push_back(choice_tokens(tokenizer, question.context, choice));
+      engine.sequences().check({}, choices.back().tokens.size() - 1);
+    }
+  } catch (const Error& error) {
+    fail(error.code(), name, ": ", error.what());
+  }
+  return choices;
+}
+
+inline ChoiceResult answer_question(Engine& engine, const ChoiceQuestion& question,
+                                    const std::vector<ChoiceTokens>& choices, const std::atomic<bool>* cancel) {
   std::vector<double> per_letter;
-  for (const std::string& choice : question.choices)
-    choices.push_back(choice_tokens(tokenizer, question.context, choice));
   ChoiceResult result;
   result.answer = question.answer;
   result.log_likelihoods = choice_log_likelihoods(engine, choices, cancel);
@@ -137,17 +149,23 @@ inline ChoiceResult answer_question(Engine& engine, const Tokenizer& tokenizer, 
 }  // namespace detail
 
 /// Answers questions with the choice that the model gives the largest log-likelihood.
-/// Errors: capacity for a question that is longer than the engine's sequence length, invalid_argument for a choice
-/// without tokens, cancelled.
+/// Errors: capacity for a question that is longer than the engine's sequence length and invalid_argument for a choice
+/// without tokens, both before the first is answered; cancelled.
 inline MultipleChoiceResult evaluate_multiple_choice(Engine& engine, const Tokenizer& tokenizer,
                                                      std::span<const ChoiceQuestion> questions,
                                                      const MultipleChoiceOptions& options = {}) {
   const auto begin = std::chrono::steady_clock::now();
   MultipleChoiceResult result;
   std::size_t right = 0, right_per_letter = 0;
+  std::vector<std::vector<detail::ChoiceTokens>> choices;
+  for (std::size_t i = 0; i < questions.size(); ++i) {
+    choices.push_back(
+        detail::question_tokens(engine, tokenizer, questions[i],
+                                "question " + std::to_string(i + 1) + " of " + std::to_string(questions.size())));
+  }
   for (std::size_t i = 0; i < questions.size(); ++i) {
     if (options.progress) options.progress("evaluate", static_cast<double>(i) / static_cast<double>(questions.size()));
-    ChoiceResult answered = detail::answer_question(engine, tokenizer, questions[i], options.cancel);
+    ChoiceResult answered = detail::answer_question(engine, questions[i], choices[i], options.cancel);
     right += answered.chosen == answered.answer;
     right_per_letter += answered.chosen_per_letter == answered.answer;
     result.questions.push_back(std::move(answered));

@@ -45,10 +45,12 @@ class WindowReader {
  private:
   void run(std::span<const Token> tokens, bool logits, const LogitsObserver& observe) {
     if (tokens.empty()) return;
+    const std::size_t before = length();
     engine_.sequences().append(id_, tokens);
     SequenceOptions options;
     options.max_new_tokens = 0;
     options.prompt_logits = logits;
+    options.prompt_from = static_cast<Position>(before);
     options.cancel = cancel_;
     engine_.run(id_, SamplerChain(), options);
     FinishReason reason = FinishReason::none;

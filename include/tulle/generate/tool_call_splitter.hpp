@@ -51,7 +51,7 @@ class ToolCallSplitter {
     Parts parts;
     const bool is_text = state_ == State::text || state_ == State::object || (state_ == State::open && calls_ == 0);
     const bool is_space = held_.find_first_not_of(" \n") == std::string::npos;
-    if (is_text && !(is_space && calls_ != 0)) parts.text = std::exchange(held_, {});
+    if (is_text && !(is_space && calls_ != 0)) parts.text = std::exchange(opening_, {}) + std::exchange(held_, {});
     return parts;
   }
 
@@ -75,7 +75,9 @@ class ToolCallSplitter {
     const std::size_t at = held_.find(mark);
     if (at != std::string::npos) {
       const std::string before = held_.substr(0, at);
-      parts.text += before.substr(0, before.find_last_not_of(" \n") + 1);
+      const std::size_t end = before.find_last_not_of(" \n") + 1;
+      parts.text += before.substr(0, end);
+      opening_ = held_.substr(end, at + mark.size() - end);
       held_.erase(0, at + mark.size());
       state_ = State::open;
       return true;
@@ -108,7 +110,9 @@ class ToolCallSplitter {
 
   /// Between a mark and a call, or two calls.
   bool find_call(Parts& parts) {
-    held_.erase(0, std::min(held_.find_first_not_of(" \n,;"), held_.size()));
+    const std::size_t begin = std::min(held_.find_first_not_of(" \n,;"), held_.size());
+    if (!opening_.empty()) opening_ += held_.substr(0, begin);
+    held_.erase(0, begin);
     const std::string_view mark = tool_call_mark(format_);
     if (mark.starts_with(held_) && held_.size() < mark.size()) return false;
     if (held_.starts_with(mark) || held_.front() == '[') {
@@ -119,10 +123,9 @@ class ToolCallSplitter {
       state_ = State::object;
       return true;
     }
-    constexpr std::string_view end = "</tool_call>";
-    if (format_ == ToolCallFormat::tagged && end.starts_with(std::string_view(held_).substr(0, end.size()))) {
-      if (held_.size() < end.size()) return false;
-      held_.erase(0, end.size());
+    if (format_ == ToolCallFormat::tagged && call_end.starts_with(std::string_view(held_).substr(0, call_end.size()))) {
+      if (held_.size() < call_end.size()) return false;
+      held_.erase(0, call_end.size());
     } else if (format_ == ToolCallFormat::brackets && begins_name(held_.front())) {
       const std::size_t brace = held_.find('{');
       if (brace == std::string::npos) return false;
@@ -138,6 +141,7 @@ class ToolCallSplitter {
       state_ = State::ended;  // perhaps a closing mark behind it
       return true;
     }
+    parts.text += std::exchange(opening_, {});
     state_ = State::text;
     return true;
   }
@@ -148,6 +152,7 @@ class ToolCallSplitter {
 
   void begin_call(std::string name, Parts& parts) {
     parts.calls.push_back({calls_++, std::move(name), {}});
+    opening_.clear();
     state_ = State::arguments;
     depth_ = 0;
     in_text_ = escaped_ = false;
@@ -185,7 +190,7 @@ class ToolCallSplitter {
     held_.erase(0, end);
     state_ = State::open;
     if (!whole_call(object, parts)) {
-      parts.text += object;
+      parts.text += std::exchange(opening_, {}) + object;
       spoke_ = true;
       state_ = State::text;
     }
@@ -215,9 +220,12 @@ class ToolCallSplitter {
     const OrderedJson object = parse_ordered_json(text, "a call");
     if (!object.contains("name") || !object["name"].is_string()) return false;
     const char* key = object.contains("arguments") ? "arguments" : "parameters";
-    const OrderedJson arguments = object.value(key, OrderedJson::object());
+    if (format_ == ToolCallFormat::bare && !object.contains(key)) return false;  // an answer in JSON
+    OrderedJson arguments = object.value(key, OrderedJson::object());
+    if (arguments.is_null()) arguments = OrderedJson::object();
     const std::string written = arguments.is_string() ? arguments.get<std::string>() : arguments.dump();
     parts.calls.push_back({calls_++, object["name"].get<std::string>(), written});
+    opening_.clear();
     return true;
   } catch (const Error&) {
     return false;
@@ -251,16 +259,25 @@ class ToolCallSplitter {
     return true;
   }
 
+  /// Behind the arguments: up to the brace that ends the call, or where that was forgotten to what ends or begins one.
   bool leave_call() {
-    const std::size_t end = held_.find('}');
-    held_.erase(0, end == std::string::npos ? held_.size() : end + 1);
-    if (end != std::string::npos) state_ = State::open;
-    return end != std::string::npos;
+    const std::string_view mark = tool_call_mark(format_);
+    const std::size_t brace = held_.find('}'), end = std::min({brace, held_.find(call_end), held_.find(mark)});
+    if (end == std::string::npos) {
+      held_.erase(0, held_.size() - std::min(held_.size(), std::max(mark.size(), call_end.size()) - 1));
+      return false;
+    }
+    held_.erase(0, end + (end == brace ? 1 : 0));
+    state_ = State::open;
+    return true;
   }
+
+  static constexpr std::string_view call_end = "</tool_call>";
 
   ToolCallFormat format_;
   State state_;
   std::string held_;
+  std::string opening_;  // a mark with the white space around it, until a call follows
   std::size_t calls_ = 0, depth_ = 0;
   bool in_text_ = false, escaped_ = false;  // within the arguments
   bool is_framed_ = true;                   // the arguments are a member of an object

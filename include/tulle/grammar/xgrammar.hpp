@@ -20,6 +20,7 @@
 
 #include <tulle/core/error.hpp>
 #include <tulle/core/types.hpp>
+#include <tulle/grammar/gbnf.hpp>
 #include <tulle/grammar/grammars.hpp>
 #include <tulle/grammar/json_schema.hpp>
 #include <tulle/grammar/regex_subset.hpp>
@@ -116,7 +117,7 @@ class XGrammars final : public Grammars {
     return compiled([&] { return compiler_.CompileRegex(followed); });
   }
   std::shared_ptr<const Constraint> ebnf(std::string_view rules) override {
-    return compiled([&] { return compiler_.CompileGrammar(std::string(rules)); });
+    return compiled([&] { return compiler_.CompileGrammar(explicit_gbnf(rules)); });
   }
 
  private:
