@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file tulle chat: a conversation in the model's own chat template.
+#include <algorithm>
 #include <cstdio>
 #include <memory>
 #include <optional>
@@ -152,9 +153,11 @@ class Chat {
   std::string without_end(const tulle::GeneratedText& answer) const {
     std::string text = answer.text;
     if (options_.skip_special_tokens || answer.tokens.empty()) return text;
-    const std::string last = pipeline_.tokenizer().decode(std::span(answer.tokens).last(1));
-    if (answer.finish_reason == tulle::FinishReason::eos && text.ends_with(last))
-      text.resize(text.size() - last.size());
+    const tulle::Token last = answer.tokens.back();
+    const std::string end = pipeline_.tokenizer().decode(std::span(&last, 1));
+    const std::vector<tulle::Token>& eos = options_.sampling.eos;
+    const bool is_eos = std::find(eos.begin(), eos.end(), last) != eos.end();
+    if (is_eos && text.ends_with(end)) text.resize(text.size() - end.size());
     return text;
   }
 
