@@ -226,6 +226,8 @@ class BenchmarkTest(CommandTest):
             (codegen, ["--sparsity", 0.5], {half}, 0.5),
             (int8, ["--sparsity", 0.5], half_of_int8, 0.5),
             (Q8_0, ["--sparsity", 0.9, "--structure", "unstructured"], {"ell_i8"}, 0.9),
+            *((MODELS / packed, ["--structure", "2:4", "--values", "i8"], {"2:4_i8"}, 0.5)
+              for packed in ("pack-quantized-int4", "bitmask-int8", "gpt-oss-tiny-mxfp4")),
         ]:
             report = self.benchmark(model, *flags, "--baselines", "dense_i8")
             result, dense = report["results"]

@@ -4,13 +4,14 @@
 import json
 import os
 import pty
+import re
 import select
 import signal
 import subprocess
 import time
 import unittest
 
-from command import COMMAND, CONTEXT, CommandTest, chat_model, environment, start
+from command import COMMAND, CONTEXT, Q8_0, CommandTest, chat_model, environment, start
 
 
 class ChatTest(CommandTest):
@@ -44,6 +45,13 @@ class ChatTest(CommandTest):
         self.assertEqual(self.chat("\n".join(turns) + "\n"), "".join(answer + "\n" for answer in answers))
         self.assertEqual(self.chat("\n\n".join(turns)), "".join(answer + "\n" for answer in answers))
         self.assertEqual(self.chat("\r\n".join([*turns, "/exit", "no"])), "".join(answer + "\n" for answer in answers))
+
+    def test_special_tokens_that_are_shown_are_not_read_again(self):
+        flags = ["--model", Q8_0, "--max-new-tokens", 60, "--temperature", 4, "--seed", 3]
+        plain, shown = (self.succeed("chat", *flags, *more, stdin="hi\nthere\n").decode(errors="replace")
+                        for more in ([], ["--show-special-tokens"]))
+        self.assertIn("<|im_end|>", shown)
+        self.assertEqual(re.sub(r"<\|\w+\|>", "", shown), plain)
 
     def test_history_and_cache_layouts(self):
         lines = "one\ntwo\nthree\n"

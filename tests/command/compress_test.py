@@ -107,11 +107,19 @@ class CompressTest(CommandTest):
         self.refuse_compress("--bytes-per-weight", 0.1, saying="give that or more")
         self.refuse_compress("--bytes-per-weight", 0.5, "--bits", 8, saying="leave", status=2)
         self.refuse_compress("--bytes-per-weight", 1.01, "--speedup", 100, saying="give that or less")
+        both = self.compress("--bytes-per-weight", 0.9, "--speedup", 0.01, output="both")["plan"]
+        self.assertEqual(both["budget"], {"bytes_per_weight": 0.9, "speedup": 0.01})
+        self.assertLessEqual(both["bytes_per_weight"], 0.9)
 
     def test_a_survey(self):
         survey = self.compress("--survey", "--second-dataset", self.dataset, "--held-out", 2, "--cells", "model", "--cells",
-                               "2:4-int8", "--cells", "plan-0.60", output="survey")
-        self.assertEqual([cell["name"] for cell in survey["cells"]], ["model", "2:4-int8", "plan-0.60"])
+                               "2:4-int8", "--cells", "plan-0.60", "--cells", "plan-as-2:4-int8", output="survey")
+        self.assertEqual([cell["name"] for cell in survey["cells"]], ["model", "2:4-int8", "plan-0.60", "plan-as-2:4-int8"])
+        form, beside = survey["cells"][1], survey["cells"][3]
+        self.assertLessEqual(beside["bytes_per_weight"], form["bytes_per_weight"] * 1.001)
+        for own, other in zip(beside["texts"], form["texts"]):
+            self.assertAlmostEqual(own["ratio_to_form"], own["perplexity"] / other["perplexity"], places=6)
+        self.assertIn("Plans beside forms", (self.folder / "survey" / "survey.html").read_text())
         for cell in survey["cells"]:
             self.assertGreater(min(cell["decode_tokens_per_second"], cell["decode_ratio"]), 0)
             self.assertEqual([text["ratio"] > 0 for text in cell["texts"]], [True, True])

@@ -171,6 +171,19 @@ class EvaluateTest(CommandTest):
         self.assertIn("accuracy", self.succeed("evaluate", Q8_0, "--multiple-choice", path).decode())
         bad = self.file("bad.jsonl", json.dumps(question) + '\n{"context": "a"}\n')
         self.refuse(1, "evaluate", Q8_0, "--multiple-choice", bad, saying=["line 2", "choices"])
+        long = self.file("long.json", json.dumps([question, {**question, "context": "a " * 300}]))
+        self.refuse(1, "evaluate", Q8_0, "--multiple-choice", long, saying=["question 2 of 2", "sequence length is 256"])
+
+    def test_choices_in_any_order_with_a_window(self):
+        choices = ["x y z", "q r", "so on and on and so forth until the window has moved far away from all of it"]
+        losses = []
+        for order in (choices, choices[::-1]):
+            path = self.file("order.json", json.dumps([{"context": "one two three " * 8, "choices": order, "answer": 0}]))
+            result = self.evaluate(Q8_0, "--multiple-choice", path, "--cache", "sliding", "--cache-window", 8, "--sinks", 1,
+                                   *F32)
+            losses.append(dict(zip(order, result["chosen"][0]["log_likelihoods"])))
+        for choice in choices:
+            self.assertAlmostEqual(losses[0][choice], losses[1][choice], delta=20, msg=choice)  # it was a thousand apart
 
     def test_humaneval(self):
         tasks = [{"task_id": f"HumanEval/{i}", "prompt": f"def f{i}(n):\n"} for i in range(3)]

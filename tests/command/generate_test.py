@@ -159,6 +159,12 @@ class GenerateTest(CommandTest):
         self.refuse(1, "generate", *SHORT, "--draft-model", "self:i5", saying=['unknown kernel "i5"'])
         self.refuse(2, "generate", *SHORT, "--draft-model", "ngram", "--prediction", "x", saying=["--prediction"])
         self.refuse(2, "generate", *SHORT, "--compare-plain", saying=["--compare-plain needs"])
+        self.refuse(2, "generate", *SHORT, "--draft-model", "prediction", saying=["--prediction FILE"])
+
+    def test_a_grammar_of_llama_cpp(self):
+        rules = self.folder / "ws.gbnf"
+        rules.write_text('root ::= "x" ws .\nws ::= | " " | "\\n" [ \\t]{0,20}\n')
+        self.assertRegex(self.generate("--model", Q8_0, "--prompt", "a", "--grammar", rules)["text"], r"(?s)\Ax( |\n[ \t]{0,20})?.?\Z")
 
     def test_prompts_that_look_like_something_else(self):
         for prompt in ["-x", "--help", "{}", "[a,b]", "%%", "a,b", '"q"', 'B"(x)"', " ", "\n", "'"]:
@@ -237,6 +243,9 @@ class GenerateTest(CommandTest):
             self.assertEqual(result["finish_reason"], "stop")
             self.assertEqual(self.succeed("generate", *flags).decode(), result["text"])
         self.assertEqual(self.generate(*SHORT, "--stop", "[a,b]")["text"], whole)
+        broken = subprocess.run([os.fsencode(COMMAND), b"generate", b"-m", os.fsencode(Q8_0), b"-p", b"a", b"--stop", b"\xbd"],
+                                capture_output=True, env=environment())
+        self.assertIn(b"--stop is not valid UTF-8", broken.stderr)
 
     def test_ends(self):
         model = chat_model(self.folder / "model")
@@ -247,6 +256,8 @@ class GenerateTest(CommandTest):
         small = self.generate(*flags, "--max-new-tokens", 100, "--force-max-tokens", "--sequence-length", 10)
         self.assertEqual((small["finish_reason"], len(small["tokens"])), ("capacity", 9))
         self.assertEqual(small["tokens"], full["tokens"][:9])
+        cut = run("generate", *map(str, flags), "--max-new-tokens", "100", "--force-max-tokens", "--sequence-length", "10")
+        self.assertIn(b"the text ended at the sequence length", cut.stderr)
         nothing = self.generate(*flags, "--max-new-tokens", 0)
         self.assertEqual((nothing["tokens"], nothing["text"], nothing["finish_reason"]), ([], "", "length"))
         endless = self.generate(

@@ -74,6 +74,14 @@ class InspectTest(CommandTest):
         self.assertEqual(report["types"]["F32"]["tensors"], 21)
         self.assertEqual(report["types"]["F32"]["bytes"], sum(tensor["bytes"] for tensor in tensors.values()))
 
+    def test_parts_of_fused_tensors_count_once(self):
+        for name in ("gpt-oss-tiny", "gpt-oss-tiny-mxfp4"):
+            report = self.inspect(MODELS / name)
+            size = sum(each["bytes"] for each in report["types"].values())
+            self.assertLess(size, (MODELS / name / "model.safetensors").stat().st_size)
+            shapes = {tensor["shape"][0] for tensor in report["tensors"] if tensor["name"].endswith("gate_proj.bias")}
+            self.assertEqual(shapes, {json.loads((MODELS / name / "config.json").read_text())["intermediate_size"]})
+
     def test_layers_are_in_the_order_of_their_numbers(self):
         tiny = MODELS / "llama-tiny-llama3"
         layers = {}

@@ -54,7 +54,7 @@ struct EncodedPanels {
     std::vector<std::int8_t> codes(panel_rows * columns_);
     for (std::int8_t& code : codes) {
       if (numbers.below(100) < zeros_of_100) continue;
-      code = static_cast<std::int8_t>(Form::nibbles ? static_cast<int>(numbers.below(15)) - 7
+      code = static_cast<std::int8_t>(Form::nibbles ? static_cast<int>(numbers.below(16)) - 8
                                                     : static_cast<int>(numbers.below(256)) - 128);
     }
     const EllPanel panel = EllEncoder().encode<Form>(codes.data(), columns_, columns_, window_);
