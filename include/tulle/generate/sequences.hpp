@@ -183,7 +183,8 @@ class Sequences {
       }
       const std::size_t room = cache_.room(id);
       if (!cache_.restore(id, state) || cache_.length(id) > tokens.size()) {
-        if (tokens.size() > room + 1) {  // the cache may hold all but the last
+        const bool is_full = tokens.size() > room + 1 && tokens.size() <= std::size_t{cache_.capacity()} + 1;
+        if (is_full) {  // of the last token the cache may hold nothing
           fail(ErrorCode::capacity, "the saved session has ", tokens.size(), " tokens, and the cache has room for ",
                room, " now");
         }
