@@ -15,11 +15,11 @@
 
 #include <tulle/compress/block_chain.hpp>
 #include <tulle/compress/edited_tensors.hpp>
+#include <tulle/compress/held_out_scores.hpp>
 #include <tulle/compress/layer_names.hpp>
 #include <tulle/compress/layer_solver.hpp>
 #include <tulle/compress/layer_statistics.hpp>
 #include <tulle/compress/linear_algebra.hpp>
-#include <tulle/compress/plan/loss_probes.hpp>
 #include <tulle/compress/plan/matrix_form.hpp>
 #include <tulle/compress/solved_matrix.hpp>
 #include <tulle/compress/token_batch.hpp>
@@ -29,23 +29,18 @@
 
 namespace tulle {
 
-/// Losses of a decoder layer: what a form adds to the relative error |x~ - x|^2 / |x|^2 of the residual stream at the end
-/// of the model.
+/// Losses of a decoder layer: what a form adds to the relative error |x~ - x|^2 / |x|^2 of the residual stream after it.
 struct LayerLosses {
   std::vector<std::vector<std::string>> items;        ///< matrices that read the same input
   std::map<std::string, std::vector<double>> losses;  ///< of a matrix, one for each form; below 0: it does not fit
   std::vector<double> factors;  ///< of each form, in the layer where they were measured: final over cheap method
-  /// Until all layers are done, losses are errors of the item's output. Of each item: that of its probe, and those of all
-  /// forms by the final method (below 0: not measured).
-  std::vector<double> probed;
-  std::vector<std::vector<double>> finals;
 };
 
 inline Json losses_json(const LayerLosses& layer) {
-  return {{"items", layer.items}, {"losses", layer.losses}, {"probed", layer.probed}, {"finals", layer.finals}};
+  return {{"items", layer.items}, {"losses", layer.losses}, {"factors", layer.factors}};
 }
 inline LayerLosses layer_losses(const Json& json) {
-  return {json.at("items"), json.at("losses"), {}, json.at("probed"), json.at("finals")};
+  return {json.at("items"), json.at("losses"), json.at("factors")};
 }
 
 /// The matrices of a decoder layer, in the order in which they run.
@@ -62,8 +57,8 @@ inline std::vector<std::string> names_of_item(const Architecture& model, std::si
 
 /// Goes through the dense model once. In each decoder layer every form is made of every matrix by a cheap method
 /// (SparseGPT's mask; codes as always), fitted to the calibration text; its loss is tr(dW H dW^T) with H of other text.
-/// For each role one form is put into the layer. What becomes of that at the end of the model (`LossProbes`) is the scale
-/// of the role's losses. Threads: one call at a time.
+/// For each role one form is put into the layer, whose output then shows what a loss of this role means:
+/// the scale of the role's losses. Threads: one call at a time.
 class FormScorer {
  public:
   /// The first `calibration` sequences of `batch` make the statistics; the others, or the first ones where there are
@@ -79,73 +74,49 @@ class FormScorer {
         calibration_{0, batch.begin(calibration)},
         probed_first_(calibration == batch.size() ? 0 : calibration),
         measured_{batch.begin(probed_first_), batch.tokens()},
+        probed_(sequences_of(batch, probed_first_), model.vocabulary),
         chain_(model, batch, pool),
-        probes_(model, sequences_of(batch, probed_first_), pool) {
+        probe_(model, probed_, pool) {
     prepare_blas();
     chain_.embed(loader_.load_entry());
   }
 
-  /// Layers are taken in order, each once, by `score` or by `skip`. `names`: the matrices that matter; `with_finals`:
-  /// forms with zeros are also made by the final method. Errors: those of `LayerSolver`.
-  LayerLosses score(std::size_t layer, std::span<const std::string> names, bool with_finals) {
+  /// Layers are taken in order, each once. `names`: the matrices that matter; `with_factors`: forms with zeros are
+  /// also made by the final method. `known`: nothing is scored. Errors: those of `LayerSolver`.
+  LayerLosses score(std::size_t layer, std::span<const std::string> names, bool with_factors, bool known) {
     LayerLosses result;
     const std::vector<float> entered = copy_of(rows_of(chain_.residual(), probed_rows()));
-    enter(layer);
+    chain_.enter(layer, loader_.load_layer(layer));
+    std::vector<double> cheap_sums(forms_.size()), final_sums(forms_.size());
+    std::vector<std::vector<Scored>> scored;
     for (const LinearRole role : layer_roles) {
       chain_.collect(role);
       chain_.advance(role);
       std::vector<std::string> wanted = names_of_item(model_, layer, role, names);
-      if (wanted.empty()) continue;
-      const std::vector<Scored> scored = score_role(role, wanted, with_finals);
-      std::vector<double>& finals = result.finals.emplace_back();
-      for (const Scored& form : scored) {
-        for (std::size_t i = 0; i < wanted.size(); ++i) {
-          result.losses[wanted[i]].push_back(form.losses.empty() ? -1 : form.losses[i]);
-        }
-        finals.push_back(form.final_loss.value_or(-1));
-      }
-      result.probed.push_back(probe(layer, scored, entered));
+      if (known || wanted.empty()) continue;
+      scored.push_back(score_role(role, wanted, with_factors));
       result.items.push_back(std::move(wanted));
     }
-    return result;
-  }
-
-  /// The streams of the layer's probes, to be kept with what `score` gave.
-  NamedMatrices streams(const LayerLosses& layer) const { return probes_.last(probes_of(layer)); }
-
-  /// A layer that was scored before.
-  void skip(std::size_t layer, const NamedMatrices& streams) {
-    enter(layer);
-    for (const LinearRole role : layer_roles) {
-      chain_.collect(role);
-      chain_.advance(role);
-    }
-    probes_.restore(streams);
-  }
-
-  /// When all layers are done: what their losses are at the end of the model.
-  void finish(std::span<LayerLosses> layers) {
-    std::size_t stream = 0;
-    for (LayerLosses& layer : layers) {
-      std::vector<double> cheap(forms_.size()), final(forms_.size());
-      for (std::size_t item = 0; item < layer.items.size(); ++item) {
-        const double probed = layer.probed[item];
-        const double error = probed > 0 ? probes_.error(stream++, dense_end()) : 0;
-        const double scale = error > 0 ? error / probed : 1;
-        for (const std::string& name : layer.items[item]) {
-          for (double& loss : layer.losses.at(name)) loss *= loss < 0 ? 1 : scale;
-        }
-        for (std::size_t form = 0; form < forms_.size(); ++form) {
-          if (layer.finals[item][form] < 0) continue;
-          final[form] += scale * layer.finals[item][form];
-          for (const std::string& name : layer.items[item]) cheap[form] += layer.losses.at(name)[form];
-        }
-      }
-      if (std::none_of(final.begin(), final.end(), [](double sum) { return sum > 0; })) continue;
+    if (known) return result;
+    for (std::size_t item = 0; item < scored.size(); ++item) {
+      const double scale = scale_of(layer, entered, scored[item]);
       for (std::size_t form = 0; form < forms_.size(); ++form) {
-        layer.factors.push_back(cheap[form] > 0 && final[form] > 0 ? final[form] / cheap[form] : 1);
+        const Scored& own = scored[item][form];
+        for (std::size_t i = 0; i < result.items[item].size(); ++i) {
+          result.losses[result.items[item][i]].push_back(own.losses.empty() ? -1 : scale * own.losses[i]);
+        }
+        if (!own.final_loss) continue;
+        cheap_sums[form] += scale * own.loss;
+        final_sums[form] += scale * *own.final_loss;
       }
     }
+    if (with_factors) {
+      for (std::size_t form = 0; form < forms_.size(); ++form) {
+        const bool is_known = cheap_sums[form] > 0 && final_sums[form] > 0;
+        result.factors.push_back(is_known ? final_sums[form] / cheap_sums[form] : 1);
+      }
+    }
+    return result;
   }
 
  private:
@@ -165,9 +136,9 @@ class FormScorer {
   static std::vector<float> copy_of(MatrixView<const float> rows) {
     return {rows.data, rows.data + rows.rows * rows.columns};
   }
-  /// At most two: each role's probe takes them through all layers that follow.
+  /// At most four: each role's probe runs them through the layer.
   static std::vector<std::vector<Token>> sequences_of(const TokenBatch& batch, std::size_t first) {
-    constexpr std::size_t most = 2;
+    constexpr std::size_t most = 4;
     std::vector<std::vector<Token>> sequences;
     for (std::size_t i = first; i < std::min(batch.size(), first + most); ++i) {
       sequences.emplace_back(batch[i].begin(), batch[i].end());
@@ -175,19 +146,7 @@ class FormScorer {
     return sequences;
   }
   RowRange probed_rows() const noexcept {
-    return {batch_.begin(probed_first_), batch_.begin(probed_first_) + probes_.tokens()};
-  }
-  MatrixView<const float> dense_end() noexcept { return rows_of(chain_.residual(), probed_rows()); }
-
-  static std::size_t probes_of(const LayerLosses& layer) noexcept {
-    return static_cast<std::size_t>(
-        std::count_if(layer.probed.begin(), layer.probed.end(), [](double loss) { return loss > 0; }));
-  }
-
-  void enter(std::size_t layer) {
-    const LayerWeights<BlasLinear> dense = loader_.load_layer(layer);
-    probes_.pass(layer, dense);
-    chain_.enter(layer, dense);
+    return {batch_.begin(probed_first_), batch_.begin(probed_first_) + probed_.tokens()};
   }
 
   /// Of the role that the chain has just gone past.
@@ -270,15 +229,24 @@ class FormScorer {
     return losses;
   }
 
-  /// Puts one form into the layer and begins its stream. Returns the form's loss; 0 without such a form.
-  double probe(std::size_t layer, const std::vector<Scored>& scored, const std::vector<float>& entered) {
+  /// Relative error of the layer's output for a loss of 1 in these matrices. The chain has left the layer.
+  double scale_of(std::size_t layer, const std::vector<float>& entered, const std::vector<Scored>& scored) {
     const auto found =
         std::find_if(scored.begin(), scored.end(), [](const Scored& each) { return !each.probe.empty(); });
-    if (found == scored.end() || found->loss <= 0) return 0;
+    if (found == scored.end() || found->loss <= 0) return 1;
     EditedTensors edited(&tensors_);
     for (const auto& [name, matrix] : found->probe) edited.replace(name, matrix);
-    probes_.add(layer, WeightLoader<BlasLinear>(edited, model_, one_thread()).load_layer(layer), entered);
-    return found->loss;
+    const WeightLoader<BlasLinear> loader(edited, model_, one_thread());
+    std::copy(entered.begin(), entered.end(), probe_.residual().data);
+    probe_.enter(layer, loader.load_layer(layer));
+    for (const LinearRole role : layer_roles) {
+      if (role != LinearRole::output && role != LinearRole::down) continue;
+      probe_.collect(role);
+      probe_.advance(role);
+    }
+    const double error =
+        mean_stream_error(probed_, 0, probed_.size(), rows_of(chain_.residual(), probed_rows()), probe_.residual());
+    return error > 0 ? error / found->loss : 1;
   }
 
   const Architecture& model_;
@@ -290,8 +258,8 @@ class FormScorer {
   RowRange calibration_;
   std::size_t probed_first_;
   RowRange measured_;
-  BlockChain chain_;
-  LossProbes probes_;
+  TokenBatch probed_;
+  BlockChain chain_, probe_;
 };
 
 }  // namespace tulle

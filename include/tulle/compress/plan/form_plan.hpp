@@ -22,6 +22,7 @@
 #include <tulle/compress/stage_planner.hpp>
 #include <tulle/core/error.hpp>
 #include <tulle/core/json.hpp>
+#include <tulle/kernel/linear_kernel.hpp>
 
 namespace tulle {
 
@@ -106,19 +107,32 @@ class FormPlanner {
     return result;
   }
 
-  /// Matrices of an item are multiplied as one, so they have one form.
+  /// All combinations of forms of matrices that are multiplied together, but those that cannot be packed.
   std::vector<FormOption> options_of(const LayerLosses& layer, const std::vector<std::string>& names) const {
-    std::vector<FormOption> options;
-    for (std::size_t form = 0; form < request_.forms.size(); ++form) {
-      FormOption option{0, {}, std::vector<std::size_t>(names.size(), form)};
-      bool fits = true;
-      for (const std::string& name : names) {
+    bool ends_at_panels = true;
+    for (std::size_t i = 0; i + 1 < names.size(); ++i) {
+      ends_at_panels = ends_at_panels && modules_.at(names[i])->rows % panel_rows == 0;
+    }
+    const auto fits_with = [&](const std::vector<std::size_t>& before, std::size_t form) {
+      return std::all_of(before.begin(), before.end(), [&](std::size_t other) {
+        return other == form || (ends_at_panels && !request_.forms[other].is_packed_with(request_.forms[form]));
+      });
+    };
+    std::vector<FormOption> options{{}};
+    for (const std::string& name : names) {
+      std::vector<FormOption> longer;
+      for (std::size_t form = 0; form < request_.forms.size(); ++form) {
         const PlannedForm matrix = planned(layer, name, form);
-        fits = fits && matrix.loss >= 0;
-        option.loss += matrix.loss;
-        option.cost += limited(matrix);
+        if (matrix.loss < 0) continue;
+        for (const FormOption& option : options) {
+          if (!fits_with(option.forms, form)) continue;
+          FormOption& next = longer.emplace_back(option);
+          next.forms.push_back(form);
+          next.loss += matrix.loss;
+          next.cost += limited(matrix);
+        }
       }
-      if (fits) options.push_back(std::move(option));
+      options = std::move(longer);
     }
     if (options.empty()) {
       fail(ErrorCode::invalid_argument, names.front(), " has ", modules_.at(names.front())->columns,
@@ -177,7 +191,8 @@ class FormPlanner {
 
 }  // namespace detail
 
-/// Forms of least loss within the budget of `request`; q, k and v, or gate and up, have one form. Deterministic.
+/// Forms of least loss within the budget of `request`; q, k and v, or gate and up, differ only in bits or groups, as those
+/// of the same codes are packed together. Deterministic.
 /// Errors: invalid_argument for a budget that cannot be met, with the nearest that can; not_found for missing costs.
 inline FormPlan plan_forms(const FormRequest& request, const ModuleList& modules, std::span<const LayerLosses> layers,
                            std::span<const FormCost> costs) {

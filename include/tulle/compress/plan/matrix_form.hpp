@@ -34,6 +34,11 @@ struct MatrixForm {
            (structure.of == 0 || columns % structure.of == 0);
   }
 
+  /// Matrices of the same codes that are multiplied together are packed together, so they have to have one form.
+  bool is_packed_with(const MatrixForm& other) const noexcept {
+    return bits == other.bits && group == other.group && has_minimum == other.has_minimum;
+  }
+
   /// With Tulle's own methods, as `--structure`, `--sparsity` and `--bits` have them.
   LayerPlan plan() const {
     LayerPlan plan;

@@ -57,18 +57,14 @@ TULLE_COMPRESS_INLINE std::vector<LayerLosses> score_forms(const TensorSource& d
   std::vector<LayerLosses> losses;
   for (std::size_t layer = 0; layer < model.layers.size(); ++layer) {
     const bool is_done = work && work->has(layer);
-    if (is_done) {
-      scorer.skip(layer, work->load(layer));
-      losses.push_back(layer_losses(work->report(layer)));
-    } else {
-      losses.push_back(scorer.score(layer, request.layers, layer == factors_of));
-      if (work) work->save(layer, scorer.streams(losses.back()), losses_json(losses.back()));
-    }
+    LayerLosses made = scorer.score(layer, request.layers, layer == factors_of, is_done);
+    if (is_done) made = layer_losses(work->report(layer));
+    if (work && !is_done) work->save(layer, {}, losses_json(made));
+    losses.push_back(std::move(made));
     if (options.progress) {
       options.progress("scoring forms", static_cast<double>(layer + 1) / static_cast<double>(model.layers.size()));
     }
   }
-  scorer.finish(losses);
   return losses;
 }
 

@@ -18,6 +18,10 @@ TEST_CASE("forms have names, plans and columns that they fit", "[compress][plan]
   CHECK_FALSE(matrix_form("int4-128", "here").fits(576));
   CHECK_FALSE(matrix_form("int4-64", "here").fits(64));
   CHECK_FALSE(matrix_form("4:16-int8", "here").fits(72));
+  CHECK(matrix_form("2:4-int8", "here").is_packed_with(matrix_form("int8", "here")));
+  CHECK_FALSE(matrix_form("2:4-int8", "here").is_packed_with(matrix_form("2:4-int4", "here")));
+  CHECK_FALSE(matrix_form("80%-int4", "here").is_packed_with(matrix_form("int4-32", "here")));
+  CHECK_FALSE(matrix_form("int4-32-min", "here").is_packed_with(matrix_form("int4-32", "here")));
   const std::string error = error_of([] { matrix_form("int5", "here"); });
   CHECK(error.starts_with("not_found: here: there is no form \"int5\"; known are int8, int4-32"));
 }
