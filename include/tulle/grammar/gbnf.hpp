@@ -36,7 +36,7 @@ inline bool begins_rule(std::string_view rules, std::size_t at) noexcept {
 inline std::string explicit_gbnf(std::string_view rules) {
   constexpr std::string_view any = "[\\u0000-\\U0010FFFF]";
   std::string result;
-  bool is_open = false;  // an alternative has begun and has nothing yet
+  bool is_open = false, is_first = false;  // an alternative has begun and has nothing yet; the first of a rule
   const auto close = [&] {
     if (is_open) result += "\"\" ";
     is_open = false;
@@ -56,14 +56,15 @@ inline std::string explicit_gbnf(std::string_view rules) {
     }
     const std::string_view rest = rules.substr(at);
     const bool is_definition = rest.starts_with("::=");
-    if (c == '|' || c == ')' || (is_open && detail::begins_rule(rules, at))) close();
+    if (c == '|' || c == ')' || (!is_first && is_open && detail::begins_rule(rules, at))) close();
     std::size_t end = at + (is_definition ? 3 : 1);
     if (c == '"' || c == '[') end = detail::end_of_quoted(rules, at);
     result += c == '.' ? any : rules.substr(at, end - at);
     is_open = is_definition || c == '|' || c == '(';
+    is_first = is_definition;
     at = end;
   }
-  close();
+  if (!is_first) close();  // a rule that says nothing stays an error
   return result;
 }
 

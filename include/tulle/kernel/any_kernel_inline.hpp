@@ -88,7 +88,7 @@ auto BasicAnyKernel<KernelList<Kernels...>>::pack(const WeightSource& source, co
   if (wanted == detail::automatic) wanted = detail::lossless_choice(source.code_format());
   if (wanted == detail::fastest_of_i8) {
     I8Structure structure = measure_i8(source, options.pool);
-    structure.has_4_bits = structure.has_4_bits && listed(EllI4::name, "") == EllI4::name;
+    structure.has_4_bits = structure.has_4_bits && (std::is_same_v<Kernels, EllI4> || ...);
     wanted = with_instruction_set<isa::Active>([&](auto isa) { return fastest_i8(isa, structure, this_machine); });
     wanted = listed(wanted, DenseI8::name);
   }

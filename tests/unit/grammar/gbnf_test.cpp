@@ -18,4 +18,5 @@ TEST_CASE("a dot is any character, but not in texts, classes and comments", "[gr
     CHECK(explicit_gbnf(same) == same);
   }
   CHECK(explicit_gbnf("root ::= \"open") == "root ::= \"open");
+  for (const char* nothing : {"root ::=", "a ::= \nroot ::= a"}) CHECK(explicit_gbnf(nothing) == nothing);
 }

@@ -55,13 +55,11 @@ class FormPlanner {
   }
 
   FormPlan plan() {
-    std::vector<std::vector<FormOption>> items;
     std::vector<const std::vector<std::string>*> names;
     std::vector<const LayerLosses*> owners;
     FormPlan result;
     for (const LayerLosses& layer : layers_) {
       for (const std::vector<std::string>& item : layer.items) {
-        items.push_back(options_of(layer, item));
         names.push_back(&item);
         owners.push_back(&layer);
         for (const std::string& name : item) {
@@ -71,6 +69,8 @@ class FormPlanner {
         }
       }
     }
+    std::vector<std::vector<FormOption>> items = items_of(Zeros::none);
+    if (!is_met(result, items)) items = items_of(Zeros::allowed);
     const FormChoice choice = choose_forms(items, limit(result, items));
     for (std::size_t item = 0; item < items.size(); ++item) {
       const std::vector<std::size_t>& forms = items[item][choice.options[item]].forms;
@@ -107,8 +107,21 @@ class FormPlanner {
     return result;
   }
 
+  /// Where forms without zeros meet the budget, there is no other: losses of large errors, which zeros make, are too
+  /// small in some layers (compress/README.md).
+  enum class Zeros { none, allowed };
+
+  std::vector<std::vector<FormOption>> items_of(Zeros zeros) const {
+    std::vector<std::vector<FormOption>> items;
+    for (const LayerLosses& layer : layers_) {
+      for (const std::vector<std::string>& names : layer.items) items.push_back(options_of(layer, names, zeros));
+    }
+    return items;
+  }
+
   /// All combinations of forms of matrices that are multiplied together, but those that cannot be packed.
-  std::vector<FormOption> options_of(const LayerLosses& layer, const std::vector<std::string>& names) const {
+  std::vector<FormOption> options_of(const LayerLosses& layer, const std::vector<std::string>& names,
+                                     Zeros zeros) const {
     bool ends_at_panels = true;
     for (std::size_t i = 0; i + 1 < names.size(); ++i) {
       ends_at_panels = ends_at_panels && modules_.at(names[i])->rows % panel_rows == 0;
@@ -123,7 +136,7 @@ class FormPlanner {
       std::vector<FormOption> longer;
       for (std::size_t form = 0; form < request_.forms.size(); ++form) {
         const PlannedForm matrix = planned(layer, name, form);
-        if (matrix.loss < 0) continue;
+        if (matrix.loss < 0 || (zeros == Zeros::none && request_.forms[form].sparsity > 0)) continue;
         for (const FormOption& option : options) {
           if (!fits_with(option.forms, form)) continue;
           FormOption& next = longer.emplace_back(option);
@@ -134,36 +147,52 @@ class FormPlanner {
       }
       options = std::move(longer);
     }
-    if (options.empty()) {
+    if (options.empty() && zeros == Zeros::allowed) {
       fail(ErrorCode::invalid_argument, names.front(), " has ", modules_.at(names.front())->columns,
            " columns, which none of the plan's forms fits; allow int8");
     }
     return pareto_front(std::move(options));
   }
 
-  /// As sums of costs. Errors: invalid_argument, with the nearest budget that can be met.
+  static constexpr double almost = 1 - 1e-9;  // sums are rounded
+
+  /// What the budget asks for, as sums of costs.
+  BytesAndTime wanted(const FormPlan& sums) const {
+    constexpr double unlimited = std::numeric_limits<double>::infinity();
+    const FormBudget& budget = request_.budget;
+    return {budget.bytes_per_weight ? *budget.bytes_per_weight * sums.weights : unlimited,
+            budget.speedup ? sums.int8_seconds / *budget.speedup : unlimited};
+  }
+  /// The least bytes, and the least time within those that are wanted.
+  BytesAndTime least(const BytesAndTime& wanted, std::span<const std::vector<FormOption>> items) const {
+    BytesAndTime least = least_cost(items);
+    const FormBudget& budget = request_.budget;
+    if (budget.bytes_per_weight && budget.speedup) {
+      least.seconds = least_seconds(items, std::max(wanted.bytes, least.bytes));
+    }
+    return least;
+  }
+  bool is_met(const FormPlan& sums, std::span<const std::vector<FormOption>> items) const {
+    if (std::any_of(items.begin(), items.end(), [](const auto& options) { return options.empty(); })) return false;
+    const BytesAndTime asked = wanted(sums), possible = least(asked, items);
+    return asked.bytes >= possible.bytes * almost && asked.seconds >= possible.seconds * almost;
+  }
+
+  /// Of the sums. Errors: invalid_argument, with the nearest budget that can be met.
   BytesAndTime limit(const FormPlan& sums, std::span<const std::vector<FormOption>> items) const {
-    constexpr double unlimited = std::numeric_limits<double>::infinity(), almost = 1 - 1e-9;  // sums are rounded
-    BytesAndTime least = least_cost(items), result{unlimited, unlimited};
+    const BytesAndTime asked = wanted(sums), possible = least(asked, items);
     const std::optional<double>&bytes = request_.budget.bytes_per_weight, &speedup = request_.budget.speedup;
-    if (bytes) {
-      result.bytes = std::max(*bytes * sums.weights, least.bytes);
-      if (*bytes * sums.weights < least.bytes * almost) {
-        fail(ErrorCode::invalid_argument, "no plan has at most ", number_text(*bytes),
-             " bytes a weight; the smallest forms of this model have ",
-             number_text(std::ceil(least.bytes / sums.weights * 1000 * almost) / 1000), ": give that or more");
-      }
+    if (bytes && asked.bytes < possible.bytes * almost) {
+      fail(ErrorCode::invalid_argument, "no plan has at most ", number_text(*bytes),
+           " bytes a weight; the smallest forms of this model have ",
+           number_text(std::ceil(possible.bytes / sums.weights * 1000 * almost) / 1000), ": give that or more");
     }
-    if (speedup) {
-      if (bytes) least.seconds = least_seconds(items, result.bytes);
-      result.seconds = std::max(sums.int8_seconds / *speedup, least.seconds);
-      if (sums.int8_seconds / *speedup < least.seconds * almost) {
-        fail(ErrorCode::invalid_argument, "no plan ", bytes ? "of " + number_text(*bytes) + " bytes a weight " : "",
-             "decodes ", number_text(*speedup), " times as fast as int8; the fastest that was found reaches ",
-             number_text(std::floor(sums.int8_seconds / least.seconds * 100 / almost) / 100), ": give that or less");
-      }
+    if (speedup && asked.seconds < possible.seconds * almost) {
+      fail(ErrorCode::invalid_argument, "no plan ", bytes ? "of " + number_text(*bytes) + " bytes a weight " : "",
+           "decodes ", number_text(*speedup), " times as fast as int8; the fastest that was found reaches ",
+           number_text(std::floor(sums.int8_seconds / possible.seconds * 100 / almost) / 100), ": give that or less");
     }
-    return result;
+    return {std::max(asked.bytes, possible.bytes), std::max(asked.seconds, possible.seconds)};
   }
 
   void add_uniform(std::size_t form, FormPlan& result) const {

@@ -9,7 +9,6 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include <tulle/compress/layer_plan.hpp>
@@ -49,7 +48,7 @@ struct MatrixForm {
     plan.quantization.emplace().bits = bits;
     plan.quantization->group = group;
     plan.quantization->symmetric = !has_minimum;
-    return with_own_target(std::move(plan));
+    return with_own_target(plan);
   }
 };
 

@@ -104,6 +104,13 @@ TEST_CASE("a plan keeps to its budget and says which the nearest is", "[compress
       if (uniform.bytes <= plan.bytes) CHECK(plan.loss <= uniform.loss * 1.001);
     }
   }
+  const auto has_zeros = [&](double bytes) {
+    const FormPlan plan = tiny.plan(tiny.stage(bytes), losses);
+    return std::any_of(plan.matrices.begin(), plan.matrices.end(),
+                       [](const PlannedForm& matrix) { return matrix_form(matrix.form, "").sparsity > 0; });
+  };
+  CHECK_FALSE(has_zeros(0.6));  // which forms without zeros can meet
+  CHECK(has_zeros(0.4));
   const FormPlan fast = tiny.plan(tiny.stage({}, 1.8), losses);
   CHECK(fast.int8_seconds / fast.seconds >= 1.8);
   const std::string small = error_of([&] { tiny.plan(tiny.stage(0.1), losses); });
