@@ -90,7 +90,6 @@ class Chat {
     if (interactive_) output_.write(commands);
     bool asked_to_leave = false;
     for (;;) {
-      if (!interactive_ && interrupt_.raised()) return interrupted_status;
       interrupt_.clear();
       if (interactive_) output_.write("> ");
       std::optional<std::string> line = reader_.next(output_, &interrupt_.flag());
