@@ -69,8 +69,8 @@ class FormPlanner {
         }
       }
     }
-    std::vector<std::vector<FormOption>> items = items_of(Zeros::none);
-    if (!is_met(result, items)) items = items_of(Zeros::allowed);
+    std::vector<std::vector<FormOption>> items = items_of(Errors::small);
+    if (!is_met(result, items)) items = items_of(Errors::any);
     const FormChoice choice = choose_forms(items, limit(result, items));
     for (std::size_t item = 0; item < items.size(); ++item) {
       const std::vector<std::size_t>& forms = items[item][choice.options[item]].forms;
@@ -107,21 +107,30 @@ class FormPlanner {
     return result;
   }
 
-  /// Where forms without zeros meet the budget, there is no other: losses of large errors, which zeros make, are too
-  /// small in some layers (compress/README.md).
-  enum class Zeros { none, allowed };
+  /// What a form may cost a matrix. `small`: no more than one without zeros does. Losses were measured with small errors,
+  /// and those of large ones are too small in some layers (compress/README.md), so `any` is for budgets that need it.
+  enum class Errors { small, any };
 
-  std::vector<std::vector<FormOption>> items_of(Zeros zeros) const {
+  double largest_loss(const LayerLosses& layer, const std::string& name, Errors errors) const {
+    if (errors == Errors::any) return std::numeric_limits<double>::infinity();
+    double largest = -1;  // of a form that does not fit
+    for (std::size_t form = 0; form < request_.forms.size(); ++form) {
+      if (request_.forms[form].sparsity == 0) largest = std::max(largest, planned(layer, name, form).loss);
+    }
+    return largest;
+  }
+
+  std::vector<std::vector<FormOption>> items_of(Errors errors) const {
     std::vector<std::vector<FormOption>> items;
     for (const LayerLosses& layer : layers_) {
-      for (const std::vector<std::string>& names : layer.items) items.push_back(options_of(layer, names, zeros));
+      for (const std::vector<std::string>& names : layer.items) items.push_back(options_of(layer, names, errors));
     }
     return items;
   }
 
   /// All combinations of forms of matrices that are multiplied together, but those that cannot be packed.
   std::vector<FormOption> options_of(const LayerLosses& layer, const std::vector<std::string>& names,
-                                     Zeros zeros) const {
+                                     Errors errors) const {
     bool ends_at_panels = true;
     for (std::size_t i = 0; i + 1 < names.size(); ++i) {
       ends_at_panels = ends_at_panels && modules_.at(names[i])->rows % panel_rows == 0;
@@ -134,9 +143,10 @@ class FormPlanner {
     std::vector<FormOption> options{{}};
     for (const std::string& name : names) {
       std::vector<FormOption> longer;
+      const double largest = largest_loss(layer, name, errors);
       for (std::size_t form = 0; form < request_.forms.size(); ++form) {
         const PlannedForm matrix = planned(layer, name, form);
-        if (matrix.loss < 0 || (zeros == Zeros::none && request_.forms[form].sparsity > 0)) continue;
+        if (matrix.loss < 0 || matrix.loss > largest) continue;
         for (const FormOption& option : options) {
           if (!fits_with(option.forms, form)) continue;
           FormOption& next = longer.emplace_back(option);
@@ -147,7 +157,7 @@ class FormPlanner {
       }
       options = std::move(longer);
     }
-    if (options.empty() && zeros == Zeros::allowed) {
+    if (options.empty() && errors == Errors::any) {
       fail(ErrorCode::invalid_argument, names.front(), " has ", modules_.at(names.front())->columns,
            " columns, which none of the plan's forms fits; allow int8");
     }
