@@ -181,9 +181,9 @@ class Sequences {
       if (const Token* token = first_outside(tokens, vocabulary_)) {
         fail(ErrorCode::malformed, "the saved session holds token ", *token, ", which this model does not have");
       }
-      const std::size_t room = is_web ? 0 : cache_.room(id);
+      const std::size_t room = cache_.room(id);
       if (!cache_.restore(id, state) || cache_.length(id) > tokens.size()) {
-        const bool is_full = !is_web && tokens.size() > room + 1 && tokens.size() <= std::size_t{cache_.capacity()} + 1;
+        const bool is_full = tokens.size() > room + 1 && tokens.size() <= std::size_t{cache_.capacity()} + 1;
         if (is_full) {  // of the last token the cache may hold nothing
           fail(ErrorCode::capacity, "the saved session has ", tokens.size(), " tokens, and the cache has room for ",
                room, " now");

@@ -114,9 +114,8 @@ inline I8Structure measure_i8(const WeightSource& source, ThreadPool* pool = nul
   detail::SparsityStats stats;
   for (const detail::SparsityScan& probe : probes) stats.add(probe.stats());
   const CodeFormat format = RowQuantizer(source, of).format();
-  return {stats.nonzero_share(), format.group == 0,     format.group == 0 && format.bits <= 4,
-          stats.two_of_four,     stats.four_of_sixteen, stats.eight_of_sixteen_gap4,
-          stats.eight_of_sixteen};
+  return {stats.nonzero_share(), format.group == 0,           fits_i4_rows(format),  stats.two_of_four,
+          stats.four_of_sixteen, stats.eight_of_sixteen_gap4, stats.eight_of_sixteen};
 }
 
 namespace detail {

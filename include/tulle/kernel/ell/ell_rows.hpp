@@ -24,7 +24,7 @@ class EllRows {
   /// `nibbles`: codes of 4 bits: those of the source where it has such codes with a scale per row, else in -7 ... 7.
   EllRows(const WeightSource& source, bool nibbles)
       : rows_(source, RowQuantizer::Codes::one_scale_per_row),
-        narrows_(nibbles && rows_.format().bits > 4),
+        narrows_(nibbles && !fits_i4_rows(rows_.format())),
         codes_(panel_rows * source.columns()) {}
 
   void read(std::size_t panel) noexcept {

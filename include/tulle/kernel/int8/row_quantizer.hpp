@@ -48,7 +48,7 @@ constexpr bool fits_i8_rows(const CodeFormat& format) noexcept {
 
 /// The same with codes of 4 bits.
 constexpr bool fits_i4_rows(const CodeFormat& format) noexcept {
-  return fits_i8_rows(format) && !format.has_minimums && format.bits <= 4;
+  return fits_i8_rows(format) && format.bits <= 4;
 }
 
 /// What `DenseI4` keeps as it is: 4-bit codes with a scale, and perhaps a minimum, per 16 columns or a multiple of 32.
