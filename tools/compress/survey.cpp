@@ -94,6 +94,18 @@ tulle::Json settings_of(const SurveyJob& job, const Cell& cell) {
   return settings;
 }
 
+/// The file of a cell's figures.
+std::string file_of(const SurveyJob& job, const std::string& cell) {
+  return job.directory + "/cells/" + cell + ".json";
+}
+
+/// The one form of a plan; empty where it has several.
+std::string only_form(const tulle::Json& plan) {
+  std::set<std::string> forms;
+  for (const tulle::Json& matrix : plan.value("matrices", tulle::Json::array())) forms.insert(matrix.at("form"));
+  return forms.size() == 1 ? *forms.begin() : "";
+}
+
 /// A cell's figures. A compressed model is removed again: its figures are what counts.
 tulle::Json measure(const SurveyJob& job, const Cell& cell) {
   tulle::Json result;
@@ -102,9 +114,15 @@ tulle::Json measure(const SurveyJob& job, const Cell& cell) {
   } else {
     const std::string directory = job.directory + "/cells/" + cell.name + ".model";
     const tulle::Json report = job.compress(directory, cell.make_plan);
-    result = measure_model(directory, job.model, job.texts, job.threads);
+    const tulle::Json plan = report.value("plan", tulle::Json::object());
+    const std::string form = only_form(plan);
+    if (!form.empty() && std::filesystem::exists(file_of(job, form))) {  // the same model
+      result = tulle::parse_json(read_file(file_of(job, form)), file_of(job, form));
+    } else {
+      result = measure_model(directory, job.model, job.texts, job.threads);
+    }
     result["compression_seconds"] = report["seconds"];
-    result["plan"] = report.value("plan", tulle::Json());
+    if (!plan.empty()) result["plan"] = plan;
     std::filesystem::remove_all(directory);
   }
   result["name"] = cell.name;
@@ -124,11 +142,10 @@ tulle::OrderedJson run_survey(const SurveyJob& job) {
     if (std::any_of(cells.begin(), cells.end(), [&](const Cell& cell) { return cell.name == wanted; })) continue;
     tulle::fail(tulle::ErrorCode::not_found, "the survey has no cell \"", wanted, "\"; it has ", known);
   }
-  const std::filesystem::path folder = std::filesystem::path(job.directory) / "cells";
-  std::filesystem::create_directories(folder);
+  std::filesystem::create_directories(std::filesystem::path(job.directory) / "cells");
   tulle::OrderedJson survey{{"model", job.model}, {"dataset", job.dataset}, {"cells", tulle::OrderedJson::array()}};
   for (const Cell& cell : cells) {
-    const std::string file = (folder / (cell.name + ".json")).string();
+    const std::string file = file_of(job, cell.name);
     const bool is_wanted = (job.cells.empty() && cell.form.empty()) ||
                            std::find(job.cells.begin(), job.cells.end(), cell.name) != job.cells.end();
     if (is_wanted && !std::filesystem::exists(file)) {

@@ -9,6 +9,8 @@
 #include <tulle/generate/engine.hpp>
 #include <tulle/generate/model.hpp>
 #include <tulle/sampling/sampler_chain.hpp>
+#include <utility>
+#include <vector>
 
 #include "tools/tulle/model_files.hpp"
 
@@ -34,45 +36,57 @@ double bytes_per_weight(const Model& model) {
   return weights > 0 ? bytes / weights : 0;
 }
 
-struct Speed {
-  double prefill = 0, decode = 0;  // tokens a second; 0 where nothing was written
+/// One engine that reads a prompt at once and then writes single tokens.
+class TimedRun {
+ public:
+  TimedRun(tulle::Engine& engine, std::size_t prompt_size, std::size_t steps) : engine_(engine) {
+    std::vector<tulle::Token> prompt(prompt_size);
+    for (std::size_t i = 0; i < prompt.size(); ++i) {
+      prompt[i] = static_cast<tulle::Token>((i * 7919 + 13) % engine.architecture().vocabulary);
+    }
+    tulle::SequenceOptions options;
+    options.max_new_tokens = steps + 1;
+    options.ignore_eos = true;
+    id_ = engine.start(prompt, tulle::SamplerChain(), options);
+  }
+  ~TimedRun() { engine_.sequences().release(id_); }
+  TimedRun(const TimedRun&) = delete;
+  TimedRun& operator=(const TimedRun&) = delete;
+
+  bool running() const { return engine_.running(); }
+  double step() {
+    return bench::seconds_of([&] { engine_.step(); });
+  }
+
+ private:
+  tulle::Engine& engine_;
+  tulle::SequenceId id_;
 };
 
-/// Reads a prompt at once, then writes single tokens.
-Speed speed_of(tulle::Engine& engine, std::size_t prompt_size, std::size_t steps) {
-  std::vector<tulle::Token> prompt(prompt_size);
-  for (std::size_t i = 0; i < prompt.size(); ++i) {
-    prompt[i] = static_cast<tulle::Token>((i * 7919 + 13) % engine.architecture().vocabulary);
-  }
-  tulle::SequenceOptions options;
-  options.max_new_tokens = steps + 1;
-  options.ignore_eos = true;
-  const auto id = engine.start(prompt, tulle::SamplerChain(), options);
-  const double read = bench::seconds_of([&] { engine.step(); });
-  std::size_t count = 0;
-  const double written = bench::seconds_of([&] {
-    for (; engine.running(); ++count) engine.step();
-  });
-  engine.sequences().release(id);
-  return {static_cast<double>(prompt_size) / read, count == 0 ? 0 : static_cast<double>(count) / written};
-}
-
-/// Medians of rounds in which the model and the dense one take turns, so that a slow minute of the machine slows both.
+/// Medians over steps that the model and the dense one take in turns, a few each, so that a slow moment of the machine
+/// slows both.
 void measure_speed(tulle::Engine& engine, tulle::Engine& dense, std::size_t length, tulle::Json& result) {
-  constexpr std::size_t rounds = 9, max_prompt = 256, max_steps = 64;
+  constexpr std::size_t rounds = 9, max_prompt = 256, max_steps = 64, in_turn = 8;
   const std::size_t prompt_size = std::min(max_prompt, length / 2), steps = std::min(max_steps, length / 4);
-  std::vector<double> prefill, decode, decode_ratio;
+  std::vector<double> prefill, decode, dense_decode;
   for (std::size_t round = 0; round <= rounds; ++round) {
-    const Speed of_dense = speed_of(dense, prompt_size, steps), own = speed_of(engine, prompt_size, steps);
-    if (round == 0 || own.decode == 0) continue;  // the first one warms up
-    prefill.push_back(own.prefill);
-    decode.push_back(own.decode);
-    decode_ratio.push_back(own.decode / of_dense.decode);
+    TimedRun of_dense(dense, prompt_size, steps), own(engine, prompt_size, steps);
+    of_dense.step();
+    const double read = own.step();
+    if (round != 0) prefill.push_back(read);  // the first one warms up
+    while (own.running() && of_dense.running()) {
+      for (const auto& [run, times] : {std::pair{&of_dense, &dense_decode}, std::pair{&own, &decode}}) {
+        for (std::size_t i = 0; i < in_turn && run->running(); ++i) {
+          const double seconds = run->step();
+          if (round != 0) times->push_back(seconds);
+        }
+      }
+    }
   }
-  if (prefill.empty()) return;
-  result["prefill_tokens_per_second"] = bench::median(prefill);
-  result["decode_tokens_per_second"] = bench::median(decode);
-  result["decode_ratio"] = bench::median(decode_ratio);
+  if (decode.empty()) return;
+  result["prefill_tokens_per_second"] = static_cast<double>(prompt_size) / bench::median(prefill);
+  result["decode_tokens_per_second"] = 1 / bench::median(decode);
+  result["decode_ratio"] = bench::median(dense_decode) / bench::median(decode);
 }
 
 }  // namespace

@@ -19,8 +19,8 @@
 
 namespace tulle {
 
-/// Forms of least loss within the budget of `request`; q, k and v, or gate and up, differ only in bits or groups, as those
-/// of the same codes are packed together. Deterministic.
+/// Forms of least loss within the budget of `request`, or one form for all where that seems hardly worse. q, k and v, or
+/// gate and up, differ only in bits or groups, as those of the same codes are packed together. Deterministic.
 /// Errors: invalid_argument for a budget that cannot be met, with the nearest that can; not_found for missing costs.
 inline FormPlan plan_forms(const FormRequest& request, const ModuleList& modules, std::span<const LayerLosses> layers,
                            std::span<const FormCost> costs) {

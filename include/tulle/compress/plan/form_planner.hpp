@@ -29,6 +29,13 @@ struct PlannedForm {
   std::string name;  ///< of the matrix
   std::string form;
   double loss = 0, bytes = 0, seconds = 0;  ///< of the whole matrix
+
+  PlannedForm& operator+=(const PlannedForm& other) noexcept {
+    loss += other.loss;
+    bytes += other.bytes;
+    seconds += other.seconds;
+    return *this;
+  }
 };
 
 struct FormPlan {
@@ -70,17 +77,24 @@ class FormPlanner {
     std::vector<std::vector<FormOption>> items = items_of(Errors::small);
     if (!is_met(result, items)) items = items_of(Errors::any);
     const FormChoice choice = choose_forms(items, limit(result, items));
-    for (std::size_t item = 0; item < items.size(); ++item) {
-      const std::vector<std::size_t>& forms = items[item][choice.options[item]].forms;
-      for (std::size_t i = 0; i < forms.size(); ++i) {
-        PlannedForm& matrix = result.matrices.emplace_back(planned(*owners[item], (*names[item])[i], forms[i]));
-        result.bytes += matrix.bytes;
-        result.seconds += matrix.seconds;
-        result.loss += matrix.loss;
-      }
-    }
     result.multiplier = choice.multiplier;
     for (std::size_t form = 0; form < request_.forms.size(); ++form) add_uniform(form, result);
+    const auto fill = [&](const auto& form_of) {
+      result.matrices.clear();
+      PlannedForm sum;
+      for (std::size_t item = 0; item < items.size(); ++item) {
+        for (std::size_t i = 0; i < names[item]->size(); ++i) {
+          sum += result.matrices.emplace_back(planned(*owners[item], (*names[item])[i], form_of(item, i)));
+        }
+      }
+      result.loss = sum.loss;
+      result.bytes = sum.bytes;
+      result.seconds = sum.seconds;
+    };
+    fill([&](std::size_t item, std::size_t i) { return items[item][choice.options[item]].forms[i]; });
+    if (const std::optional<std::size_t> form = one_for_all(result)) {
+      fill([&](std::size_t, std::size_t) { return *form; });
+    }
     return result;
   }
 
@@ -203,6 +217,22 @@ class FormPlanner {
     return {std::max(asked.bytes, possible.bytes), std::max(asked.seconds, possible.seconds)};
   }
 
+  /// A form that meets the budget in every matrix and seems hardly worse than the plan. What a plan gains is known no
+  /// better than that (compress/README.md).
+  std::optional<std::size_t> one_for_all(const FormPlan& plan) const {
+    constexpr double min_gain = 0.15;
+    const BytesAndTime asked = wanted(plan);
+    const PlannedForm* best = nullptr;
+    for (const PlannedForm& each : plan.uniform) {
+      const bool meets = each.bytes * almost <= asked.bytes && each.seconds * almost <= asked.seconds;
+      if (meets && (best == nullptr || each.loss < best->loss)) best = &each;
+    }
+    if (best == nullptr || plan.loss < (1 - min_gain) * best->loss) return std::nullopt;
+    const auto found = std::find_if(request_.forms.begin(), request_.forms.end(),
+                                    [&](const MatrixForm& form) { return form.name == best->form; });
+    return static_cast<std::size_t>(found - request_.forms.begin());
+  }
+
   void add_uniform(std::size_t form, FormPlan& result) const {
     PlannedForm sum{"", std::string(request_.forms[form].name), 0, 0, 0};
     for (const LayerLosses& layer : layers_) {
@@ -210,9 +240,7 @@ class FormPlanner {
         for (const std::string& name : item) {
           const PlannedForm matrix = planned(layer, name, form);
           if (matrix.loss < 0) return;
-          sum.loss += matrix.loss;
-          sum.bytes += matrix.bytes;
-          sum.seconds += matrix.seconds;
+          sum += matrix;
         }
       }
     }

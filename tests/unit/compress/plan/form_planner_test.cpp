@@ -9,38 +9,68 @@
 
 using namespace tulle;
 
-TEST_CASE("zeros that lose more than codes do are for budgets that need them", "[compress][plan]") {
-  const FormRequest all;
-  FormRequest request{{0.6, {}}, all.forms, {"first", "second"}};
+namespace {
+
+/// Two matrices [128, 128] and what each form costs them.
+struct TwoMatrices {
+  FormRequest request{{0.6, {}}, FormRequest().forms, {"first", "second"}};
   ModuleList modules;
   std::vector<LayerLosses> losses;
   std::vector<FormCost> costs;
-  for (const std::string& name : request.layers) {
-    Module& module = modules.modules.emplace_back();
-    module.name = name;
-    module.rows = module.columns = 128;
-    LayerLosses& layer = losses.emplace_back();
-    layer.items = {{name}};
-    // The output of the first layer seems to depend on nothing.
+
+  /// The output of the first depends on nothing, or nearly so.
+  explicit TwoMatrices(double weight_of_first) {
+    for (const std::string& name : request.layers) {
+      Module& module = modules.modules.emplace_back();
+      module.name = name;
+      module.rows = module.columns = 128;
+      LayerLosses& layer = losses.emplace_back();
+      layer.items = {{name}};
+      for (const MatrixForm& form : matrix_forms) {
+        const double error = form.sparsity > 0 ? form.sparsity : form.bits == 8 ? 1e-4 : 1e-2;
+        layer.losses[name].push_back(form.fits(128) ? error * (name == "first" ? weight_of_first : 1) : -1);
+      }
+    }
     for (const MatrixForm& form : matrix_forms) {
-      const double error = form.sparsity > 0 ? form.sparsity : form.bits == 8 ? 1e-4 : 1e-2;
-      layer.losses[name].push_back(form.fits(128) ? error * (name == "first" ? 1e-6 : 1) : -1);
+      const double extra = form.sparsity > 0 ? 0.125 : 0.05;
+      const double bytes = (1 - form.sparsity) * static_cast<double>(form.bits) / 8 + extra;
+      costs.push_back({std::string(form.name), 128, "", bytes, bytes * 1e-9});
     }
   }
-  for (const MatrixForm& form : matrix_forms) {
-    const double bytes = (1 - form.sparsity) * static_cast<double>(form.bits) / 8 + (form.sparsity > 0 ? 0.125 : 0.05);
-    costs.push_back({std::string(form.name), 128, "", bytes, bytes * 1e-9});
-  }
-  const auto form_of_first = [&](double bytes) {
+
+  FormPlan plan(double bytes) {
     request.budget.bytes_per_weight = bytes;
-    return matrix_form(plan_forms(request, modules, losses, costs).matrices.front().form, "");
-  };
+    return plan_forms(request, modules, losses, costs);
+  }
+};
+
+}  // namespace
+
+TEST_CASE("zeros that lose more than codes do are for budgets that need them", "[compress][plan]") {
+  TwoMatrices model(1e-6);
+  const auto form_of_first = [&](double bytes) { return matrix_form(model.plan(bytes).matrices.front().form, ""); };
   CHECK(form_of_first(0.62).sparsity == 0);
   CHECK(form_of_first(0.62).bits == 4);
   CHECK(form_of_first(0.4).sparsity > 0);
 
   // A model that came pruned loses nothing by that form.
   const auto pruned = static_cast<std::size_t>(&matrix_form("50%-int8", "") - matrix_forms.data());
-  for (LayerLosses& layer : losses) layer.losses.begin()->second[pruned] = 0;
+  for (LayerLosses& layer : model.losses) layer.losses.begin()->second[pruned] = 0;
   CHECK(form_of_first(0.8).name == "50%-int8");
+}
+
+TEST_CASE("several forms have to be worth it", "[compress][plan]") {
+  // 0.8 bytes a weight: 4 bits in one, 8 in the other.
+  TwoMatrices unlike(0.01), alike(1);
+  CHECK(unlike.plan(0.8).matrices[0].form == "int4-32");
+  CHECK(unlike.plan(0.8).matrices[1].form == "int8");
+
+  // A little better than 4 bits in both.
+  const auto bits8 = static_cast<std::size_t>(&matrix_form("int8", "") - matrix_forms.data());
+  for (LayerLosses& layer : alike.losses) layer.losses.begin()->second[bits8] = 0.8e-2;
+  const FormPlan plan = alike.plan(0.8);
+  CHECK(plan.matrices[0].form == "int4-32");
+  CHECK(plan.matrices[1].form == "int4-32");
+  CHECK(plan.loss == Catch::Approx(2e-2));
+  CHECK(plan.bytes == Catch::Approx(0.55 * 2 * 128 * 128));
 }
