@@ -154,12 +154,9 @@ class WrongRequestsTest(ServeTest):
         self.assertEqual(connection.getresponse().status, 200)
         connection.close()
         connection = self.server.connect()
-        try:
-            connection.request("POST", TEXT, (b"x" * 65536 for _ in range(64)), {"Transfer-Encoding": "chunked"},
-                               encode_chunked=True)
-            self.assertEqual(connection.getresponse().status, 413)
-        except ConnectionError:
-            pass  # closed before all was sent
+        connection.request("POST", TEXT, (b"x" * 65536 for _ in range(64)), {"Transfer-Encoding": "chunked"},
+                           encode_chunked=True)
+        self.assertEqual(connection.getresponse().status, 413)  # what is sent behind the limit does not lose the answer
         connection.close()
         self.assertEqual(self.server.get("/health")[0], 200)
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <condition_variable>
 #include <cstddef>
@@ -137,7 +138,7 @@ struct CurrentConnection {
   SSL* tls = nullptr;          ///< null: HTTP
   bool closes = false;         ///< after this answer: what the client sent may not have been read to its end
   std::size_t bytes_left = 0;  ///< that may be read of this request
-  std::string ahead;           ///< what was received and not read yet: perhaps the next requests
+  std::string ahead{};         ///< what was received and not read yet: perhaps the next requests
   std::size_t ahead_at = 0;
 
   bool has_ahead() const noexcept { return ahead_at < ahead.size(); }
@@ -230,10 +231,24 @@ class WatchedServer final : public Base {
       } while (served && !closed && !close && current.has_ahead());
       return served;
     });
+    if (current.closes) read_rest(socket);
     httplib::detail::shutdown_socket(socket);
     httplib::detail::close_socket(socket);
     current = {};
     return done;
+  }
+
+  /// A socket that is closed before all is read loses an answer that is still on its way (RFC 9112, 9.6).
+  void read_rest(socket_t socket) {
+    constexpr std::chrono::seconds patience(10);
+    constexpr int idle_seconds = 1;
+    ::shutdown(socket, SHUT_WR);
+    std::array<char, 16384> rest{};
+    const auto end = std::chrono::steady_clock::now() + patience;
+    while (this->svr_sock_ != INVALID_SOCKET && std::chrono::steady_clock::now() < end &&
+           httplib::detail::select_read(socket, idle_seconds, 0) > 0 &&
+           ::recv(socket, rest.data(), rest.size(), 0) > 0) {
+    }
   }
 
   /// All requests of a connection.
