@@ -221,7 +221,7 @@ class EvaluateTest(CommandTest):
         self.refuse(2, "evaluate", Q8_0, "--multiple-choice", path, "--every", 2, saying="need --dataset")
         self.refuse(2, "evaluate", Q8_0, "-d", path, "--reference-kernel", "i8", saying="--reference")
         self.refuse(2, "evaluate", Q8_0, "-d", path, "--method", "wikitext", saying="--method")
-        self.refuse(2, "evaluate", Q8_0, "-m", Q8_0, "-d", path, saying="excludes")
+        self.refuse(2, "evaluate", Q8_0, "-m", Q8_0, "-d", path, saying="At Most 1")
         self.refuse(2, "evaluate", Q8_0, "-d", path, "--stride", 8, saying="hf-stride")
         self.refuse(2, "evaluate", Q8_0, "-d", path, "--max-new-tokens", 8, saying="--humaneval")
         self.refuse(2, "evaluate", Q8_0, "-d", path, "--cache-window", 8, saying="--cache sliding")

@@ -45,7 +45,7 @@ class InspectTest(CommandTest):
         model = MODELS / "llama-tiny-gqa"
         self.assertEqual(self.inspect(model)["adapters"], [])
         self.assertEqual(self.inspect(model, f"--lora={adapter}=0.5")["adapters"], [{"path": str(adapter), "scale": 0.5}])
-        text = self.succeed("inspect", "--model", model, "--lora", adapter).decode()
+        text = self.succeed("inspect", model, "--lora", adapter).decode()
         self.assertEqual(text.splitlines()[1], f"with {adapter}, scale 1.0")
 
     def test_architecture_and_tensors(self):

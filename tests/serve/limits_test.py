@@ -278,7 +278,7 @@ class OperationTest(unittest.TestCase):
             [model] = server.get("/v1/models", headers={"X-Api-Key": "secret"})[1]["data"]
             self.assertEqual(model["id"], str(Q8_0))
             self.assertEqual(server.get("/v1/models", headers={"X-Api-Key": str(Q8_0)})[0], 401)
-        with self.assertRaisesRegex(RuntimeError, "excludes MODEL"):
+        with self.assertRaisesRegex(RuntimeError, "At Most 1"):
             Server("--model", Q8_0, model=Q8_0)
 
     def test_it_stops_gracefully_under_load(self):

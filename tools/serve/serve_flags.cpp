@@ -32,7 +32,6 @@ Examples:
 void ServeFlags::add_to(CLI::App& app) {
   app.footer(footer);
   model.engine = tulle::serve::ModelSettings::server_defaults().engine;
-  app.add_option("MODEL", path, "A Hugging Face directory, a GGUF file or hf:org/name; as --model")->type_name("PATH");
   model.add_to(app);
   draft.add_to(app);
   const auto add = [&](const char* names, auto& value, const char* type, const char* what) {
@@ -88,10 +87,6 @@ void ServeFlags::add_to(CLI::App& app) {
 }
 
 void ServeFlags::check() {
-  if (!path.empty()) {
-    if (is_given(model.path)) throw UsageError("--model excludes MODEL");
-    model.path = path;
-  }
   if (!task.empty() && !tulle::detail::is_text_generation(task)) {
     throw UsageError("--task " + task + " is not known; there is text_generation");
   }

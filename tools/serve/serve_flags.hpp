@@ -13,7 +13,7 @@
 struct ServeFlags {
   ModelFlags model;
   DraftFlags draft;
-  std::string path, name, task, config, integration = "local", log_level = "info";
+  std::string name, task, config, integration = "local", log_level = "info";
   tulle::serve::ServerOptions server;
   std::size_t workers = 0, batch_size = 1;
   std::size_t request_seconds = 0, stop_seconds = 30, unload_seconds = 0, body_megabytes = 16;

@@ -50,8 +50,7 @@ Examples:
 
 struct BenchmarkFlags {
   ModelFlags model;
-  std::string path, shape, structure, values, scenario = "sync", pinning = "none", baselines = "both", export_path,
-                                              html_path;
+  std::string shape, structure, values, scenario = "sync", pinning = "none", baselines = "both", export_path, html_path;
   double sparsity = 0;
   BenchmarkPlan plan;
   std::string draft_shape;
@@ -105,10 +104,8 @@ void check(const BenchmarkFlags& flags) {
     tulle::fail(tulle::ErrorCode::unsupported,
                 "--thread-pinning numa is not built; use core, or bind the whole command to a node from outside");
   }
-  const bool has_flag = is_given(flags.model.path);
-  if (!flags.shape.empty() && (has_flag || !flags.path.empty())) throw UsageError("--shape excludes a model");
+  if (!flags.shape.empty() && is_given(flags.model.path)) throw UsageError("--shape excludes a model");
   if (!flags.shape.empty() && !flags.model.adapters.empty()) throw UsageError("--shape excludes --lora");
-  if (has_flag && !flags.path.empty()) throw UsageError("--model excludes MODEL");
   if (!flags.draft_shape.empty()) check_draft(flags);
   const std::size_t needed = flags.plan.sequence_length();
   const tulle::EngineOptions& engine = flags.model.engine;
@@ -141,7 +138,7 @@ std::vector<Contestant> contestants(const BenchmarkFlags& flags, tulle::EngineOp
 OrderedJson given_flags(const CLI::App& app) {
   OrderedJson given = OrderedJson::object();
   for (const CLI::Option* option : app.get_options()) {
-    if (option->count() == 0 || option->get_positional()) continue;
+    if (option->count() == 0) continue;
     OrderedJson& value = given[option->get_name()];
     if (option->get_items_expected_max() == 0) {
       value = true;
@@ -162,10 +159,9 @@ int benchmark(const BenchmarkFlags& flags, const CLI::App& app) {
   if (flags.scenario != "sync" && !flags.quiet)
     std::fprintf(stderr, "tulle: scenario %s is not built; running sync\n", flags.scenario.c_str());
 
-  const std::string& path = flags.path.empty() ? flags.model.path : flags.path;
-  const BenchmarkSubject subject = flags.shape.empty()
-                                       ? BenchmarkSubject::of_model(model_path(path), flags.model.adapters, pruning)
-                                       : BenchmarkSubject::of_shape(flags.shape, pruning);
+  const BenchmarkSubject subject =
+      flags.shape.empty() ? BenchmarkSubject::of_model(model_path(flags.model.path), flags.model.adapters, pruning)
+                          : BenchmarkSubject::of_shape(flags.shape, pruning);
   tulle::EngineOptions engine = flags.model.engine;
   engine.pin_threads = engine.pin_threads || flags.pinning == "core";
   if (engine.threads == 0) engine.threads = tulle::usable_core_count();
@@ -215,7 +211,6 @@ void add_flags(CLI::App& app, BenchmarkFlags& flags) {
   };
   const auto range = [](auto min, auto max) { return CLI::Range(min, max).description(""); };
   constexpr std::size_t max = std::size_t{1} << 20;
-  app.add_option("MODEL", flags.path, "A Hugging Face directory or a GGUF file, as --model");
   add_name("--shape", flags.shape, {synthetic_shapes.begin(), synthetic_shapes.end()},
            "Instead of a model: synthetic weights of this shape");
   flags.sparsity_flag = add("--sparsity", flags.sparsity, "S", "Prune by magnitude to this sparsity, for speed only")

@@ -137,8 +137,6 @@ int complete_tasks(const EvaluateFlags& flags, const std::string& path) {
 }
 
 int evaluate(const EvaluateFlags& flags) {
-  const bool has_flag = is_given(flags.model.path);
-  if (has_flag && !flags.path.empty()) throw UsageError("--model excludes MODEL");
   const int tasks = !flags.dataset.empty() + !flags.multiple_choice.empty() + !flags.humaneval.empty();
   if (tasks != 1) throw UsageError("one of --dataset, --multiple-choice and --humaneval is required");
   if (flags.dataset.empty() && !flags.reference.empty()) throw UsageError("--reference needs --dataset");
@@ -154,7 +152,7 @@ int evaluate(const EvaluateFlags& flags) {
   if (flags.chat && flags.method != "windows") throw UsageError("--apply-chat-template is of --method windows");
   const bool of_tasks = flags.output != defaults.output || flags.max_new_tokens != defaults.max_new_tokens;
   if (flags.humaneval.empty() && of_tasks) throw UsageError("--output and --max-new-tokens need --humaneval");
-  const std::string path = model_path(flags.path.empty() ? flags.model.path : flags.path);
+  const std::string path = model_path(flags.model.path);
   if (!flags.multiple_choice.empty()) return evaluate_questions(flags, path);
   if (!flags.humaneval.empty()) return complete_tasks(flags, path);
   return evaluate_dataset(flags, path);
@@ -166,7 +164,6 @@ void add_evaluate_flags(CLI::App& app, EvaluateFlags& flags) {
   };
   const auto range = [](std::size_t min) { return CLI::Range(min, std::size_t{1} << 30).description(""); };
   const std::vector<std::string> methods(tulle::perplexity_method_names.begin(), tulle::perplexity_method_names.end());
-  app.add_option("MODEL", flags.path, "A Hugging Face directory or a GGUF file, as --model");
   add("-d,--dataset", flags.dataset, "FILE", "Measure perplexity on this text");
   add("--method", flags.method, "", "Definition of perplexity")
       ->capture_default_str()

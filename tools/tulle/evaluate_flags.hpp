@@ -9,7 +9,6 @@
 
 struct EvaluateFlags {
   ModelFlags model;
-  std::string path;  ///< the model, where it is given without --model
   std::string dataset, method = "windows", text_column, reference, reference_kernel, multiple_choice, humaneval;
   std::string output = "samples.jsonl";
   std::size_t window = 0, stride = 0, every = 1, max_samples = 0, max_new_tokens = 512;

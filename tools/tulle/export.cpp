@@ -96,10 +96,7 @@ Command export_command(CLI::App& program) {
   CLI::App* app = program.add_subcommand("export", "Write a model in a form that other programs read");
   app->footer(export_footer);
   const auto flags = std::make_shared<ExportFlags>();
-  app->add_option(flag_names("-m,--model,--model-path") + ",MODEL", flags->model,
-                  "A Hugging Face directory or a GGUF file; without it the default model that tools/run fetches")
-      ->envname("TULLE_MODEL")
-      ->type_name("PATH");
+  add_model_path(*app, flags->model);
   add_adapters(*app, flags->adapters);
   app->add_option("-o,--output", flags->directory, "The directory to write to")->type_name("DIR");
   app->add_option("--format", flags->form, "compressed-tensors, bitmask or gguf")

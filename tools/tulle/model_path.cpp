@@ -38,7 +38,7 @@ tulle::AdapterPath read_adapter(const std::string& text) {
 
 void add_model_path(CLI::App& flags, std::string& path, const std::string& what) {
   flags
-      .add_option(flag_names("-m,--model,--model-path"), path,
+      .add_option(flag_names("-m,--model,--model-path") + ",MODEL", path,
                   what + "; without it the default model that tools/run fetches")
       ->envname("TULLE_MODEL")
       ->type_name("PATH");

@@ -8,7 +8,8 @@
 
 #include "command_line.hpp"
 
-/// "--model" alone. Where it is not given: the environment's TULLE_MODEL, then the default model in the cache folder.
+/// "--model" alone, also as the one argument without a flag. Where it is not given: the environment's TULLE_MODEL, then
+/// the default model in the cache folder.
 void add_model_path(
     CLI::App& flags, std::string& path,
     const std::string& what = "A Hugging Face directory, a GGUF file, or hf:org/name[@revision][:file.gguf]");

@@ -52,10 +52,7 @@ Command pack_command(CLI::App& program) {
   CLI::App* app = program.add_subcommand("pack", "Keep packed weights in a file, from which a model starts at once");
   app->footer(pack_footer);
   const auto flags = std::make_shared<PackFlags>();
-  app->add_option(flag_names("-m,--model,--model-path") + ",MODEL", flags->model.path,
-                  "A Hugging Face directory or a GGUF file; without it the default model that tools/run fetches")
-      ->envname("TULLE_MODEL")
-      ->type_name("PATH");
+  add_model_path(*app, flags->model.path);
   app->add_option("-o,--output", flags->output, "The file to write")->type_name("FILE");
   flags->model.add_kernel_to(*app);
   return {app, [flags] { return pack(*flags); }};
