@@ -330,7 +330,7 @@ class BenchmarkTest(CommandTest):
         refuse(2, Q8_0, "--sparsity", 1, saying="--sparsity")
         refuse(2, Q8_0, "--shape", "smollm2-135m", saying="--shape")
         refuse(2, "--model", Q8_0, "--shape", "smollm2-135m", saying="--shape")
-        refuse(2, "--model", Q8_0, Q8_0, saying="--model")
+        refuse(2, "--model", Q8_0, Q8_0, saying="unexpected")
         refuse(2, "--shape", "gpt-5", saying="--shape")
         refuse(2, Q8_0, "--kernel", "dense_i8", "--values", "i8", saying="--kernel")
         refuse(2, Q8_0, "--sequence-length", 100, saying="137")
