@@ -25,6 +25,7 @@
 #include <tulle/compress/token_batch.hpp>
 #include <tulle/core/json.hpp>
 #include <tulle/core/thread_pool.hpp>
+#include <tulle/kernel/any_kernel.hpp>
 #include <tulle/model/weight_loader.hpp>
 
 namespace tulle {
@@ -33,14 +34,15 @@ namespace tulle {
 struct LayerLosses {
   std::vector<std::vector<std::string>> items;        ///< matrices that read the same input
   std::map<std::string, std::vector<double>> losses;  ///< of a matrix, one for each form; below 0: it does not fit
+  std::map<std::string, std::vector<double>> bytes;   ///< the same, as packed; 0: what `FormCost` says, for any zeros
   std::vector<double> factors;  ///< of each form, in the layer where they were measured: final over cheap method
 };
 
 inline Json losses_json(const LayerLosses& layer) {
-  return {{"items", layer.items}, {"losses", layer.losses}, {"factors", layer.factors}};
+  return {{"items", layer.items}, {"losses", layer.losses}, {"bytes", layer.bytes}, {"factors", layer.factors}};
 }
 inline LayerLosses layer_losses(const Json& json) {
-  return {json.at("items"), json.at("losses"), json.at("factors")};
+  return {json.at("items"), json.at("losses"), json.at("bytes"), json.at("factors")};
 }
 
 /// The matrices of a decoder layer, in the order in which they run.
@@ -104,6 +106,7 @@ class FormScorer {
         const Scored& own = scored[item][form];
         for (std::size_t i = 0; i < result.items[item].size(); ++i) {
           result.losses[result.items[item][i]].push_back(own.losses.empty() ? -1 : scale * own.losses[i]);
+          result.bytes[result.items[item][i]].push_back(own.bytes.empty() ? 0 : own.bytes[i]);
         }
         if (!own.final_loss) continue;
         cheap_sums[form] += scale * own.loss;
@@ -123,6 +126,7 @@ class FormScorer {
   /// A form of stacked matrices.
   struct Scored {
     std::vector<double> losses;        // of each matrix, by the cheap method; empty: the form does not fit
+    std::vector<double> bytes;         // of each matrix; empty: its zeros do not change them
     std::optional<double> final_loss;  // of all, by the final method
     NamedMatrices probe;               // of one form
     double loss = 0;                   // the sum of `losses`
@@ -147,6 +151,11 @@ class FormScorer {
   }
   RowRange probed_rows() const noexcept {
     return {batch_.begin(probed_first_), batch_.begin(probed_first_) + probed_.tokens()};
+  }
+
+  /// Whether rows may have more zeros than others: `ell` pads those beside them.
+  static bool has_free_zeros(const LayerPlan& plan) noexcept {
+    return plan.pruning && plan.pruning->structure.kind == SparsityStructure::Kind::matrix;
   }
 
   /// Of the role that the chain has just gone past.
@@ -187,6 +196,9 @@ class FormScorer {
         for (std::size_t i = 0; i < names.size(); first += parts[i++]) {
           result.loss += result.losses[i];
           result.probe.emplace_back(names[i], solved_matrix(solved, {first, first + parts[i]}, plan, DType::f32));
+          if (!has_free_zeros(plan)) continue;
+          const AnyKernel::Weights packed = AnyKernel::pack(*result.probe.back().second, {.pool = &pool_});
+          result.bytes.push_back(static_cast<double>(packed.size_bytes()));
         }
       } else {
         result.final_loss = 0;

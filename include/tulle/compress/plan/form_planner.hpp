@@ -116,6 +116,10 @@ class FormPlanner {
     result.loss *= factors_[form];
     result.bytes = cost.bytes * weights_of(module);
     result.seconds = cost.seconds * weights_of(module);
+    if (const auto found = layer.bytes.find(name); found != layer.bytes.end() && found->second.at(form) > 0) {
+      result.seconds *= found->second.at(form) / result.bytes;
+      result.bytes = found->second.at(form);
+    }
     return result;
   }
 

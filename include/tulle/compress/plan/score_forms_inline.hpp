@@ -43,7 +43,9 @@ TULLE_COMPRESS_INLINE std::vector<LayerLosses> score_forms(const TensorSource& d
   const TokenBatch batch = batch_for(model, used);
   ThreadPool pool(options.threads);
   std::optional<WorkDirectory> work;
-  if (!options.work_directory.empty()) work.emplace(options.work_directory, options.settings);
+  Json settings = options.settings;
+  settings["scores"] = 2;  // what is kept of a layer
+  if (!options.work_directory.empty()) work.emplace(options.work_directory, settings);
 
   std::vector<std::size_t> planned;  // layers of which something is
   for (std::size_t layer = 0; layer < model.layers.size(); ++layer) {
