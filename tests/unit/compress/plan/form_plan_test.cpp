@@ -49,8 +49,11 @@ struct Planned {
   FormPlan plan(const StagePlan& stage, const std::vector<LayerLosses>& losses) const {
     return plan_forms(stage.forms.value(), modules, losses, costs);
   }
+  /// With the bytes of `costs`: so small a matrix is padded most.
   std::vector<LayerLosses> score(const StagePlan& stage) const {
-    return score_forms(*checkpoint, model, sequences, stage.forms.value(), options);
+    auto losses = score_forms(*checkpoint, model, sequences, stage.forms.value(), options);
+    for (LayerLosses& layer : losses) layer.bytes.clear();
+    return losses;
   }
 
   std::shared_ptr<const Checkpoint> checkpoint;
@@ -85,6 +88,24 @@ TEST_CASE("a budget that cannot be met is known before anything is scored", "[co
   CHECK_NOTHROW(check({}, 1.5));
   CHECK_THROWS_WITH(check(0.05), Catch::Matchers::ContainsSubstring("give that or more"));
   CHECK_THROWS_WITH(check({}, 50), Catch::Matchers::ContainsSubstring("give that or less"));
+}
+
+TEST_CASE("bytes of zeros that can be anywhere are those of the model's own", "[compress][plan]") {
+  const Planned tiny;
+  const StagePlan stage = tiny.stage(0.5);
+  const auto losses = score_forms(*tiny.checkpoint, tiny.model, tiny.sequences, stage.forms.value(), tiny.options);
+  for (const auto& [name, bytes] : losses.front().bytes) {
+    const auto weights =
+        static_cast<double>(tiny.checkpoint->matrix(name)->rows() * tiny.checkpoint->matrix(name)->columns());
+    for (std::size_t form = 0; form < matrix_forms.size(); ++form) {
+      CAPTURE(name, matrix_forms[form].name);
+      const bool anywhere = matrix_forms[form].sparsity > 0 && matrix_forms[form].structure == SparsityStructure{};
+      CHECK((bytes[form] > 0) == anywhere);
+      if (anywhere)
+        CHECK(bytes[form] >=
+              (1 - matrix_forms[form].sparsity) * weights * static_cast<double>(matrix_forms[form].bits) / 8);
+    }
+  }
 }
 
 TEST_CASE("a plan keeps to its budget and says which the nearest is", "[compress][plan]") {

@@ -59,6 +59,29 @@ TEST_CASE("zeros that lose more than codes do are for budgets that need them", "
   CHECK(form_of_first(0.8).name == "50%-int8");
 }
 
+TEST_CASE("what a matrix needs as packed counts", "[compress][plan]") {
+  TwoMatrices model(1e-6);
+  const FormPlan before = model.plan(0.4);
+  const MatrixForm form = matrix_form(before.matrices.front().form, "");
+  REQUIRE(form.sparsity > 0);
+  const PlannedForm& first = before.matrices.front();
+  std::vector<double>& bytes = model.losses.front().bytes["first"];
+  bytes.assign(matrix_forms.size(), 0);
+  for (std::size_t i = 0; i < bytes.size(); ++i) {
+    if (matrix_forms[i].name == form.name) bytes[i] = 1.5 * first.bytes;
+  }
+  const FormPlan after = model.plan(0.4);
+  CHECK(after.bytes <= 0.4 * after.weights);
+  for (const PlannedForm& matrix : after.matrices) {
+    if (matrix.name != "first" || matrix.form != form.name) continue;
+    CHECK(matrix.bytes == Catch::Approx(1.5 * first.bytes));
+    CHECK(matrix.seconds == Catch::Approx(1.5 * first.seconds));
+  }
+  for (const PlannedForm& uniform : after.uniform) {
+    if (uniform.form == form.name) CHECK(uniform.bytes == Catch::Approx(2.5 * first.bytes));
+  }
+}
+
 TEST_CASE("several forms have to be worth it", "[compress][plan]") {
   // 0.8 bytes a weight: 4 bits in one, 8 in the other.
   TwoMatrices unlike(0.01), alike(1);
