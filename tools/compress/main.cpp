@@ -191,11 +191,6 @@ int survey(const CompressFlags& flags) {
   stage.force = true;  // what an interrupted cell left is written again
   const PlanFiles files{flags.directory + "/speeds.json", flags.directory + "/speeds.json",
                         flags.directory + "/scores"};
-  job.budget_of = [&](const tulle::MatrixForm& form) {
-    const tulle::StagePlan every_layer = tulle::plan_of_budget(job.modules, {1, {}});
-    const tulle::Json speeds = speeds_of(files, job.modules, every_layer.forms.value(), flags.threads, progress);
-    return tulle::budget_of(form, every_layer.forms.value(), job.modules, costs_of(speeds, files));
-  };
   job.compress = [&](const std::string& directory, const MakePlan& make_plan) {
     return compress_stage(stage, job.model, directory, flags.adapters, make_plan, progress, files).report;
   };

@@ -79,6 +79,7 @@ inline tulle::Json choose_forms_of_stage(tulle::StagePlan& stage, const tulle::T
   json["budget"] = tulle::Json::object();
   if (request.budget.bytes_per_weight) json["budget"]["bytes_per_weight"] = *request.budget.bytes_per_weight;
   if (request.budget.speedup) json["budget"]["speedup"] = *request.budget.speedup;
+  if (!request.budget.form.empty()) json["budget"]["form"] = request.budget.form;
   json["speeds"] = speeds;
   return json;
 }

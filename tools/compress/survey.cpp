@@ -69,19 +69,19 @@ std::vector<Cell> cells_of(const SurveyJob& job) {
   }
   const bool has_experts = std::any_of(job.modules.modules.begin(), job.modules.modules.end(),
                                        [](const tulle::Module& module) { return module.is_expert; });
-  const auto add_plan = [&](const std::string& name, auto budget, std::string_view form) {
+  const auto add_plan = [&](const std::string& name, const tulle::FormBudget& budget) {
     if (has_experts) return;  // there is no plan for them
     const auto make_plan = [budget](const tulle::ModuleList& modules) {
-      return tulle::plan_of_budget(modules, budget());
+      return tulle::plan_of_budget(modules, budget);
     };
-    cells.push_back({name, "plan", "", make_plan, std::string(form)});
+    cells.push_back({name, "plan", "", make_plan, budget.form});
   };
   for (const double bytes : plan_budgets) {
-    add_plan(formatted("plan-%.2f", bytes), [bytes] { return tulle::FormBudget{bytes, {}}; }, "");
+    add_plan(formatted("plan-%.2f", bytes), {bytes, {}});
   }
   for (const tulle::MatrixForm& form : tulle::matrix_forms) {
     if (!fits(job.modules, form)) continue;
-    add_plan("plan-as-" + std::string(form.name), [&job, form] { return job.budget_of(form); }, form.name);
+    add_plan("plan-as-" + std::string(form.name), {{}, {}, std::string(form.name)});
   }
   number_references(cells);
   return cells;

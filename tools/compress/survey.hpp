@@ -25,7 +25,6 @@ struct SurveyJob {
   std::size_t threads = 0;
   tulle::ModuleList modules;
   std::function<tulle::Json(const std::string& directory, const MakePlan&)> compress;  ///< gives the report
-  std::function<tulle::FormBudget(const tulle::MatrixForm&)> budget_of;                ///< of the form in every matrix
 };
 
 /// Measures what has no result in directory/cells yet, then writes survey.json and survey.html from all that is there.

@@ -118,7 +118,8 @@ inline Json settings_json(const StagePlan& plan) {
   }
   if (plan.forms) {
     const FormRequest& request = *plan.forms;
-    json["forms"] = {request.budget.bytes_per_weight.value_or(0), request.budget.speedup.value_or(0), request.layers};
+    json["forms"] = {request.budget.bytes_per_weight.value_or(0), request.budget.speedup.value_or(0),
+                     request.budget.form, request.layers};
     for (const MatrixForm& form : request.forms) json["forms"].push_back(std::string(form.name));
   }
   if (plan.refinement) {

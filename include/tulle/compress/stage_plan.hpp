@@ -62,7 +62,7 @@ inline StagePlan plan_of_flags(const ModuleList& modules, std::optional<double> 
 /// What `--bytes-per-weight` and `--speedup` mean: forms for every linear layer of the decoder layers.
 /// Errors: invalid_argument unless at least one of them is given, above 0.
 inline StagePlan plan_of_budget(const ModuleList& modules, const FormBudget& budget) {
-  const bool is_given = budget.bytes_per_weight || budget.speedup;
+  const bool is_given = budget.limits_bytes() || budget.limits_time();
   if (!is_given || !(budget.bytes_per_weight.value_or(1) > 0) || !(budget.speedup.value_or(1) > 0)) {
     fail(ErrorCode::invalid_argument, "give --bytes-per-weight or --speedup or both, numbers above 0");
   }

@@ -2,7 +2,6 @@
 /// \file From losses, costs and a budget to a form for each matrix (L5).
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <span>
 #include <string>
@@ -25,22 +24,6 @@ namespace tulle {
 inline FormPlan plan_forms(const FormRequest& request, const ModuleList& modules, std::span<const LayerLosses> layers,
                            std::span<const FormCost> costs) {
   return detail::FormPlanner(request, modules, layers, costs).plan();
-}
-
-/// Bytes and speed of the matrices of `request` with `form` in all of them. Errors: not_found for missing costs.
-inline FormBudget budget_of(const MatrixForm& form, const FormRequest& request, const ModuleList& modules,
-                            std::span<const FormCost> costs) {
-  double weights = 0, bytes = 0, seconds = 0, int8_seconds = 0;
-  for (const Module& module : modules.modules) {
-    if (std::find(request.layers.begin(), request.layers.end(), module.name) == request.layers.end()) continue;
-    const double own = static_cast<double>(module.rows) * static_cast<double>(module.columns);
-    const FormCost& cost = cost_of(costs, form.name, module.columns);
-    weights += own;
-    bytes += own * cost.bytes;
-    seconds += own * cost.seconds;
-    int8_seconds += own * cost_of(costs, "int8", module.columns).seconds;
-  }
-  return {bytes / weights, int8_seconds / seconds};
 }
 
 /// Whether the budget of `request` can be met at all, which needs no losses. Errors: those of `plan_forms`.

@@ -74,11 +74,11 @@ class FormPlanner {
         }
       }
     }
+    for (std::size_t form = 0; form < request_.forms.size(); ++form) add_uniform(form, result);
     std::vector<std::vector<FormOption>> items = items_of(Errors::small);
     if (!is_met(result, items)) items = items_of(Errors::any);
     const FormChoice choice = choose_forms(items, limit(result, items));
     result.multiplier = choice.multiplier;
-    for (std::size_t form = 0; form < request_.forms.size(); ++form) add_uniform(form, result);
     const auto fill = [&](const auto& form_of) {
       result.matrices.clear();
       PlannedForm sum;
@@ -104,7 +104,7 @@ class FormPlanner {
   }
   /// What the budget does not limit counts nothing.
   BytesAndTime limited(const PlannedForm& matrix) const {
-    return {request_.budget.bytes_per_weight ? matrix.bytes : 0, request_.budget.speedup ? matrix.seconds : 0};
+    return {request_.budget.limits_bytes() ? matrix.bytes : 0, request_.budget.limits_time() ? matrix.seconds : 0};
   }
 
   /// A form that does not fit has a loss below 0.
@@ -182,10 +182,16 @@ class FormPlanner {
 
   static constexpr double almost = 1 - 1e-9;  // sums are rounded
 
-  /// What the budget asks for, as sums of costs.
+  /// What the budget asks for, as sums of costs. Errors: invalid_argument for a form that does not fit every matrix.
   BytesAndTime wanted(const FormPlan& sums) const {
     constexpr double unlimited = std::numeric_limits<double>::infinity();
     const FormBudget& budget = request_.budget;
+    if (!budget.form.empty()) {
+      for (const PlannedForm& each : sums.uniform) {
+        if (each.form == budget.form) return {each.bytes, each.seconds};
+      }
+      fail(ErrorCode::invalid_argument, "not every matrix can have the form ", budget.form);
+    }
     return {budget.bytes_per_weight ? *budget.bytes_per_weight * sums.weights : unlimited,
             budget.speedup ? sums.int8_seconds / *budget.speedup : unlimited};
   }
@@ -193,7 +199,7 @@ class FormPlanner {
   BytesAndTime least(const BytesAndTime& wanted, std::span<const std::vector<FormOption>> items) const {
     BytesAndTime least = least_cost(items);
     const FormBudget& budget = request_.budget;
-    if (budget.bytes_per_weight && budget.speedup) {
+    if (budget.limits_bytes() && budget.limits_time()) {
       least.seconds = least_seconds(items, std::max(wanted.bytes, least.bytes));
     }
     return least;

@@ -88,11 +88,14 @@ inline const MatrixForm& matrix_form(std::string_view name, std::string_view pla
   fail(ErrorCode::not_found, place, ": there is no form ", detail::quoted_name(name), "; known are ", known);
 }
 
-/// What a plan must keep to, for the linear layers of the decoder: one of the two, or both.
+/// What a plan must keep to, for the linear layers of the decoder: bytes, speed or both.
 struct FormBudget {
   std::optional<double> bytes_per_weight;  ///< at most, as packed for this CPU
   std::optional<double> speedup;           ///< at least: decode speed over that of dense int8
+  std::string form{};                      ///< instead: at most the bytes and the time of this form in every matrix
 
+  bool limits_bytes() const noexcept { return bytes_per_weight || !form.empty(); }
+  bool limits_time() const noexcept { return speedup || !form.empty(); }
   bool operator==(const FormBudget&) const = default;
 };
 
