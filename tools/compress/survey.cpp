@@ -30,7 +30,7 @@ struct Cell {
 };
 
 std::vector<std::string> layers_of(const tulle::ModuleList& modules) {
-  return tulle::plan_of_budget(modules, {1, {}}).forms->layers;
+  return tulle::plan_of_budget(modules, {1, {}}).forms.value_or(tulle::FormRequest()).layers;
 }
 
 /// Whether every matrix can have the form.

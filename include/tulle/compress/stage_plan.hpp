@@ -6,7 +6,6 @@
 #include <cstddef>
 #include <optional>
 #include <string_view>
-#include <utility>
 
 #include <tulle/compress/layer_plan.hpp>
 #include <tulle/compress/mask_structure.hpp>
@@ -49,7 +48,7 @@ inline StagePlan plan_of_flags(const ModuleList& modules, std::optional<double> 
   if (!plan.pruning && !plan.quantization) {
     fail(ErrorCode::invalid_argument, "nothing to do: give --recipe, --sparsity, --structure, or --bits 8 or 4");
   }
-  plan = with_own_target(std::move(plan));
+  plan = with_own_target(plan);
   StagePlan stage;
   for (const Module& module : modules.modules) {
     if (module.kind != Module::Kind::linear || !module.layer) continue;
