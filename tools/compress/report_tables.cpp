@@ -120,8 +120,11 @@ std::vector<std::pair<std::string, std::string>> compression_facts(const Compres
     add("Peak memory", formatted("%.2f GB", *bytes / 1e9));
   if (const auto plan = report.find("plan"); plan != report.end() && plan->is_object()) {
     const auto bytes = report_number(*plan, "bytes_per_weight"), speed = report_number(*plan, "speedup");
-    if (bytes && speed)
-      add("Plan", formatted("%.3f bytes a weight, decodes %.2f times as fast as int8", *bytes, *speed));
+    const std::string form = text_member(*plan, "form");
+    if (bytes && speed) {
+      add("Plan", formatted("%.3f bytes a weight, decodes %.2f times as fast as int8", *bytes, *speed) +
+                      (form.empty() ? "" : ", " + form + " in every matrix"));
+    }
   }
   if (const auto size = report.find("size"); size != report.end() && size->is_object()) {
     const auto dense = report_number(*size, "dense_bytes"), compressed = report_number(*size, "compressed_bytes");

@@ -99,13 +99,6 @@ std::string file_of(const SurveyJob& job, const std::string& cell) {
   return job.directory + "/cells/" + cell + ".json";
 }
 
-/// The one form of a plan; empty where it has several.
-std::string only_form(const tulle::Json& plan) {
-  std::set<std::string> forms;
-  for (const tulle::Json& matrix : plan.value("matrices", tulle::Json::array())) forms.insert(matrix.at("form"));
-  return forms.size() == 1 ? *forms.begin() : "";
-}
-
 /// A cell's figures. A compressed model is removed again: its figures are what counts.
 tulle::Json measure(const SurveyJob& job, const Cell& cell) {
   tulle::Json result;
@@ -115,7 +108,7 @@ tulle::Json measure(const SurveyJob& job, const Cell& cell) {
     const std::string directory = job.directory + "/cells/" + cell.name + ".model";
     const tulle::Json report = job.compress(directory, cell.make_plan);
     const tulle::Json plan = report.value("plan", tulle::Json::object());
-    const std::string form = only_form(plan);
+    const std::string form = plan.value("form", "");
     if (!form.empty() && std::filesystem::exists(file_of(job, form))) {  // the same model
       result = tulle::parse_json(read_file(file_of(job, form)), file_of(job, form));
     } else {

@@ -63,8 +63,8 @@ class TimedRun {
   tulle::SequenceId id_;
 };
 
-/// Medians over steps that the model and the dense one take in turns, a few each, so that a slow moment of the machine
-/// slows both.
+/// Medians over the steps of the model and of the dense one, interleaved a few at a time, so that a slow moment of the
+/// machine slows both.
 void measure_speed(tulle::Engine& engine, tulle::Engine& dense, std::size_t length, tulle::Json& result) {
   constexpr std::size_t rounds = 9, max_prompt = 256, max_steps = 64, in_turn = 8;
   const std::size_t prompt_size = std::min(max_prompt, length / 2), steps = std::min(max_steps, length / 4);

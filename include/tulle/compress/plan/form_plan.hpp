@@ -68,6 +68,7 @@ inline Json plan_json(const FormPlan& plan) {
   return {{"bytes_per_weight", plan.bytes / plan.weights},
           {"speedup", plan.int8_seconds / plan.seconds},
           {"loss", plan.loss},
+          {"form", plan.form},
           {"multiplier", {{"bytes", plan.multiplier.bytes}, {"seconds", plan.multiplier.seconds}}},
           {"matrices", matrices},
           {"uniform", uniform}};

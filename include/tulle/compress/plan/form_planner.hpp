@@ -41,6 +41,7 @@ struct PlannedForm {
 struct FormPlan {
   std::vector<PlannedForm> matrices;
   std::vector<PlannedForm> uniform;  ///< each form in every matrix, where it fits all
+  std::string form;                  ///< of every matrix; empty: there are several
   double weights = 0, bytes = 0, seconds = 0, int8_seconds = 0, loss = 0;
   BytesAndTime multiplier;
 };
@@ -94,6 +95,7 @@ class FormPlanner {
     fill([&](std::size_t item, std::size_t i) { return items[item][choice.options[item]].forms[i]; });
     if (const std::optional<std::size_t> form = one_for_all(result)) {
       fill([&](std::size_t, std::size_t) { return *form; });
+      result.form = request_.forms[*form].name;
     }
     return result;
   }
@@ -227,15 +229,15 @@ class FormPlanner {
     return {std::max(asked.bytes, possible.bytes), std::max(asked.seconds, possible.seconds)};
   }
 
-  /// A form that meets the budget in every matrix and seems hardly worse than the plan. What a plan gains is known no
+  /// A form that keeps to the budget in every matrix and whose loss is hardly larger than the plan's: losses are known no
   /// better than that (compress/README.md).
   std::optional<std::size_t> one_for_all(const FormPlan& plan) const {
     constexpr double min_gain = 0.15;
     const BytesAndTime asked = wanted(plan);
     const PlannedForm* best = nullptr;
     for (const PlannedForm& each : plan.uniform) {
-      const bool meets = each.bytes * almost <= asked.bytes && each.seconds * almost <= asked.seconds;
-      if (meets && (best == nullptr || each.loss < best->loss)) best = &each;
+      const bool keeps = each.bytes * almost <= asked.bytes && each.seconds * almost <= asked.seconds;
+      if (keeps && (best == nullptr || each.loss < best->loss)) best = &each;
     }
     if (best == nullptr || plan.loss < (1 - min_gain) * best->loss) return std::nullopt;
     const auto found = std::find_if(request_.forms.begin(), request_.forms.end(),

@@ -94,6 +94,8 @@ TEST_CASE("several forms have to be worth it", "[compress][plan]") {
   const FormPlan plan = alike.plan(0.8);
   CHECK(plan.matrices[0].form == "int4-32");
   CHECK(plan.matrices[1].form == "int4-32");
+  CHECK(plan.form == "int4-32");
+  CHECK(unlike.plan(0.8).form.empty());
   CHECK(plan.loss == Catch::Approx(2e-2));
   CHECK(plan.bytes == Catch::Approx(0.55 * 2 * 128 * 128));
 }
