@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <limits>
 #include <span>
@@ -180,6 +181,23 @@ inline FormChoice choose_forms(std::span<const std::vector<FormOption>> items, c
   if (!best.cost.is_within(limit)) best = detail::choose_fastest(items, limit.bytes);
   detail::spend(items, limit, [](const FormOption& option) { return option.loss; }, best);
   return best;
+}
+
+/// Makes the cost that `limit` leaves open, where one is, as small as was found for a loss of at most `max_loss`. `choice`
+/// is that of `choose_forms`.
+inline FormChoice choose_cheaper(std::span<const std::vector<FormOption>> items, BytesAndTime limit, FormChoice choice,
+                                 double max_loss) {
+  double BytesAndTime::* const open = std::isinf(limit.seconds) ? &BytesAndTime::seconds : &BytesAndTime::bytes;
+  if (!std::isinf(limit.*open)) return choice;
+  double low = least_cost(items).*open, high = choice.cost.*open;
+  for (int step = 0; step < 12; ++step) {
+    limit.*open = low + (high - low) / 2;
+    FormChoice cheaper = choose_forms(items, limit);
+    const bool fits = cheaper.cost.is_within(limit) && cheaper.loss <= max_loss;
+    (fits ? high : low) = limit.*open;
+    if (fits) choice = std::move(cheaper);
+  }
+  return choice;
 }
 
 }  // namespace tulle

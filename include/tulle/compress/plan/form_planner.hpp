@@ -78,10 +78,8 @@ class FormPlanner {
     for (std::size_t form = 0; form < request_.forms.size(); ++form) add_uniform(form, result);
     std::vector<std::vector<FormOption>> items = items_of(Errors::small);
     if (!is_met(result, items)) items = items_of(Errors::any);
-    const FormChoice choice = choose_forms(items, limit(result, items));
-    result.multiplier = choice.multiplier;
+    FormChoice choice = choose_forms(items, limit(result, items));
     const auto fill = [&](const auto& form_of) {
-      result.matrices.clear();
       PlannedForm sum;
       for (std::size_t item = 0; item < items.size(); ++item) {
         for (std::size_t i = 0; i < names[item]->size(); ++i) {
@@ -92,21 +90,20 @@ class FormPlanner {
       result.bytes = sum.bytes;
       result.seconds = sum.seconds;
     };
-    fill([&](std::size_t item, std::size_t i) { return items[item][choice.options[item]].forms[i]; });
-    if (const std::optional<std::size_t> form = one_for_all(result)) {
+    if (const std::optional<std::size_t> form = one_for_all(result, choice.loss)) {
       fill([&](std::size_t, std::size_t) { return *form; });
       result.form = request_.forms[*form].name;
+    } else {
+      choice = choose_cheaper(items, limit(result, items), std::move(choice), (1 + free_loss) * choice.loss);
+      fill([&](std::size_t item, std::size_t i) { return items[item][choice.options[item]].forms[i]; });
     }
+    result.multiplier = choice.multiplier;
     return result;
   }
 
  private:
   static double weights_of(const Module& module) {
     return static_cast<double>(module.rows) * static_cast<double>(module.columns);
-  }
-  /// What the budget does not limit counts nothing.
-  BytesAndTime limited(const PlannedForm& matrix) const {
-    return {request_.budget.limits_bytes() ? matrix.bytes : 0, request_.budget.limits_time() ? matrix.seconds : 0};
   }
 
   /// A form that does not fit has a loss below 0.
@@ -170,7 +167,7 @@ class FormPlanner {
           FormOption& next = longer.emplace_back(option);
           next.forms.push_back(form);
           next.loss += matrix.loss;
-          next.cost += limited(matrix);
+          next.cost += {matrix.bytes, matrix.seconds};
         }
       }
       options = std::move(longer);
@@ -183,6 +180,9 @@ class FormPlanner {
   }
 
   static constexpr double almost = 1 - 1e-9;  // sums are rounded
+  // Losses are known no better than that (compress/README.md): a plan of several forms is expected to lose less than one
+  // form by `min_gain`, and what the budget does not limit is made small for `free_loss`.
+  static constexpr double min_gain = 0.15, free_loss = 0.1;
 
   /// What the budget asks for, as sums of costs. Errors: invalid_argument for a form that does not fit every matrix.
   BytesAndTime wanted(const FormPlan& sums) const {
@@ -229,17 +229,16 @@ class FormPlanner {
     return {std::max(asked.bytes, possible.bytes), std::max(asked.seconds, possible.seconds)};
   }
 
-  /// A form that keeps to the budget in every matrix and whose loss is hardly larger than the plan's: losses are known no
-  /// better than that (compress/README.md).
-  std::optional<std::size_t> one_for_all(const FormPlan& plan) const {
-    constexpr double min_gain = 0.15;
-    const BytesAndTime asked = wanted(plan);
+  /// The form that loses least of those that keep to the budget in every matrix, where `loss`, of several forms, is
+  /// hardly smaller.
+  std::optional<std::size_t> one_for_all(const FormPlan& sums, double loss) const {
+    const BytesAndTime asked = wanted(sums);
     const PlannedForm* best = nullptr;
-    for (const PlannedForm& each : plan.uniform) {
+    for (const PlannedForm& each : sums.uniform) {
       const bool keeps = each.bytes * almost <= asked.bytes && each.seconds * almost <= asked.seconds;
       if (keeps && (best == nullptr || each.loss < best->loss)) best = &each;
     }
-    if (best == nullptr || plan.loss < (1 - min_gain) * best->loss) return std::nullopt;
+    if (best == nullptr || loss < (1 - min_gain) * best->loss) return std::nullopt;
     const auto found = std::find_if(request_.forms.begin(), request_.forms.end(),
                                     [&](const MatrixForm& form) { return form.name == best->form; });
     return static_cast<std::size_t>(found - request_.forms.begin());

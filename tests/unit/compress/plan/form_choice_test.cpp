@@ -136,3 +136,25 @@ TEST_CASE("bytes and time are limited at once", "[compress][plan]") {
     CHECK(choice.loss <= 20);
   }
 }
+
+TEST_CASE("the cost without a limit becomes small for a little loss", "[compress][plan]") {
+  const Items items = timed_items();
+  double seconds = 0, bytes = 0;  // that were saved
+  for (double limited = least_cost(items).bytes; limited <= 30; limited += 1.5) {
+    CAPTURE(limited);
+    for (const bool is_time_open : {true, false}) {
+      const BytesAndTime limit = is_time_open ? BytesAndTime{limited, unlimited} : BytesAndTime{unlimited, limited};
+      const FormChoice best = choose_forms(items, limit);
+      const FormChoice cheaper = choose_cheaper(items, limit, best, 1.5 * best.loss);
+      CHECK(cheaper.cost.is_within(limit));
+      CHECK(cheaper.loss <= 1.5 * best.loss);
+      const BytesAndTime fewer = best.cost - cheaper.cost;
+      CHECK((is_time_open ? fewer.seconds : fewer.bytes) >= 0);
+      (is_time_open ? seconds : bytes) += is_time_open ? fewer.seconds : fewer.bytes;
+    }
+    const FormChoice both = choose_forms(items, {limited, 30});
+    CHECK(choose_cheaper(items, {limited, 30}, both, 2 * both.loss).options == both.options);
+  }
+  CHECK(seconds > 0);
+  CHECK(bytes > 0);
+}

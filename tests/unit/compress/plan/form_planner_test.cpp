@@ -99,3 +99,16 @@ TEST_CASE("several forms have to be worth it", "[compress][plan]") {
   CHECK(plan.loss == Catch::Approx(2e-2));
   CHECK(plan.bytes == Catch::Approx(0.55 * 2 * 128 * 128));
 }
+
+TEST_CASE("of plans that lose about as much the fastest is taken", "[compress][plan]") {
+  TwoMatrices model(0.01);
+  const auto form_of_second = [&] { return model.plan(0.8).matrices[1].form; };
+  CHECK(form_of_second() == "int8");
+  // As large as int4 with minimums, much faster, and hardly worse than 8 bits.
+  const auto sparse = static_cast<std::size_t>(&matrix_form("50%-int8", "") - matrix_forms.data());
+  model.losses[1].losses["second"][sparse] = 1.05e-4;
+  model.costs[sparse].seconds = 0.1e-9;
+  CHECK(form_of_second() == "50%-int8");
+  model.losses[1].losses["second"][sparse] = 2.5e-4;
+  CHECK(form_of_second() == "int8");
+}
