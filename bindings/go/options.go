@@ -13,7 +13,9 @@ type Options struct {
 	MaxNewTokens int  // 0: 100
 	PrefillOnly  bool // only put the text into the cache
 
-	Sampler           string // "greedy", or "hugging_face" or "llama_cpp" to draw; "": that of the model's assembly
+	// "greedy", or "hugging_face" or "llama_cpp" to draw. "": that of the model's assembly, else "hugging_face" where
+	// Temperature, TopK, TopP, MinP or TypicalP is set.
+	Sampler           string
 	Seed              uint64 // the same seed draws the same text
 	Temperature       float32
 	TopK              int

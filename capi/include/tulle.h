@@ -123,7 +123,7 @@ typedef int32_t (*tulle_progress)(void* context, const char* what, size_t what_s
 typedef struct tulle_load_options {
   uint32_t struct_size;
   uint32_t flags;          /* TULLE_VERIFY_PACKED */
-  tulle_string assembly;   /* KERNEL[/CACHE[/SAMPLER]] such as "auto/paged_i8"; empty is "auto/contiguous/greedy" */
+  tulle_string assembly;   /* KERNEL[/CACHE[/SAMPLER]] such as "auto/paged_i8"; empty is "auto/contiguous" */
   tulle_progress progress; /* may be NULL */
   void* progress_context;
   /* Where packed weights are kept, so that the next start is quick. Empty or "off": nowhere. "on": in a file of the
@@ -235,13 +235,14 @@ TULLE_API int32_t tulle_session_free(tulle_session* session);
 typedef struct tulle_generate_options {
   uint32_t struct_size;
   uint32_t flags;
-  tulle_string sampler;    /* "greedy", or "hugging_face" or "llama_cpp" to draw; empty: that of the model's assembly */
-  uint64_t max_new_tokens; /* 0 only puts the text into the cache */
-  uint64_t seed;           /* the same seed draws the same text */
-  float temperature;       /* 0 is greedy */
-  float top_p;             /* 1 is off */
-  float min_p;             /* 0 is off */
-  float typical_p;         /* 1 is off */
+  tulle_string sampler; /* "greedy", or "hugging_face" or "llama_cpp" to draw; empty: that of the model's assembly, else
+                              "hugging_face" where temperature, top_k, top_p, min_p or typical_p is not its default */
+  uint64_t max_new_tokens;  /* 0 only puts the text into the cache */
+  uint64_t seed;            /* the same seed draws the same text */
+  float temperature;        /* 0 is greedy; 1 by default */
+  float top_p;              /* 1 is off */
+  float min_p;              /* 0 is off */
+  float typical_p;          /* 1 is off */
   float repetition_penalty; /* 1 is off */
   float presence_penalty;   /* 0 is off */
   float frequency_penalty;  /* 0 is off */

@@ -42,7 +42,7 @@ Assembly parse_assembly(std::string_view name) {
   }
   (void)kernel_choice(assembly.kernel);
   detail::require_name(cache_choices(), assembly.cache, "cache");
-  detail::require_name(sampler_choices, assembly.sampler, "sampler");
+  if (!assembly.sampler.empty()) detail::require_name(sampler_choices, assembly.sampler, "sampler");
   return assembly;
 }
 

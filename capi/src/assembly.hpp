@@ -15,7 +15,7 @@ namespace tulle::capi {
 struct Assembly {
   std::string kernel = "auto";
   std::string cache = "contiguous";
-  std::string sampler = "greedy";
+  std::string sampler;  ///< empty: greedy, or a draw where the options have settings of chance
 };
 
 /// "paged" and "paged_i8": every layout by itself (its element then follows the kernel) and with every element.

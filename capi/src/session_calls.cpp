@@ -62,6 +62,14 @@ EngineOptions engine_options(const tulle_session_options* given, const LoadedMod
   return options;
 }
 
+/// Whether a setting of chance is not the default. A temperature of 0 is greedy.
+bool has_chance(const tulle_generate_options& read) {
+  const SamplingOptions off;
+  return read.temperature != 0 &&
+         (read.temperature != off.temperature || read.top_k != off.top_k || read.top_p != off.top_p ||
+          read.min_p != off.min_p || read.typical_p != off.typical_p);
+}
+
 GenerationOptions generation_options(const tulle_generate_options& read, const LoadedModel& model) {
   check_flags(read.flags, generate_flags);
   GenerationOptions options;
@@ -73,8 +81,10 @@ GenerationOptions generation_options(const tulle_generate_options& read, const L
   options.skip_special_tokens = (read.flags & TULLE_SHOW_SPECIAL_TOKENS) == 0;
   options.log_probabilities = (read.flags & TULLE_LOG_PROBABILITIES) != 0;
   SamplingOptions& sampling = options.sampling;
-  const std::string_view sampler = read_text(read.sampler, "the sampler");
-  choose_sampler(sampler.empty() ? std::string_view(model.assembly.sampler) : sampler, sampling);
+  std::string_view sampler = read_text(read.sampler, "the sampler");
+  if (sampler.empty()) sampler = model.assembly.sampler;
+  if (sampler.empty()) sampler = has_chance(read) ? "hugging_face" : "greedy";
+  choose_sampler(sampler, sampling);
   sampling.temperature = read.temperature;
   sampling.top_p = read.top_p;
   sampling.min_p = read.min_p;

@@ -258,6 +258,38 @@ static void copies(const tulle_model* model) {
   CHECK(tulle_session_free(restored) == TULLE_OK);
 }
 
+/* The text of 20 tokens of a new session. */
+static void draw(const tulle_model* model, const char* sampler, float temperature, int32_t* ids) {
+  tulle_session* session = open_session(model);
+  tulle_token token = TULLE_TOKEN_INIT;
+  tulle_generate_options options;
+  size_t count = 0;
+  CHECK(tulle_generate_options_init(&options, sizeof options) == TULLE_OK);
+  options.max_new_tokens = 20;
+  options.flags = TULLE_IGNORE_EOS;
+  options.sampler.data = sampler;
+  options.sampler.size = strlen(sampler);
+  options.temperature = temperature;
+  options.seed = 5;
+  CHECK_OK(tulle_session_generate(session, "once upon a time", 16, &options, &error));
+  while (tulle_session_next(session, &token, &error) == TULLE_OK) ids[count++] = token.id;
+  CHECK(count == 20 && tulle_session_free(session) == TULLE_OK);
+}
+
+/* Who gives a temperature wants tokens to be drawn. */
+static void default_samplers(const tulle_model* model) {
+  int32_t drawn[20], greedy[20], ids[20];
+  draw(model, "hugging_face", 1.5f, drawn);
+  draw(model, "greedy", 1.5f, greedy);
+  CHECK(memcmp(drawn, greedy, sizeof drawn) != 0);
+  draw(model, "", 1.5f, ids);
+  CHECK(memcmp(ids, drawn, sizeof ids) == 0);
+  draw(model, "", 1, ids);
+  CHECK(memcmp(ids, greedy, sizeof ids) == 0);
+  draw(model, "", 0, ids);
+  CHECK(memcmp(ids, greedy, sizeof ids) == 0);
+}
+
 enum { interleaved_tokens = 24, max_vocabulary = 1024 };
 
 /* The tokens and logits of one generation, as they come. */
@@ -516,6 +548,7 @@ int main(int count, char** arguments) {
   drafted_tokens(model, &info, 0);
   drafted_tokens(model, &info, 1);
   copies(model);
+  default_samplers(model);
   structured_output(model);
   interleaved(model);
   session = open_session(model);

@@ -57,7 +57,7 @@ class HubTest(CommandTest):
 
     def test_downloads_once_into_the_layout_of_the_hub(self):
         hub = self.hub()
-        self.inspect(hub, HF_TOKEN="hf_secret")
+        self.inspect(hub, HF_TOKEN="hf_secret\n")
         self.assertEqual({path.name for path in self.snapshot.iterdir()}, set(NEEDED))
         self.assertEqual((self.repository / "refs" / "main").read_text(), COMMIT)
         for name in NEEDED:
@@ -143,7 +143,9 @@ class HubTest(CommandTest):
 
     def test_every_refusal_says_what_to_do(self):
         hub = self.hub()
-        for status, headers, saying in ((401, {}, "HF_TOKEN"), (403, {}, "accept its terms"),
+        for status, headers, saying in ((401, {}, "HF_TOKEN"), (403, {}, "refuses it (403)"),
+                                        (403, {"X-Error-Message": "This is disabled."}, "disabled"),
+                                        (403, {"X-Error-Code": "GatedRepo"}, "accept its terms"),
                                         (401, {"X-Error-Code": "GatedRepo"}, "accept its terms"),
                                         (404, {}, "no such model or revision"), (429, {}, "429"), (500, {}, "status 500"),
                                         (404, {"X-Error-Code": "RevisionNotFound"}, 'no revision "main"'),

@@ -81,6 +81,33 @@ class RoutesTest(ServeTest):
         self.assertEqual(len(echo["choices"][0]["logprobs"]["tokens"]), len(ids))
         self.assertEqual(last["choices"][0]["finish_reason"], "length")
 
+    def test_offsets_know_what_a_stop_string_holds_back(self):
+        body = {"prompt": "Once upon a time", "logprobs": 1, **GREEDY}
+        (plain,) = self.succeed("/v1/completions", body)["choices"]
+        held = {**body, "stop": [plain["text"][:-1] + "\u2603"]}
+        (choice,) = self.succeed("/v1/completions", held)["choices"]
+        self.assertEqual(choice["text"], plain["text"])
+        self.assertEqual(choice["logprobs"], plain["logprobs"])
+        parts = [event["choices"][0] for _, event in self.server.stream("/v1/completions", {**held, "stream": True})[:-1]]
+        offsets = [offset for part in parts if part["logprobs"] for offset in part["logprobs"]["text_offset"]]
+        self.assertEqual(offsets, plain["logprobs"]["text_offset"])
+
+    def test_the_drawn_token_is_among_the_most_probable(self):
+        (choice,) = self.succeed("/v1/completions", {"prompt": "Once", "logprobs": 1, "max_tokens": 20, "temperature": 1.9,
+                                                     "seed": 3})["choices"]
+        found = choice["logprobs"]
+        self.assertEqual({len(top) for top in found["top_logprobs"]}, {1, 2})
+        for token, value, top in zip(found["tokens"], found["token_logprobs"], found["top_logprobs"]):
+            self.assertEqual(top[token], value)
+
+    def test_what_asks_for_nothing_is_no_error(self):
+        tool = {"type": "function", "function": {"name": "look", "parameters": None}}
+        self.succeed("/v1/chat/completions", {"messages": "Hello", "functions": [], "grammar": "", "tools": [tool], **GREEDY})
+        forced = {"messages": "Hello", "tools": [tool], "tool_choice": "required", "max_tokens": 60}
+        (choice,) = self.succeed("/v1/chat/completions", forced)["choices"]
+        self.assertEqual(choice["message"]["tool_calls"][0]["function"]["name"], "look")
+        self.succeed("/v1/responses", {"input": "Hello", "top_logprobs": 0, "max_output_tokens": 4})
+
     def test_chat(self):
         body = {"messages": [{"role": "system", "content": "Be brief."},
                              {"role": "user", "content": [{"type": "text", "text": "Hello"}]}], **GREEDY}

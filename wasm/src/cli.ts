@@ -74,6 +74,7 @@ async function main(): Promise<void> {
   if (command !== 'generate' || path === undefined || prompt === undefined || positionals.length > 3) {
     throw new TulleError('invalid_argument', `${usage.split('\n')[0]}; --help says more`);
   }
+  process.stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1)); // | head
   const stopped = new AbortController();
   process.once('SIGINT', () => stopped.abort());
   const options: Record<string, unknown> = { signal: stopped.signal, stop: values.stop, draftModel: values['draft-model'] };

@@ -50,7 +50,8 @@ class Pipeline {
   /// False ends its text; `progress` (or None) with how much of the prompts has been read. `kind` ("": none) and `rules`
   /// say what every text must be. Any number of runs may be begun; one at a time goes on.
   std::unique_ptr<Run> start(const std::string& arguments, std::vector<std::vector<Token>> tokens, nb::object callback,
-                             nb::object progress, const std::string& kind, const std::string& rules);
+                             nb::object progress, const std::string& kind, const std::string& rules,
+                             bool log_probabilities);
 
   /// Unknown sessions are none. While no run goes on.
   void end_session(const std::string& id) {
@@ -162,11 +163,12 @@ void Pipeline::make_room(std::size_t sequences) {
 
 std::unique_ptr<Run> Pipeline::start(const std::string& arguments, std::vector<std::vector<Token>> tokens,
                                      nb::object callback, nb::object progress, const std::string& kind,
-                                     const std::string& rules) {
+                                     const std::string& rules, bool log_probabilities) {
   DeepSparseCall call;
   call.options = defaults_;
   apply_call_arguments(parse(arguments), call);
   call.options.sampling.constraint = constraint(kind, rules);
+  call.options.log_probabilities = log_probabilities;
   if (!callback.is_none()) {
     call.options.callback = [callback = std::move(callback)](const TextPiece& piece) {
       const nb::gil_scoped_acquire acquire;
@@ -198,7 +200,7 @@ std::unique_ptr<Run> Pipeline::start(const std::string& arguments, std::vector<s
       return TextStream(generate_->engine(), *tokenizer_, tokens, options);
     });
   }
-  return std::make_unique<Run>(std::move(parts), copies);
+  return std::make_unique<Run>(std::move(parts), copies, log_probabilities);
 }
 
 void bind_pipeline(nb::module_& module) {
@@ -207,7 +209,8 @@ void bind_pipeline(nb::module_& module) {
                     std::size_t>(),
            nb::arg("arguments"), nb::arg("adapters"), nb::arg("drafter"), nb::arg("draft_tokens"))
       .def("start", &Pipeline::start, nb::arg("arguments"), nb::arg("tokens"), nb::arg("callback").none(),
-           nb::arg("progress").none(), nb::arg("kind"), nb::arg("rules"), nb::keep_alive<0, 1>())
+           nb::arg("progress").none(), nb::arg("kind"), nb::arg("rules"), nb::arg("log_probabilities"),
+           nb::keep_alive<0, 1>())
       .def("end_session", &Pipeline::end_session, nb::arg("id"))
       .def_prop_ro("tokenizer", &Pipeline::tokenizer)
       .def_prop_ro("chat_template", &Pipeline::chat_template)

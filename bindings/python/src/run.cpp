@@ -102,6 +102,7 @@ void bind_run(nb::module_& module) {
       .def("stop", &Run::stop)
       .def("take_results", &take_results)
       .def_prop_ro("copies", &Run::copies)
+      .def_prop_ro("log_probabilities", &Run::log_probabilities)
       .def("timings", &timings);
 }
 

@@ -25,8 +25,9 @@ class Run {
  public:
   using Start = std::function<TextStream()>;
 
-  /// `copies`: texts of one prompt.
-  Run(std::deque<Start> parts, std::size_t copies) : parts_(std::move(parts)), copies_(copies) {}
+  /// `copies`: texts of one prompt. `log_probabilities`: whether pieces have one.
+  Run(std::deque<Start> parts, std::size_t copies, bool log_probabilities)
+      : parts_(std::move(parts)), copies_(copies), log_probabilities_(log_probabilities) {}
 
   /// The next piece, or None at the end. Runs without the GIL and handles signals after every forward pass.
   std::optional<TextPiece> next();
@@ -47,12 +48,14 @@ class Run {
   std::vector<GeneratedText> take_results() { return std::move(results_); }
   const Timings& timings() const noexcept { return timings_; }
   std::size_t copies() const noexcept { return copies_; }
+  bool log_probabilities() const noexcept { return log_probabilities_; }
 
  private:
   void end_part();
 
   std::deque<Start> parts_;  // the first is that of stream_, where there is one
   std::size_t copies_;
+  bool log_probabilities_;
   std::optional<TextStream> stream_;
   std::vector<GeneratedText> results_;
   Timings timings_;

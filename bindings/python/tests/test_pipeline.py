@@ -110,6 +110,28 @@ def test_texts_are_what_was_asked_for(tiny):
         generate("the", regex="a", force_max_tokens=True)
 
 
+def test_log_probabilities_are_there_on_request(generate):
+    arguments = {"max_new_tokens": 5, "force_max_tokens": True}
+    (text,) = generate("the", log_probabilities=True, **arguments).generations
+    assert len(text.log_probabilities) == 5 and all(value < 0 for value in text.log_probabilities)
+    pieces = [each.generations[0] for each in generate("the", log_probabilities=True, streaming=True, **arguments)]
+    assert [value for piece in pieces for value in piece.log_probabilities] == text.log_probabilities
+    assert all(len(piece.log_probabilities) == len(piece.tokens) for piece in pieces)
+    (plain,) = generate("the", **arguments).generations
+    assert plain.tokens == text.tokens and plain.log_probabilities == []
+    for each in generate("the", streaming=True, **arguments):
+        assert each.generations[0].log_probabilities == []
+
+
+def test_arrays_of_ids_are_prompts(generate):
+    ids = [generate.tokenizer.encode(text)[:2] for text in ("the answer", "once upon")]
+    wanted = generate(ids, max_new_tokens=4).sequences
+    assert generate(np.array(ids), max_new_tokens=4).sequences == wanted
+    assert generate(np.array(ids[0]), max_new_tokens=4).sequences == wanted[:1]
+    with pytest.raises(ValueError, match="shape"):
+        generate(np.zeros((1, 1, 1), int))
+
+
 def test_a_callback_ends_a_text(generate):
     seen = []
 

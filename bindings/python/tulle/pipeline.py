@@ -28,6 +28,15 @@ def plain(value: Any) -> Any:
     raise TypeError(f"{type(value).__name__} is no argument of a pipeline")
 
 
+def rows_of(prompts: Any) -> Any:
+    """Prompts, of which an array [prompts, tokens] becomes a list of arrays. Errors: ValueError for other arrays of ids."""
+    if not isinstance(prompts, np.ndarray) or prompts.ndim == 1:
+        return prompts
+    if prompts.ndim != 2:
+        raise ValueError(f"an array of ids is [tokens] or [prompts, tokens], not of shape {prompts.shape}")
+    return list(prompts)
+
+
 def ids_of(prompts: Any) -> list[list[int]]:
     """The prompts as ids, where they were given as ids; otherwise nothing."""
     if is_ids(prompts):
@@ -95,25 +104,27 @@ class TextGeneration:
     def __call__(self, sequences: Any = None, *, prompt: Any = None, streamer: Any = None, callback: Any = None,
                  progress: Any = None, streaming: bool = False, return_input_tokens: bool = False,
                  generation_config: Any = None, json_schema: Any = None, json_object: bool = False,
-                 grammar: str | None = None, regex: str | None = None, **arguments: Any) -> Any:
-        """Generates. `sequences` (or `prompt`): a text or a list of texts; a list of ids, or a list of such lists,
+                 grammar: str | None = None, regex: str | None = None, log_probabilities: bool = False,
+                 **arguments: Any) -> Any:
+        """Generates. `sequences` (or `prompt`): a text or a list of texts; a list or array of ids, or several,
         bypasses the tokenizer. `streamer`: an object with put(ids) and end(), such as transformers' TextStreamer.
         `callback(id)`: False ends a text. `progress(fraction)`: how much of the prompts has been read, after each pass
         over them. `streaming`: a generator of outputs that hold one piece each.
         `json_schema` (a dict, or JSON as text), `json_object`, `grammar` (EBNF) or `regex`: what every text must be; it
-        ends where it is complete. All other names: COMPATIBILITY.md."""
+        ends where it is complete. `log_probabilities`: those of the tokens under the raw logits, in the generations' field
+        of that name. All other names: COMPATIBILITY.md."""
         if (sequences is None) == (prompt is None):
             raise ValueError("give the prompts as sequences or as prompt, one of the two")
         if streaming and (streamer is not None or return_input_tokens):
             raise ValueError("streamer and return_input_tokens are for a call without streaming=True")
-        prompts = sequences if prompt is None else prompt
+        prompts = rows_of(sequences if prompt is None else prompt)
         ids = ids_of(prompts)
         if not ids:
             arguments["sequences"] = prompts
         if generation_config is not None:
             arguments["generation_config"] = read_config(generation_config)
         run = self._core.start(as_json(arguments), ids, callback, progress,
-                               *rules_of(json_schema, json_object, grammar, regex))
+                               *rules_of(json_schema, json_object, grammar, regex), log_probabilities)
         if streaming:
             return self._stream(run, prompts)
         with self._turn:
@@ -147,8 +158,9 @@ class TextGeneration:
                     return
                 reason = None if piece.finish_reason == "none" else piece.finish_reason
                 tokens = [piece.token] if piece.token >= 0 else []
-                text = GeneratedText(piece.text, None, reason is not None, reason, tokens,
-                                     [piece.log_probability], piece.generation)
+                probabilities = [piece.log_probability] if tokens and run.log_probabilities else []
+                text = GeneratedText(piece.text, None, reason is not None, reason, tokens, probabilities,
+                                     piece.generation)
                 yield TextGenerationOutput(prompts, [text])
         finally:
             self._stop(run)

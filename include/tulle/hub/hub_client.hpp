@@ -70,9 +70,15 @@ class HubClient {
                                               "); try again: a download goes on where it ended");
     }
     const bool has_token = !settings_.token.empty();
-    if (code == "GatedRepo" || answer.status == 403) {
+    if (code == "GatedRepo") {
       fail(ErrorCode::not_found, what, " is gated: accept its terms at ", settings_.endpoint, "/", model_.repository,
            has_token ? "; the token (HF_TOKEN) has no access to it yet" : " and set HF_TOKEN");
+    }
+    if (answer.status == 403) {
+      const std::string message = answer.header("X-Error-Message");
+      fail(ErrorCode::not_found, what, ": ", at, " refuses it (403)",
+           message.empty() ? "" : ": " + quoted_name(message),
+           has_token ? "; has the token (HF_TOKEN) the right to read it?" : "");
     }
     if (answer.status == 401) {
       fail(ErrorCode::not_found, what, ": the hub has no such model, or it is private or gated",

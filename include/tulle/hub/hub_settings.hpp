@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <string_view>
 #include <system_error>
 
 #include <tulle/core/environment.hpp>
@@ -48,6 +49,13 @@ inline std::chrono::seconds environment_seconds(const char* name, std::chrono::s
                                                                                    : fallback;
 }
 
+/// Without the white space around it: a secret that was read from a file ends with a line end.
+inline std::string trimmed(std::string_view text) {
+  constexpr std::string_view space = " \t\r\n";
+  const std::size_t begin = text.find_first_not_of(space);
+  return begin == text.npos ? "" : std::string(text.substr(begin, text.find_last_not_of(space) + 1 - begin));
+}
+
 /// The first word of a file; "" where it cannot be read.
 inline std::string first_word(const std::filesystem::path& path) {
   std::string word;
@@ -79,8 +87,8 @@ inline HubSettings HubSettings::from_environment() {
       detail::is_environment_true("HF_HUB_OFFLINE") || detail::is_environment_true("TRANSFORMERS_OFFLINE");
   settings.connect_time = detail::environment_seconds("HF_HUB_ETAG_TIMEOUT", settings.connect_time);
   settings.stall_time = detail::environment_seconds("HF_HUB_DOWNLOAD_TIMEOUT", settings.stall_time);
-  settings.token = environment("HF_TOKEN");
-  if (settings.token.empty()) settings.token = environment("HUGGING_FACE_HUB_TOKEN");
+  settings.token = detail::trimmed(environment("HF_TOKEN"));
+  if (settings.token.empty()) settings.token = detail::trimmed(environment("HUGGING_FACE_HUB_TOKEN"));
   if (settings.token.empty() && !detail::is_environment_true("HF_HUB_DISABLE_IMPLICIT_TOKEN")) {
     std::filesystem::path file = environment_path("HF_TOKEN_PATH");
     if (file.empty() && !home.empty()) file = home / "token";

@@ -30,7 +30,7 @@ class ChatTools {
   explicit ChatTools(const RequestBody& body) {
     const RequestFields fields(body.json);
     for (const char* old : {"functions", "function_call"}) {
-      if (fields.has(old)) throw ApiError(400, std::string("\"") + old + "\" is not supported; use \"tools\"", old);
+      if (fields.asks(old)) throw ApiError(400, std::string("\"") + old + "\" is not supported; use \"tools\"", old);
     }
     const Json* messages = fields.find("messages");
     has_calls_ =
@@ -106,14 +106,15 @@ class ChatTools {
 
   void read_tools() {
     const auto refuse = [](const std::string& why) { throw ApiError(400, "\"tools\" " + why, "tools"); };
-    const OrderedJson& tools = ordered_["tools"];
+    OrderedJson& tools = ordered_["tools"];
     if (!tools.is_array() || tools.size() > 128) refuse("must be a list of at most 128 functions");
     bool has_named = named_.empty();
-    for (const OrderedJson& tool : tools) {
+    for (OrderedJson& tool : tools) {
       const bool is_function = tool.is_object() && tool.value("type", OrderedJson()) == "function" &&
                                tool.contains("function") && tool["function"].is_object();
       if (!is_function) refuse("holds what is no {\"type\": \"function\", \"function\": {...}}");
-      const OrderedJson& function = tool["function"];
+      OrderedJson& function = tool["function"];
+      if (function.contains("parameters") && function["parameters"].is_null()) function.erase("parameters");
       if (!is_name(function.value("name", OrderedJson()))) {
         refuse("holds a function without a \"name\" of 1 to 64 letters, digits, _ and -");
       }

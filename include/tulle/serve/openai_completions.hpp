@@ -43,6 +43,20 @@ inline std::size_t count_characters(std::string_view text) noexcept {
       std::count_if(text.begin(), text.end(), [](char byte) { return (byte & 0xc0) != 0x80; }));
 }
 
+/// Where the tokens of a text begin, in characters: also those whose text comes later, held back by a stop string or an
+/// incomplete code point.
+class TextOffset {
+ public:
+  explicit TextOffset(TokenStream text, std::size_t begin = 0) : text_(std::move(text)), offset_(begin) {}
+
+  /// Of the token that comes next.
+  std::size_t of(Token token) { return std::exchange(offset_, offset_ + count_characters(text_.push(token))); }
+
+ private:
+  TokenStream text_;
+  std::size_t offset_;
+};
+
 /// The `logprobs` object of a completion, filled token by token.
 class CompletionProbabilities {
  public:
@@ -56,16 +70,15 @@ class CompletionProbabilities {
     for (const Candidate& each : alternatives) {  // the most probable first; tokens that are no text have one text
       top.emplace(token_text(tokenizer_, each.token), each.log_probability);
     }
+    if (log_probability) top.emplace(token_text(tokenizer_, token), *log_probability);
     top_.push_back(std::move(top));
     offsets_.push_back(text_offset);
   }
   /// A prompt that is echoed, without its special tokens: the offsets are those in that text.
   void add(std::span<const PromptToken> prompt) {
-    TokenStream text(tokenizer_, true);
-    std::size_t offset = 0;
+    TextOffset offset(TokenStream(tokenizer_, true));
     for (const PromptToken& token : prompt) {
-      add(token.token, token.log_probability, token.alternatives, offset);
-      offset += count_characters(text.push(token.token));
+      add(token.token, token.log_probability, token.alternatives, offset.of(token.token));
     }
   }
   Json take() {
@@ -116,14 +129,17 @@ class CompletionReply : public Reply {
   CompletionReply(const ServedModel& model, const GenerationRequest& request, const Options& options)
       : tokenizer_(model.tokenizer),
         options_(options),
-        lengths_(request.prompts.size() * options.copies, 0),
+        skips_special_(request.options.skip_special_tokens),
+        continues_(!request.options.begins_text),
         head_{{"id", new_id("cmpl-")},
               {"object", "text_completion"},
               {"created", unix_time()},
               {"model", model.id},
               {"system_fingerprint", "tulle"}} {
-    if (!options.echo) return;
-    for (const auto& prompt : request.prompts) echoes_.push_back(tokenizer_.decode(prompt, true));
+    for (const auto& prompt : request.prompts) {
+      if (options.echo) echoes_.push_back(tokenizer_.decode(prompt, true));
+      offsets_.insert(offsets_.end(), options.copies, first_offset(options.echo ? echoes_.back() : ""));
+    }
   }
 
   Json whole(std::span<const FinishedText> texts, const GenerationJob& job) override {
@@ -134,10 +150,10 @@ class CompletionReply : public Reply {
       if (options_.probabilities) {
         detail::CompletionProbabilities list(tokenizer_);
         list.add(texts[i - i % options_.copies].prompt);
-        std::size_t offset = detail::count_characters(text);
+        detail::TextOffset offset = first_offset(text);
         for (const GenerationEvent& event : texts[i].events) {
-          list.add(event.piece.token, event.piece.log_probability, event.alternatives, offset);
-          offset += detail::count_characters(event.piece.text);
+          const Token token = event.piece.token;
+          list.add(token, event.piece.log_probability, event.alternatives, offset.of(token));
         }
         probabilities = list.take();
       }
@@ -164,10 +180,9 @@ class CompletionReply : public Reply {
     Json probabilities = nullptr;
     if (options_.probabilities && piece.token >= 0) {
       detail::CompletionProbabilities list(tokenizer_);
-      list.add(piece.token, piece.log_probability, event.alternatives, lengths_[piece.generation]);
+      list.add(piece.token, piece.log_probability, event.alternatives, offsets_[piece.generation].of(piece.token));
       probabilities = list.take();
     }
-    lengths_[piece.generation] += detail::count_characters(piece.text);
     if (piece.text.empty() && probabilities.is_null() && piece.finish_reason == FinishReason::none) return events;
     return events + chunk(choice(piece.generation, piece.text, std::move(probabilities), piece.finish_reason));
   }
@@ -194,7 +209,6 @@ class CompletionReply : public Reply {
   std::string echo(std::size_t prompt, std::span<const PromptToken> tokens) {
     std::string events;
     for (std::size_t i = prompt * options_.copies; i < (prompt + 1) * options_.copies; ++i) {
-      lengths_[i] = detail::count_characters(echoes_[prompt]);
       Json probabilities = nullptr;
       if (!tokens.empty()) {
         detail::CompletionProbabilities list(tokenizer_);
@@ -212,10 +226,16 @@ class CompletionReply : public Reply {
     return sent_event(result);
   }
 
+  /// Of the first token behind an echo, or behind nothing.
+  detail::TextOffset first_offset(std::string_view echo) const {
+    return detail::TextOffset(TokenStream(tokenizer_, skips_special_, continues_), detail::count_characters(echo));
+  }
+
   const Tokenizer& tokenizer_;
   Options options_;
-  std::vector<std::size_t> lengths_;  // [texts] characters that were sent
-  std::vector<std::string> echoes_;   // [prompts]
+  bool skips_special_, continues_;
+  std::vector<detail::TextOffset> offsets_;  // [texts]
+  std::vector<std::string> echoes_;          // [prompts]
   Json head_;
 };
 

@@ -126,7 +126,7 @@ inline PreparedRequest prepare_responses(const RequestBody& body, const ServedMo
     throw ApiError(400, "responses are not stored here; send the whole conversation in \"input\"",
                    "previous_response_id");
   }
-  if (fields.has("tools") && !fields.find("tools")->empty()) {
+  if (fields.asks("tools")) {
     throw ApiError(400, "tools are given to /v1/chat/completions here", "tools");
   }
   fields.refuse({"conversation", "background", "prompt", "top_logprobs"});

@@ -39,12 +39,17 @@ class RequestFields {
     return found == object_.end() || found->is_null() ? nullptr : &*found;
   }
   bool has(std::string_view name) const { return find(name) != nullptr; }
+  /// Whether the field is there and is not false, 0, or empty, which ask for nothing.
+  bool asks(std::string_view name) const {
+    const Json* value = find(name);
+    return value != nullptr && *value != false && *value != 0 && *value != "" &&
+           !(value->is_structured() && value->empty());
+  }
 
   /// Fields that would change the answer and are not followed. Errors: ApiError 400 for one that asks for something.
   void refuse(std::initializer_list<std::string_view> names) const {
     for (const std::string_view name : names) {
-      const Json* value = find(name);
-      if (value == nullptr || *value == false || (value->is_structured() && value->empty())) continue;
+      if (!asks(name)) continue;
       throw ApiError(400, "\"" + std::string(name) + "\" is not supported", std::string(name));
     }
   }

@@ -227,6 +227,11 @@ export class Engine extends NativeCalls {
     });
   }
 
+  /** The next token ends the text. */
+  cancel(session: number): void {
+    this.module._tulle_session_cancel(session);
+  }
+
   /** Of the last text. */
   drafts(session: number): Pick<GenerationResult['usage'], 'draftTokens' | 'acceptedDraftTokens'> {
     return this.memory.scoped((scope) => {

@@ -83,7 +83,8 @@ async function run(
   if (last !== undefined) {
     engine.generate(session, last, options);
     let lastBreath = performance.now();
-    while (!breathing.stopped) {
+    for (;;) {
+      if (breathing.stopped) engine.cancel(session); // what a stop string holds back comes then, with the end
       const next = engine.next(session);
       if (next === undefined) break;
       const { finishReason: ended, ...piece } = next;

@@ -73,6 +73,7 @@ export interface NativeModule {
     options: number,
     error: number,
   ): number;
+  _tulle_session_cancel(session: number): number;
   _tulle_session_next(session: number, token: number, error: number): number;
   _tulle_session_history(session: number, tokens: number, capacity: number, size: number, error: number): number;
   _tulle_session_logits(session: number, logits: number, capacity: number, size: number, error: number): number;

@@ -107,7 +107,7 @@ impl SessionOptions {
 ///
 /// ```
 /// use tulle::GenerateOptions;
-/// let options = GenerateOptions::new().sampler("hugging_face").temperature(0.8).top_p(0.95).seed(7).stop(["\n\n"]);
+/// let options = GenerateOptions::new().temperature(0.8).top_p(0.95).seed(7).stop(["\n\n"]);
 /// ```
 #[derive(Clone, Debug)]
 pub struct GenerateOptions {
@@ -215,7 +215,8 @@ impl GenerateOptions {
         keep_logits: TULLE_KEEP_LOGITS;
     }
 
-    /// `greedy`, or `hugging_face` or `llama_cpp` to draw.
+    /// `greedy`, or `hugging_face` or `llama_cpp` to draw. Without it that of the model's assembly, else `hugging_face`
+    /// where `temperature`, `top_k`, `top_p`, `min_p` or `typical_p` is not its default.
     pub fn sampler(mut self, name: &str) -> Self {
         self.sampler = name.to_owned();
         self
