@@ -24,7 +24,7 @@ constexpr const char* export_footer =
 compressed-tensors  for transformers and vLLM: int8 with a scale per row, packed int4 and int8 in groups; zeros stay in
                     place; embeddings and heads are floats
 bitmask             the smallest: a bit for every weight, and the nonzeros; Tulle reads it
-gguf                one file for llama.cpp, of Llama, Qwen2, Qwen3, SmolLM3 or Granite
+gguf                one file for llama.cpp, of Llama, Qwen2, Qwen3, SmolLM3, Granite, OLMo 2 or StarCoder2
 
 Examples:
   tulle export models/llama-8b-8:16 -o exported

@@ -54,7 +54,8 @@ void ModelFlags::add_to(CLI::App& flags) {
       ->type_name("N");
   const auto size = CLI::Range(std::size_t{0}, std::size_t{1} << 30).description("");
   add(flags, "--sequence-length,--cl", engine.sequence_length,
-      "Tokens that prompt and text may reach; 0: the model's, at most 4096")
+      "Tokens that prompt and text may reach; 0: the model's, at most 4096. Beyond its original length a model with\n"
+      "dynamic or longrope positions uses the frequencies of long texts for short ones too")
       ->check(size)
       ->type_name("N");
   add(flags, "--window", engine.window, "Last tokens that the sliding cache keeps; 0: --sequence-length")

@@ -99,7 +99,7 @@ inline void compress_ends(const TensorSource& dense, const Architecture& model, 
 
 }  // namespace detail
 
-TULLE_COMPRESS_INLINE CompressedModel compress(const TensorSource& dense, const Architecture& model,
+TULLE_COMPRESS_INLINE CompressedModel compress(const TensorSource& dense, const Architecture& described,
                                                std::span<const std::vector<Token>> sequences, const StagePlan& wanted,
                                                const CompressionOptions& options) {
   const auto begin = std::chrono::steady_clock::now();
@@ -110,8 +110,9 @@ TULLE_COMPRESS_INLINE CompressedModel compress(const TensorSource& dense, const 
   if (wanted.forms) {
     fail(ErrorCode::state, "the forms of the plan are not chosen yet (score_forms, plan_forms, set_forms)");
   }
-  detail::require_refinable(model, wanted, sequences.size() - options.held_out);
-  const TokenBatch batch = batch_for(model, sequences);
+  detail::require_refinable(described, wanted, sequences.size() - options.held_out);
+  const TokenBatch batch = batch_for(described, sequences);
+  const Architecture model = model_for(described, batch);
   ThreadPool pool(options.threads);
   const std::size_t measured = std::min(detail::owl_sequences, sequences.size() - options.held_out);
   const TokenBatch measured_batch(sequences.first(measured), model.vocabulary);

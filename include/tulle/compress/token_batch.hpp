@@ -61,4 +61,10 @@ inline TokenBatch batch_for(const Architecture& model, std::span<const std::vect
   return batch;
 }
 
+/// The model with the rotary frequencies of so long sequences.
+inline Architecture model_for(Architecture model, const TokenBatch& batch) {
+  model.set_sequence_length(batch.max_length());
+  return model;
+}
+
 }  // namespace tulle

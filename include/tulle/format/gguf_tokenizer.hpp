@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <memory>
@@ -42,6 +44,17 @@ inline bool gguf_adds_bos(const VocabularySpec& spec) {
   return spec.model == "llama" || std::find(families.begin(), families.end(), spec.pre) != families.end();
 }
 
+/// llama.cpp knows Phi-3 by its name (llama-vocab.cpp): white space behind its tokens belongs to them, as in its
+/// tokenizer.json.
+inline void set_flags_of_phi3(std::string name, VocabularySpec& spec) {
+  for (char& c : name) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  if (name.find("phi-3") == std::string::npos && name.find("phi3") == std::string::npos) return;
+  for (const AddedToken& token : added_tokens_of(spec)) {
+    if (token.content == "<s>" || token.content == "<unk>" || token.content == "<|endoftext|>") continue;
+    spec.flagged[static_cast<std::size_t>(token.id)].rstrip = true;
+  }
+}
+
 }  // namespace detail
 
 /// The keys `tokenizer.ggml.*`.
@@ -74,6 +87,7 @@ inline VocabularySpec gguf_vocabulary(const GgufFile& file) {
   spec.add_bos = flag("tokenizer.ggml.add_bos_token", detail::gguf_adds_bos(spec));
   spec.add_eos = flag("tokenizer.ggml.add_eos_token", false);
   spec.spaces.adds_one = flag("tokenizer.ggml.add_space_prefix", spec.model == "llama");
+  detail::set_flags_of_phi3(detail::gguf_text(file, "general.name", ""), spec);
   return spec;
 }
 

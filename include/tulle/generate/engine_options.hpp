@@ -16,7 +16,8 @@ inline constexpr std::array<std::string_view, 4> cache_dtype_names{"auto", "f32"
 struct EngineOptions {
   std::string cache = "contiguous";  ///< one of `cache_names`
   std::string cache_dtype = "auto";  ///< f32 for models whose matrices run in float, f16 for quantized ones
-  std::size_t sequence_length = 0;   ///< positions a sequence can reach; 0: the model's own, at most 4096
+  std::size_t sequence_length = 0;   ///< positions a sequence can reach; 0: the model's own, at most 4096.
+                                     ///< Rotary tables of dynamic and longrope are those of so long a text
   std::size_t prefill_chunk = 256;   ///< prompt tokens in one forward pass
   std::size_t max_sequences = 16;    ///< at most so many at once; unused ones cost nothing
   std::size_t window = 0;            ///< of the sliding cache; 0: sequence_length

@@ -48,6 +48,9 @@ class PipelineTokenizer final : public Tokenizer {
   explicit PipelineTokenizer(Pipeline pipeline)
       : pipeline_(std::move(pipeline)), raw_(tokens_of(pipeline_, false)), normalized_(tokens_of(pipeline_, true)) {
     size_ = pipeline_.vocabulary.size();
+    for (const AddedToken& token : tokens_of(pipeline_, true)) {
+      contents_.try_emplace(token.id, token.content);
+    }
     for (const AddedToken& token : pipeline_.added_tokens) {
       added_by_id_.try_emplace(token.id, &token);
       added_by_content_.try_emplace(token.content, token.id);
@@ -133,6 +136,7 @@ class PipelineTokenizer final : public Tokenizer {
 
   std::string_view content_of(Token token) const {
     if (token == pipeline_.unknown) return pipeline_.unknown_surface;
+    if (const auto normalized = contents_.find(token); normalized != contents_.end()) return normalized->second;
     const auto added = added_by_id_.find(token);
     return added != added_by_id_.end() ? std::string_view(added->second->content) : pipeline_.vocabulary.content(token);
   }
@@ -140,6 +144,7 @@ class PipelineTokenizer final : public Tokenizer {
   Pipeline pipeline_;
   AddedTokenMatcher raw_, normalized_;
   std::unordered_map<Token, const AddedToken*> added_by_id_;
+  std::unordered_map<Token, std::string> contents_;  // in which normalized added tokens are found and decoded
   std::unordered_map<std::string_view, Token> added_by_content_;
   std::size_t size_ = 0;
 };

@@ -33,41 +33,6 @@ inline std::vector<std::string> merge_lines(std::string_view text) {
   return lines;
 }
 
-/// The tokens that tokenizer_config.json gives a role; without it, GPT-2's one.
-inline std::set<std::string> special_contents(const Json& config, std::string_view where) {
-  std::set<std::string> contents;
-  for (const char* key : {"bos_token", "eos_token", "unk_token", "pad_token"}) {
-    if (std::optional<std::string> content = configured_token(config, key, where)) contents.insert(std::move(*content));
-  }
-  if (contents.empty()) contents.insert("<|endoftext|>");
-  return contents;
-}
-
-/// "added_tokens_decoder" of tokenizer_config.json, then added_tokens.json (content to id): of equal contents the first has
-/// the most flags, so it is kept.
-inline std::vector<AddedToken> configured_added_tokens(const Json& config, const Json& added_tokens,
-                                                       const std::set<std::string>& special, std::string_view where) {
-  std::vector<AddedToken> added;
-  const auto add = [&added](AddedToken token) {
-    const auto is_same = [&token](const AddedToken& other) { return other.content == token.content; };
-    if (std::none_of(added.begin(), added.end(), is_same)) added.push_back(std::move(token));
-  };
-  if (const Json& list = section(config, "added_tokens_decoder"); list.is_object()) {
-    for (const auto& [id, json] : list.items()) {
-      const bool is_number = !id.empty() && id.size() < 9 && id.find_first_not_of("0123456789") == std::string::npos;
-      if (!is_number) fail(ErrorCode::malformed, where, ": \"added_tokens_decoder\" has the key \"", id, "\"");
-      add(added_token_from_json(json, std::stoi(id), where));
-    }
-  }
-  if (added_tokens.is_object()) {
-    for (const auto& [content, id] : added_tokens.items()) {
-      const bool is_special = special.contains(content);
-      add({content, to_token(id, where), is_special, !is_special});
-    }
-  }
-  return added;
-}
-
 }  // namespace detail
 
 /// `vocab` is vocab.json, `merges` the text of merges.txt; `added_tokens` (added_tokens.json: content to id) and
@@ -88,13 +53,10 @@ inline std::unique_ptr<Tokenizer> tokenizer_from_vocab_merges(const Json& vocab,
   }
 
   Vocabulary vocabulary(vocabulary_entries(vocab, where), where);
-  const std::set<std::string> special = special_contents(config, where);
+  std::set<std::string> special = special_contents(config, where);
+  if (special.empty()) special.insert("<|endoftext|>");  // GPT-2's one
   std::vector<AddedToken> added = configured_added_tokens(config, added_tokens, special, where);
-  for (const std::string& content : special) {
-    const auto is_same = [&content](const AddedToken& other) { return other.content == content; };
-    if (std::any_of(added.begin(), added.end(), is_same)) continue;
-    if (const std::optional<Token> id = vocabulary.find(content)) added.push_back({content, *id, true, false});
-  }
+  add_special_tokens(special, vocabulary, added);
 
   const auto role = [&](const char* key) -> std::optional<Token> {
     const std::string content = configured_token(config, key, where).value_or("<|endoftext|>");

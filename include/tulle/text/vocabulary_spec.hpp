@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -32,6 +33,7 @@ struct VocabularySpec {
   std::vector<std::string> merges;  ///< "left right", in order; needed for "gpt2"
   std::string model = "gpt2";       ///< "gpt2": byte-level BPE; "llama", "unigram": sentencepiece's
   std::string pre = "default";      ///< names the pre-tokenizer of "gpt2"
+  std::map<std::size_t, AddedToken> flagged = {};  ///< by id: tokens of which lstrip, rstrip or single_word is on
   std::optional<Token> bos = {}, eos = {}, unk = {};
   bool add_bos = false;  ///< with `add_special_tokens`
   bool add_eos = false;
@@ -44,6 +46,11 @@ struct VocabularySpec {
 };
 
 namespace detail {
+
+/// Keeps the flags of an added token, where any is on.
+inline void set_flags(VocabularySpec& spec, const AddedToken& token) {
+  if (token.lstrip || token.rstrip || token.single_word) spec.flagged[static_cast<std::size_t>(token.id)] = token;
+}
 
 inline int type_of(const VocabularySpec& spec, std::size_t id) {
   return spec.types.empty() ? VocabularySpec::normal : spec.types[id];
@@ -68,6 +75,11 @@ inline std::vector<AddedToken> added_tokens_of(const VocabularySpec& spec) {
     token.id = static_cast<Token>(id);
     token.special = type == VocabularySpec::control;
     token.normalized = is_normalized(spec, id);
+    if (const auto flags = spec.flagged.find(id); flags != spec.flagged.end()) {
+      token.lstrip = flags->second.lstrip;
+      token.rstrip = flags->second.rstrip;
+      token.single_word = flags->second.single_word;
+    }
     added.push_back(std::move(token));
   }
   return added;

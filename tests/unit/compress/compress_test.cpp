@@ -68,6 +68,20 @@ struct Folder {
 
 }  // namespace
 
+TEST_CASE("rotary frequencies are those of so long sequences", "[compress]") {
+  Tiny tiny("llama-tiny-dynamic");  // 32 positions
+  for (std::vector<Token>& sequence : tiny.sequences) {
+    while (sequence.size() < 48) sequence.push_back(static_cast<Token>(sequence.size() * 5 % tiny.model.vocabulary));
+  }
+  Architecture longer = tiny.model;
+  longer.set_sequence_length(48);
+  REQUIRE(longer.rotary_tables[0].inverse_frequencies != tiny.model.rotary_tables[0].inverse_frequencies);
+  const HeldOutScores found = tiny.compress(tiny.plan({}, "", 8)).held_out;
+  tiny.model.rotary_tables[0].inverse_frequencies = longer.rotary_tables[0].inverse_frequencies;
+  tiny.model.rotary_tables[0].of_length = {};
+  CHECK(found.dense_perplexity == tiny.compress(tiny.plan({}, "", 8)).held_out.dense_perplexity);
+}
+
 TEST_CASE("Every family and kind of plan is compressed as the plan says") {
   const std::vector<std::string> layouts{"llama-tiny-int8", "opt-tiny-350m", "gpt-neox-tiny-serial", "falcon-tiny-40b"};
   std::vector<std::string> names = layouts;

@@ -67,6 +67,26 @@ TEST_CASE("defaults are llama.cpp's", "[format][gguf_tokenizer]") {
   CHECK(spec_of(words("llama").value<std::uint8_t>("tokenizer.ggml.add_eos_token", 7, 1)).add_eos);
 }
 
+TEST_CASE("tokens of Phi-3 take the white space behind them", "[format][gguf_tokenizer]") {
+  const auto ids = [](const std::string& name) {
+    GgufBuilder gguf;
+    gguf.text("tokenizer.ggml.model", "llama")
+        .text("general.name", name)
+        .array<std::string>("tokenizer.ggml.tokens", 8,
+                            {"<unk>", "<s>", "</s>", "\u2581", "i", "\u2581i", "<|user|>", "<|end|>", "<0x0A>"})
+        .array<std::int32_t>("tokenizer.ggml.token_type", 5, {2, 3, 4, 1, 1, 1, 3, 3, 6})
+        .array<float>("tokenizer.ggml.scores", 6, {0, 0, 0, -2, -3, -1, 0, 0, 0});
+    const Bytes bytes = gguf.build();
+    return tokenizer_from_gguf(parse_gguf_metadata(bytes, "f"))->encode("<s>\n<|user|>\ni<|end|>\n</s>  i");
+  };
+  const std::vector<Token> kept{1, 3, 8, 6, 3, 8, 4, 7, 3, 8, 2};
+  std::vector<Token> other = ids("Llama 2");
+  other.resize(kept.size());
+  CHECK(other == kept);
+  CHECK(ids("Phi 3.5 mini") == ids("Llama 2"));
+  CHECK(ids("Microsoft Phi-3 Mini 4k") == std::vector<Token>{1, 3, 8, 6, 5, 7, 2, 5});
+}
+
 TEST_CASE("a tokenizer is built and a template found", "[format][gguf_tokenizer]") {
   const Bytes bytes = tiny_llama_gguf().build();
   const GgufFile file = parse_gguf(bytes, "f");

@@ -43,3 +43,19 @@ TEST_CASE("special tokens in the text can be left as text", "[text][pipeline_tok
   const Tokens plain = tokenizer->encode("a<s>a", {.parse_special_tokens = false});
   CHECK(std::find(plain.begin(), plain.end(), 3) == plain.end());
 }
+
+TEST_CASE("a normalized added token is decoded in the form in which it is found", "[text][pipeline_tokenizer]") {
+  const auto tokenizer =
+      tokenizer_from_json(parse_json(R"({"added_tokens": [{"id": 4, "content": "<foo>", "normalized": true}],
+    "normalizer": {"type": "Sequence", "normalizers": [{"type": "Prepend", "prepend": "\u2581"},
+                   {"type": "Replace", "pattern": {"String": " "}, "content": "\u2581"}]},
+    "decoder": {"type": "Sequence", "decoders": [{"type": "Replace", "pattern": {"String": "\u2581"}, "content": " "},
+                {"type": "Fuse"}, {"type": "Strip", "content": " ", "start": 1, "stop": 0}]},
+    "model": {"type": "BPE", "vocab": {"\u2581": 0, "a": 1, "\u2581a": 2}, "merges": ["\u2581 a"]}})",
+                                     "test"),
+                          Json(), "test");
+  const Tokens ids = tokenizer->encode("a <foo> a");
+  CHECK(ids == Tokens{2, 4, 2});
+  CHECK(tokenizer->decode(ids) == "a <foo> a");  // as tokenizers 0.23.3
+  CHECK(tokenizer->find("<foo>") == 4);
+}

@@ -24,7 +24,7 @@ VocabularySpec made() {
 TEST_CASE("the files beside a model add tokens and name roles", "[text][sentencepiece_folder]") {
   const Json config = Json::parse(R"({"eos_token": {"content": "<|im_end|>"}, "bos_token": "not there",
       "add_bos_token": false, "added_tokens_decoder": {"0": {"content": "<unk>", "special": true},
-      "5": {"content": "<|im_end|>", "special": true}, "6": {"content": "[INST]", "special": false}}})");
+      "5": {"content": "<|im_end|>", "special": true}, "6": {"content": "[INST]", "rstrip": true}}})");
   VocabularySpec spec = made();
   apply_options(sentencepiece_options(config, Json{{"</s>", 2}, {"<x>", 4}}, "folder"), spec);
   CHECK(spec.tokens == std::vector<std::string>{"<unk>", "<s>", "</s>", "a", "<x>", "<|im_end|>", "[INST]"});
@@ -33,6 +33,7 @@ TEST_CASE("the files beside a model add tokens and name roles", "[text][sentence
                                        VocabularySpec::user_defined});
   CHECK((spec.scores.size() == 7 && spec.model_tokens == 4));
   CHECK((spec.bos == 1 && spec.eos == 5 && !spec.add_bos));
+  CHECK((spec.flagged.size() == 1 && spec.flagged.at(6).rstrip && detail::added_tokens_of(spec).back().rstrip));
 }
 
 TEST_CASE("without such files the model's own roles stay", "[text][sentencepiece_folder]") {

@@ -113,6 +113,22 @@ TEST_CASE("the tokens of the configuration may be strings or objects", "[text][t
   CHECK_FALSE(build(small())->bos_token());
 }
 
+TEST_CASE("special tokens that only the configuration names are found in the text", "[text][tokenizer_json]") {
+  Json json = small();
+  json["model"]["vocab"]["<|eot|>"] = 20;
+  json["model"]["vocab"]["<|tool|>"] = 21;
+  const Json config = parse_json(R"({"eos_token": "<|eot|>", "additional_special_tokens": ["<|tool|>", "<|none|>"],
+      "added_tokens_decoder": {"3": {"content": "<s>", "special": false},
+                               "30": {"content": "<new>", "special": false, "rstrip": true}}})",
+                                 "test");
+  const auto tokenizer = tokenizer_from_json(json, config, "test");
+  CHECK(tokenizer->encode("ab<|eot|>ab<|tool|><s><new> ab") == Tokens{2, 20, 2, 21, 3, 30, 2});
+  CHECK(tokenizer->eos_token() == 20);
+  CHECK((tokenizer->is_special(20) && tokenizer->is_special(21) && tokenizer->is_special(3)));
+  CHECK_FALSE(tokenizer->is_special(30));
+  CHECK(tokenizer->decode(Tokens{2, 20, 2}, true) == "abab");
+}
+
 TEST_CASE("models that cannot be run are named", "[text][tokenizer_json]") {
   Json json = small();
   json["model"]["type"] = "Unigram";

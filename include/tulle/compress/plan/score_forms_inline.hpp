@@ -19,7 +19,7 @@
 
 namespace tulle {
 
-TULLE_COMPRESS_INLINE std::vector<LayerLosses> score_forms(const TensorSource& dense, const Architecture& model,
+TULLE_COMPRESS_INLINE std::vector<LayerLosses> score_forms(const TensorSource& dense, const Architecture& described,
                                                            std::span<const std::vector<Token>> sequences,
                                                            const FormRequest& request,
                                                            const CompressionOptions& options) {
@@ -28,7 +28,7 @@ TULLE_COMPRESS_INLINE std::vector<LayerLosses> score_forms(const TensorSource& d
     fail(ErrorCode::invalid_argument, "the dataset has ", sequences.size(), " sequences, of which ", options.held_out,
          " are held out; give more text, or shorter sequences");
   }
-  for (const LayerSpec& layer : model.layers) {
+  for (const LayerSpec& layer : described.layers) {
     if (layer.is_mixture()) {
       fail(ErrorCode::unsupported,
            "a plan of forms is not available for mixtures of experts; give a recipe, or "
@@ -40,7 +40,8 @@ TULLE_COMPRESS_INLINE std::vector<LayerLosses> score_forms(const TensorSource& d
   const std::size_t calibration = std::min(max_calibration, known.size() - unseen);
   std::vector<std::vector<Token>> used(known.begin(), known.begin() + static_cast<std::ptrdiff_t>(calibration));
   used.insert(used.end(), known.end() - static_cast<std::ptrdiff_t>(unseen), known.end());
-  const TokenBatch batch = batch_for(model, used);
+  const TokenBatch batch = batch_for(described, used);
+  const Architecture model = model_for(described, batch);
   ThreadPool pool(options.threads);
   std::optional<WorkDirectory> work;
   Json settings = options.settings;

@@ -30,9 +30,9 @@ inline Json added_tokens_json(const VocabularySpec& spec) {
   for (const AddedToken& token : added_tokens_of(spec)) {
     list.push_back({{"id", token.id},
                     {"content", token.content},
-                    {"single_word", false},
-                    {"lstrip", false},
-                    {"rstrip", false},
+                    {"single_word", token.single_word},
+                    {"lstrip", token.lstrip},
+                    {"rstrip", token.rstrip},
                     {"normalized", false},
                     {"special", token.special}});
   }

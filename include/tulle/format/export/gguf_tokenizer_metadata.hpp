@@ -5,7 +5,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include <tulle/core/json.hpp>
 #include <tulle/core/types.hpp>
@@ -14,6 +17,7 @@
 #include <tulle/format/export/model_description.hpp>
 #include <tulle/format/export/vocabulary_of_json.hpp>
 #include <tulle/format/gguf_writer.hpp>
+#include <tulle/format/quoted_name.hpp>
 #include <tulle/text/sentencepiece_folder.hpp>
 #include <tulle/text/sentencepiece_vocabulary.hpp>
 #include <tulle/text/vocabulary_spec.hpp>
@@ -51,7 +55,32 @@ inline std::optional<Token> config_token(const Json& config, const char* key, st
   return static_cast<Token>(value.get<std::uint64_t>());
 }
 
-/// `size`: tokens of the embedding, which may have rows that the tokenizer knows nothing of.
+/// Leaves out the tokens that the embedding has no row for: llama.cpp takes the length of the list for the embedding's. Of
+/// merges those are left that make one of the others.
+inline void cut_tokens(std::size_t size, VocabularySpec& spec, ExportNotes& notes) {
+  if (size == 0 || spec.tokens.size() <= size) return;
+  notes.add("the tokens from " + quoted_name(spec.tokens[size]) + " (" + std::to_string(size) +
+            ") on have no row in the embedding and are left out");
+  spec.tokens.resize(size);
+  spec.types.resize(size);
+  const std::set<std::string_view> left(spec.tokens.begin(), spec.tokens.end());
+  std::erase_if(spec.merges, [&](const std::string& merge) {
+    std::string made = merge;
+    return !left.contains(made.erase(made.find(' ', 1), 1));
+  });
+  for (std::optional<Token>* role : {&spec.bos, &spec.eos, &spec.unk}) {
+    if (*role && static_cast<std::size_t>(**role) >= size) role->reset();
+  }
+}
+
+/// GGUF files have no flags of tokens.
+inline void note_flags(const VocabularySpec& spec, ExportNotes& notes) {
+  if (spec.flagged.empty()) return;
+  notes.add("what " + quoted_name(spec.tokens[spec.flagged.begin()->first]) +
+            " does to the text beside it (lstrip, rstrip, single_word) has no place in a GGUF file");
+}
+
+/// `size`: tokens of the embedding, which may have rows that the tokenizer knows nothing of; 0: not known.
 inline void add_tokenizer(const ModelDescription& model, std::size_t size, GgufMetadata& metadata, ExportNotes& notes) {
   std::optional<VocabularySpec> spec = vocabulary_for_gguf(model);
   if (!spec) {
@@ -59,6 +88,8 @@ inline void add_tokenizer(const ModelDescription& model, std::size_t size, GgufM
     return;
   }
   if (spec->types.empty()) spec->types.assign(spec->tokens.size(), VocabularySpec::normal);
+  note_flags(*spec, notes);
+  cut_tokens(size, *spec, notes);
   for (std::size_t id = spec->tokens.size(); id < size; ++id)
     set_token(*spec, id, unused_token(id), VocabularySpec::unused);
   if (!spec->scores.empty()) spec->scores.resize(spec->tokens.size());

@@ -20,11 +20,12 @@ struct Written {
   std::string chat_template;
 };
 
-Written written(const ModelDescription& model, std::size_t tokens) {
+Written written(const ModelDescription& model, std::size_t tokens, const std::string& note = "") {
   GgufMetadata metadata;
   ExportNotes notes;
   detail::add_tokenizer(model, tokens, metadata, notes);
-  CHECK(notes.lines().empty());
+  CHECK(notes.lines().size() == (note.empty() ? 0 : 1));
+  if (!note.empty()) CHECK_THAT(notes.lines().front(), Catch::Matchers::ContainsSubstring(note));
   const test::TemporaryFolder folder;
   write_gguf(folder.path("m.gguf"), metadata, {});
   const MappedFile bytes(folder.path("m.gguf"));
@@ -48,6 +49,22 @@ TEST_CASE("rows of the embedding without a token get one", "[format][export]") {
   CHECK((spec.tokens.size() == 100 && spec.types[99] == VocabularySpec::unused));
   CHECK((spec.tokens[2] == "ab" && spec.tokens[3] == "<s>" && spec.pre == "gpt-2"));
   CHECK((spec.bos == 3 && spec.eos == 2));
+}
+
+TEST_CASE("tokens without a row in the embedding are left out", "[format][export]") {
+  ModelDescription model = described({{"bos_token_id", 3}, {"eos_token_id", 2}});
+  VocabularySpec spec = written(model, 3, "from \"<s>\" (3) on").vocabulary;
+  CHECK((spec.tokens == std::vector<std::string>{"a", "b", "ab"} && spec.types.size() == 3));
+  CHECK((spec.merges.size() == 1 && !spec.bos && spec.eos == 2));
+  spec = written(model, 2, "from \"ab\" (2) on").vocabulary;
+  CHECK((spec.tokens.size() == 2 && spec.merges.empty() && !spec.eos));
+}
+
+TEST_CASE("flags of tokens are noted", "[format][export]") {
+  ModelDescription model = described(Json::object());
+  std::string& json = model.files["tokenizer.json"];
+  json.insert(json.find("\"special\""), "\"rstrip\": true, ");
+  CHECK(written(model, 4, "what \"<s>\" does").vocabulary.tokens.size() == 4);
 }
 
 TEST_CASE("tokens beside a sentencepiece model go into the file", "[format][export]") {
