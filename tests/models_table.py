@@ -40,8 +40,8 @@ PLATFORMS = """
 | 64-bit ARM, Linux | NEON, dot products of ARMv8.2 | kernels, caches and operations, emulated (presets `neon`, `neon-dotprod`) |
 | WebAssembly | 128-bit SIMD, relaxed SIMD; with and without threads | kernels, caches, files and the package, in Node and Chromium |
 
-Rotary frequencies of `dynamic` and `longrope` follow the length that a sequence may reach (`--sequence-length`), as in llama.cpp;
-in transformers the length of the text.
+Rotary frequencies of `dynamic` and `longrope` follow the length that a sequence may reach (`--sequence-length`), as llama.cpp chooses those of longrope;
+in transformers they follow the length of the text.
 
 What is not supported is refused by its name: state-space and hybrid models, encoders, the vision and audio parts of others, heads for
 speculation.
