@@ -5,6 +5,7 @@
 FILE is a tokenizer.json, or a GGUF vocabulary, of which the pipeline is made that we take for the family's."""
 import json
 import sys
+from pathlib import Path
 
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers
 
@@ -44,14 +45,33 @@ def of_gguf(path):
         if normalizer:
             made.normalizer = normalizer
         made.decoder = decoders.ByteLevel()
+    strips = "phi3" in value("general.name", "").lower().replace("-", "")  # as its tokenizer.json and llama.cpp do
     for token, kind in zip(tokens, types):
         if kind in (3, 4) and token:
-            (made.add_special_tokens if kind == 3 else made.add_tokens)([AddedToken(token, normalized=False, special=kind == 3)])
+            rstrip = strips and token not in ("<s>", "<unk>", "<|endoftext|>")
+            (made.add_special_tokens if kind == 3 else made.add_tokens)([AddedToken(token, normalized=False, special=kind == 3, rstrip=rstrip)])
+    return made
+
+
+def of_json(path):
+    """With the special tokens that only tokenizer_config.json names, which transformers adds."""
+    made, config = Tokenizer.from_file(path), Path(path).with_name("tokenizer_config.json")
+    known = {token.content for token in made.get_added_tokens_decoder().values()}
+    config = json.loads(config.read_text()) if config.exists() else {}
+    for each in config.get("added_tokens_decoder", {}).values():
+        if each["content"] not in known:
+            made.add_tokens([AddedToken(**{key: value for key, value in each.items() if key != "__type"})])
+            known.add(each["content"])
+    roles = [config.get(f"{role}_token") for role in ("bos", "eos", "unk", "sep", "pad", "cls", "mask")]
+    for each in roles + config.get("additional_special_tokens", []):
+        content = each["content"] if isinstance(each, dict) else each
+        if content and content not in known and made.token_to_id(content) is not None:
+            made.add_special_tokens([AddedToken(content, normalized=False, special=True)])
     return made
 
 
 def main():
-    made = of_gguf(sys.argv[2]) if sys.argv[2].endswith(".gguf") else Tokenizer.from_file(sys.argv[2])
+    made = (of_gguf if sys.argv[2].endswith(".gguf") else of_json)(sys.argv[2])
     made.no_truncation()
     made.no_padding()
     if sys.argv[1] == "special":
