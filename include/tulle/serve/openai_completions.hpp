@@ -70,7 +70,7 @@ class CompletionProbabilities {
     for (const Candidate& each : alternatives) {  // the most probable first; tokens that are no text have one text
       top.emplace(token_text(tokenizer_, each.token), each.log_probability);
     }
-    if (log_probability) top.emplace(token_text(tokenizer_, token), *log_probability);
+    if (log_probability) top[token_text(tokenizer_, token)] = *log_probability;
     top_.push_back(std::move(top));
     offsets_.push_back(text_offset);
   }
