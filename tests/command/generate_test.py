@@ -166,6 +166,11 @@ class GenerateTest(CommandTest):
         rules.write_text('root ::= "x" ws .\nws ::= | " " | "\\n" [ \\t]{0,20}\n')
         self.assertRegex(self.generate("--model", Q8_0, "--prompt", "a", "--grammar", rules)["text"], r"(?s)\Ax( |\n[ \t]{0,20})?.?\Z")
 
+        rules.write_text('root ::= y x\nx ::= "c" |\ny ::= "d"\n')
+        self.assertIn(self.generate("--model", Q8_0, "--prompt", "a", "--grammar", rules)["text"], ("d", "dc"))
+        rules.write_text('root ::= root "a"\n')
+        self.refuse(1, "generate", *SHORT, "--grammar", rules, saying=["no text of this vocabulary"])
+
     def test_prompts_that_look_like_something_else(self):
         for prompt in ["-x", "--help", "{}", "[a,b]", "%%", "a,b", '"q"', 'B"(x)"', " ", "\n", "'"]:
             with_flag = self.generate("--model", Q8_0, "--prompt=" + prompt, "--max-new-tokens", 1)

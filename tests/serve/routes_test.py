@@ -108,6 +108,34 @@ class RoutesTest(ServeTest):
         self.assertEqual(choice["message"]["tool_calls"][0]["function"]["name"], "look")
         self.succeed("/v1/responses", {"input": "Hello", "top_logprobs": 0, "max_output_tokens": 4})
 
+    def test_arguments_are_what_the_schema_of_a_tool_describes(self):
+        def arguments(parameters):
+            tool = {"type": "function", "function": {"name": "look", "parameters": parameters}}
+            body = {"messages": "Hello", "tools": [tool], "tool_choice": "required", "max_tokens": 60}
+            (choice,) = self.succeed("/v1/chat/completions", body)["choices"]
+            return json.loads(choice["message"]["tool_calls"][0]["function"]["arguments"])
+
+        self.assertEqual(arguments({"type": "object", "properties": {}, "required": []}), {})
+        one = {"type": "object", "properties": {"a": {"enum": [1, 2]}}, "required": ["a"], "additionalProperties": False}
+        self.assertIn(arguments({"$ref": "#/$defs/one", "$defs": {"one": one}})["a"], (1, 2))
+        self.assertIn(arguments({"anyOf": [{"$ref": "#/$defs/one"}], "$defs": {"one": one}})["a"], (1, 2))
+
+    def test_a_pattern_is_open_beside_its_anchor(self):
+        def texts(pattern):
+            schema = {"type": "json_schema", "json_schema": {"schema": {"type": "string", "pattern": pattern}}}
+            body = {"messages": "Hello", "n": 8, "temperature": 1.5, "max_tokens": 12, "response_format": schema}
+            return [choice["message"]["content"] for choice in self.succeed("/v1/chat/completions", body)["choices"]]
+
+        begun = texts("^ab")
+        self.assertTrue(all(text.startswith('"ab') for text in begun) and any(len(text) > 5 for text in begun), begun)
+        self.assertTrue(all(text in ('"ab"', '"cd"') for text in texts("^ab$|cd")))
+
+    def test_a_json_object_may_have_a_schema(self):
+        schema = {"type": "object", "properties": {"zz": {"enum": [7]}}, "required": ["zz"], "additionalProperties": False}
+        for form in ({"type": "json_object", "schema": schema}, {"type": "json_schema", "json_schema": {"schema": schema}}):
+            (choice,) = self.succeed("/v1/chat/completions", {"messages": "Hello", "response_format": form})["choices"]
+            self.assertEqual(choice["message"]["content"], '{"zz":7}')
+
     def test_chat(self):
         body = {"messages": [{"role": "system", "content": "Be brief."},
                              {"role": "user", "content": [{"type": "text", "text": "Hello"}]}], **GREEDY}
@@ -196,6 +224,11 @@ class RoutesTest(ServeTest):
         answer = self.succeed("/v1/messages", {"messages": "x", "max_tokens": 50, "temperature": 0, "output_config": {
             "effort": "low", "format": {"type": "json_schema", "schema": schema}}})
         self.assertIn(json.loads(answer["content"][0]["text"])["a"], [1, 2])
+
+    def test_predicted_scores_are_in_whole_answers(self):
+        body = {"prompt": "Once upon", "max_new_tokens": 2, "output_scores": True}
+        self.assertEqual(len(self.succeed("/predict", body)["generations"][0]["score"]), 2)
+        self.assertEqual(self.server.post("/predict", {**body, "streaming": True})[0], 400)
 
     def test_predict(self):
         answer = self.succeed("/predict", {"sequences": "Once upon", "max_generated_tokens": 6, "force_max_tokens": True,

@@ -44,7 +44,9 @@ void ServeFlags::add_to(CLI::App& app) {
   const auto upto = [](std::size_t most) { return CLI::Range(std::size_t{0}, most).description(""); };
   add("--name,--alias", name, "NAME", "The model's id in requests; without it the text that named the model");
   add("--task", task, "TASK", "text_generation, under any of its names");
-  add("--config-file,--config", config, "FILE", "YAML with endpoints, as DeepSparse's servers read it");
+  add("--config-file,--config", config, "FILE",
+      "YAML with endpoints, as DeepSparse's servers read it; --host, --port, --threads and --max-sequences win over "
+      "it");
   app.add_flag(flag_names("--hot-reload,--hot-reload-config"), hot_reload, "Follow changes of the configuration")
       ->group("Server");
   add("--integration", integration, "local|openai", "Both have all routes")
@@ -81,6 +83,12 @@ void ServeFlags::add_to(CLI::App& app) {
   app.add_flag("--no-page", no_page, "Without the chat at /")->group("Server");
   add("--num-workers", workers, "N", "Changes nothing: requests share each forward pass");
   add("--batch-size", batch_size, "N", "Changes nothing: see --max-sequences");
+  for (const auto& [flag, key] : {std::pair{"--host", "host"},
+                                  {"--port", "port"},
+                                  {"--threads", "num_cores"},
+                                  {"--max-sequences", "max_sequences"}}) {
+    app.get_option(flag)->each([this, key = std::string(key)](const std::string&) { decided.insert(key); });
+  }
   add("--log-level", log_level, "LEVEL", "debug|info: a line of JSON on stderr for each text; above: none")
       ->check(CLI::IsMember({"debug", "info", "warn", "critical", "fatal"}).description(""));
   app.add_flag("-q,--quiet", quiet, "Say nothing but errors")->group("Server");
@@ -120,7 +128,7 @@ tulle::serve::ServerOptions server_options(const ServeFlags& flags, const std::s
     const std::string named = given.empty() ? path : given;
     options.models.push_back({flags.name.empty() ? named : flags.name, path, base});
   } else {
-    tulle::serve::read_server_config(config, flags.config, base, options);
+    tulle::serve::read_server_config(config, flags.config, base, options, flags.decided);
   }
   if (!flags.no_page) options.page = chat_page();
   options.grammars = make_grammars;

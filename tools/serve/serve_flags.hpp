@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <set>
 #include <string>
 #include <tulle/serve/server_options.hpp>
 
@@ -17,6 +18,7 @@ struct ServeFlags {
   tulle::serve::ServerOptions server;
   std::size_t workers = 0, batch_size = 1;
   std::size_t request_seconds = 0, stop_seconds = 30, unload_seconds = 0, body_megabytes = 16;
+  std::set<std::string> decided;  ///< keys of a configuration that flags were given for
   bool hot_reload = false, no_page = false, quiet = false;
 
   void add_to(CLI::App& app);

@@ -32,7 +32,9 @@ class ToolCallSplitter {
 
   /// `inside`: the text is a call, without the mark in front of it.
   explicit ToolCallSplitter(ToolCallFormat format, bool inside = false) noexcept
-      : format_(format), state_(inside && format != ToolCallFormat::tagged ? State::open : State::text) {}
+      : format_(format),
+        marks_(format),
+        state_(inside && format != ToolCallFormat::tagged ? State::open : State::text) {}
 
   ToolCallFormat format() const noexcept { return format_; }
   std::size_t calls() const noexcept { return calls_; }
@@ -71,19 +73,18 @@ class ToolCallSplitter {
   }
 
   bool find_mark(Parts& parts) {
-    const std::string_view mark = tool_call_mark(format_);
-    const std::size_t at = held_.find(mark);
+    const auto [at, behind] = marks_.find(held_);
     if (at != std::string::npos) {
       const std::string before = held_.substr(0, at);
       const std::size_t end = before.find_last_not_of(" \n") + 1;
       parts.text += before.substr(0, end);
-      opening_ = held_.substr(end, at + mark.size() - end);
-      held_.erase(0, at + mark.size());
+      opening_ = held_.substr(end, behind - end);
+      held_.erase(0, behind);
       state_ = State::open;
       return true;
     }
-    std::size_t kept = std::min(held_.size(), mark.size() - 1);
-    while (!mark.starts_with(std::string_view(held_).substr(held_.size() - kept))) --kept;
+    std::size_t kept = std::min(held_.size(), marks_.longest() - 1);
+    while (!marks_.may_begin(std::string_view(held_).substr(held_.size() - kept))) --kept;
     // White space may stand in front of a mark.
     const std::size_t end = held_.size() - kept;
     const std::size_t shown = end == 0 ? 0 : held_.find_last_not_of(" \n", end - 1) + 1;
@@ -94,12 +95,11 @@ class ToolCallSplitter {
 
   /// Of `bare`: a text that begins with a brace.
   bool find_object(Parts& parts) {
-    const std::string_view mark = tool_call_mark(format_);
     const std::size_t begin = std::min(held_.find_first_not_of(" \n"), held_.size());
     const std::string_view rest = std::string_view(held_).substr(begin);
-    if (!spoke_ && (rest.empty() || (rest.size() < mark.size() && mark.starts_with(rest)))) return false;
-    if (!spoke_ && (rest.front() == '{' || rest.starts_with(mark))) {
-      held_.erase(0, begin + (rest.front() == '{' ? 0 : mark.size()));
+    if (!spoke_ && marks_.may_begin(rest)) return false;
+    if (!spoke_ && (rest.front() == '{' || marks_.length(rest) != 0)) {
+      held_.erase(0, begin + marks_.length(rest));
       state_ = State::open;
       return true;
     }
@@ -113,10 +113,10 @@ class ToolCallSplitter {
     const std::size_t begin = std::min(held_.find_first_not_of(" \n,;"), held_.size());
     if (!opening_.empty()) opening_ += held_.substr(0, begin);
     held_.erase(0, begin);
-    const std::string_view mark = tool_call_mark(format_);
-    if (mark.starts_with(held_) && held_.size() < mark.size()) return false;
-    if (held_.starts_with(mark) || held_.front() == '[') {
-      held_.erase(0, held_.starts_with(mark) ? mark.size() : 1);
+    if (marks_.may_begin(held_)) return false;
+    const std::size_t mark = marks_.length(held_);
+    if (mark != 0 || held_.front() == '[') {
+      held_.erase(0, std::max<std::size_t>(mark, 1));
       return true;
     }
     if (held_.front() == '{') {
@@ -261,10 +261,9 @@ class ToolCallSplitter {
 
   /// Behind the arguments: up to the brace that ends the call, or where that was forgotten to what ends or begins one.
   bool leave_call() {
-    const std::string_view mark = tool_call_mark(format_);
-    const std::size_t brace = held_.find('}'), end = std::min({brace, held_.find(call_end), held_.find(mark)});
+    const std::size_t brace = held_.find('}'), end = std::min({brace, held_.find(call_end), marks_.find(held_).first});
     if (end == std::string::npos) {
-      held_.erase(0, held_.size() - std::min(held_.size(), std::max(mark.size(), call_end.size()) - 1));
+      held_.erase(0, held_.size() - std::min(held_.size(), std::max(marks_.longest(), call_end.size()) - 1));
       return false;
     }
     held_.erase(0, end + (end == brace ? 1 : 0));
@@ -275,6 +274,7 @@ class ToolCallSplitter {
   static constexpr std::string_view call_end = "</tool_call>";
 
   ToolCallFormat format_;
+  ToolCallMarks marks_;
   State state_;
   std::string held_;
   std::string opening_;  // a mark with the white space around it, until a call follows

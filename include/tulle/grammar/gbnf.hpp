@@ -38,7 +38,7 @@ inline std::string explicit_gbnf(std::string_view rules) {
   std::string result;
   bool is_open = false, is_first = false;  // an alternative has begun and has nothing yet; the first of a rule
   const auto close = [&] {
-    if (is_open) result += "\"\" ";
+    if (is_open) result.insert(open, " \"\"");
     is_open = false;
   };
   for (std::size_t at = 0; at < rules.size();) {
@@ -61,6 +61,7 @@ inline std::string explicit_gbnf(std::string_view rules) {
     if (c == '"' || c == '[') end = detail::end_of_quoted(rules, at);
     result += c == '.' ? any : rules.substr(at, end - at);
     is_open = is_definition || c == '|' || c == '(';
+    open = result.size();
     is_first = is_definition;
     at = end;
   }

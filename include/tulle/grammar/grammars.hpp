@@ -20,7 +20,8 @@ struct FramedJson {
 };
 
 /// Makes what `SamplingOptions::constraint` takes. What was compiled before is kept, up to some megabytes.
-/// JSON is compact: no white space between its parts. Threads: all members may be called from any thread.
+/// JSON is compact: no white space between its parts, but behind commas in values that a schema does not describe.
+/// Threads: all members may be called from any thread.
 /// Errors of all: invalid_argument for what is not understood, too large, or can never be met.
 class Grammars {
  public:

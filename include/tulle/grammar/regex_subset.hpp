@@ -13,6 +13,7 @@
 #include <vector>
 
 #include <tulle/core/error.hpp>
+#include <tulle/grammar/regex_characters.hpp>
 #include <tulle/text/code_point_set.hpp>
 #include <tulle/text/utf8.hpp>
 
@@ -23,11 +24,9 @@ namespace detail {
 /// classes of code points.
 class RegexRewriter {
  public:
-  RegexRewriter(std::string_view pattern, bool in_json) : pattern_(pattern), in_json_(in_json) {
-    std::vector<CodePointSet::Range> never{{0xD800, 0xDFFF}};  // halves of surrogate pairs are no characters
-    if (in_json) never.insert(never.end(), {{0, 0x1F}, {'"', '"'}, {'\\', '\\'}});
-    writable_ = CodePointSet(std::move(never)).complement();
-  }
+  /// `is_open`: where an alternative has one of the anchors ^ and $, anything may stand at its other end.
+  RegexRewriter(std::string_view pattern, bool in_json, bool is_open = false)
+      : pattern_(pattern), characters_(in_json), in_json_(in_json), is_open_(is_open) {}
 
   std::string read() {
     if (pattern_.size() > 4096) fail(ErrorCode::invalid_argument, "a regular expression has at most 4096 bytes");
@@ -36,6 +35,7 @@ class RegexRewriter {
       begin_ = at_;
       read_one();
     }
+    end_alternative();
     // xgrammar makes a state for every repeated character of a pattern in JSON, which takes seconds and fails beyond 128,
     // unless something in it is not ASCII: this, which stands for nothing.
     return in_json_ ? result_ + "\xC3\xA9{0}" : result_;
@@ -46,8 +46,6 @@ class RegexRewriter {
     CodePointSet set;
     std::optional<char32_t> single;
   };
-
-  static bool is_word(char32_t c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 
   [[noreturn]] void refuse(std::string_view what) const {
     fail(ErrorCode::invalid_argument, "the expression ", pattern_, " has ", what, " at ", begin_ + 1,
@@ -74,9 +72,11 @@ class RegexRewriter {
       write(CodePointSet({{'\n', '\n'}, {'\r', '\r'}, {0x2028, 0x2029}}).complement());
     } else if (c == '^') {  // of the whole, as is an alternative of it
       if (depth() != 0 || !begins_alternative_) refuse("an anchor in the middle");
+      has_begin_ = true;
       ++at_;
     } else if (c == '$') {
       if (depth() != 0 || !ends) refuse("an anchor in the middle");
+      has_end_ = true;
       ++at_;
     } else if (c == '{') {
       const std::size_t end = std::min(pattern_.find('}', at_), pattern_.size() - 1);
@@ -86,6 +86,7 @@ class RegexRewriter {
       if (c == '(' && pattern_.substr(at_, 2) == "(?" && pattern_.substr(at_, 3) != "(?:") {
         refuse("an assertion or a flag");
       }
+      if (c == '|' && depth() == 0) end_alternative();
       follow_group(c);
       const std::size_t length = c == '(' && pattern_.substr(at_, 3) == "(?:" ? 3 : 1;
       result_ += pattern_.substr(at_, length);
@@ -96,6 +97,16 @@ class RegexRewriter {
     }
     begins_alternative_ = c == '|';
     if (std::string_view("()|*+?{^$").find(c) == std::string_view::npos) begin_part(false);
+  }
+
+  /// Of the whole.
+  void end_alternative() {
+    if (is_open_ && has_begin_ != has_end_) {
+      const std::string any = characters_.any_of(CodePointSet().complement()).value() + "*";
+      result_.insert(has_begin_ ? result_.size() : alternative_, any);
+    }
+    has_begin_ = has_end_ = false;
+    alternative_ = result_.size() + 1;  // behind the bar
   }
 
   /// What the next repetition repeats.
@@ -183,7 +194,7 @@ class RegexRewriter {
       case 'S': return {spaces(!is_negated).complement(), {}};
       default: break;
     }
-    if (is_word(kind)) refuse("an unknown escape");
+    if (RegexCharacters::is_word(kind)) refuse("an unknown escape");
     return one(kind);
   }
 
@@ -220,54 +231,23 @@ class RegexRewriter {
     return value;
   }
 
-  static std::string escaped(char32_t c) {
-    char digits[8];
-    return "\\u{" + std::string(digits, std::to_chars(digits, digits + 8, static_cast<std::uint32_t>(c), 16).ptr) + "}";
-  }
-
   void write(char32_t c) {
-    if (writable_.contains(c)) {
-      result_ += is_word(c) ? std::string(1, static_cast<char>(c)) : escaped(c);
-      return;
-    }
-    if (!in_json_ || c > 0x7F) refuse("half of a surrogate pair");
-    constexpr std::string_view named = "\"\"\\\\\bb\ff\nn\rr\tt";  // pairs: a character, and what its escape names
-    std::size_t at = 0;
-    while (at < named.size() && named[at] != static_cast<char>(c)) at += 2;
-    result_ += "(" + escaped('\\');
-    if (at < named.size()) {
-      result_ += escaped(static_cast<unsigned char>(named[at + 1]));
-    } else {
-      result_ += "u00";
-      result_ += c < 0x10 ? "0" : "1";
-      result_ += "0123456789abcdef"[c & 0xF];
-    }
-    result_ += ")";
+    const std::optional<std::string> text = characters_.one(c);
+    if (!text) refuse("half of a surrogate pair");
+    result_ += *text;
   }
 
   void write(const CodePointSet& set) {
-    const CodePointSet written = set.intersected(writable_);
-    if (written.ranges().empty()) refuse("a class without a character");
-    // What lies on both sides of the surrogates is written by what it is not: xgrammar loses other forms of it when they
-    // are repeated.
-    const bool is_negated = written.ranges().back().last > 0xDFFF;
-    const CodePointSet named = is_negated ? written.complement() : written;
-    std::string ranges = is_negated ? "^" : "", late;
-    for (auto [first, last] : named.ranges()) {
-      if (first == '^') {  // at the beginning it would be a negation
-        late = escaped(first++);
-        if (first > last) continue;
-      }
-      ranges += escaped(first);
-      if (last != first) ranges += "-" + escaped(last);
-    }
-    result_ += ranges.empty() ? late : "[" + ranges + late + "]";
+    const std::optional<std::string> text = characters_.any_of(set);
+    if (!text) refuse("a class without a character");
+    result_ += *text;
   }
 
   std::string_view pattern_;
-  bool in_json_;
-  CodePointSet writable_;
-  std::size_t at_ = 0, begin_ = 0;
+  RegexCharacters characters_;
+  bool in_json_, is_open_;
+  std::size_t at_ = 0, begin_ = 0, alternative_ = 0;  // the last: where the present one begins in `result_`
+  bool has_begin_ = false, has_end_ = false;          // its anchors
   struct Group {  // the whole, or one that is open: whether an alternative may be empty, and the present one so far
     bool may_be_empty = false, may_end = true;
   };
@@ -289,6 +269,12 @@ inline std::string followed_regex(std::string_view pattern) {
 /// names it alone, and is in no class.
 inline std::string followed_json_regex(std::string_view pattern) {
   return detail::RegexRewriter(pattern, true).read();
+}
+
+/// The `pattern` of a schema, which holds where it is found in a text: behind "^https?://" anything may follow, in front of
+/// "\\.com$" anything may stand. What has no anchor is written as a whole, as other tools do.
+inline std::string followed_schema_pattern(std::string_view pattern) {
+  return detail::RegexRewriter(pattern, true, true).read();
 }
 
 }  // namespace tulle

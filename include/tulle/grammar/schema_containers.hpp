@@ -57,7 +57,8 @@ OrderedJson pattern_schema(const OrderedJson& given, Where where, OrderedJson re
     refuse_schema(where, "has a \"minProperties\" and names that are not given, which is not supported");
   }
   for (const auto& [pattern, value] : patterns.items()) {
-    result["patternProperties"][followed_json_regex(pattern)] = read(value, where + "/patternProperties/" + pattern);
+    result["patternProperties"][followed_schema_pattern(pattern)] =
+        read(value, where + "/patternProperties/" + pattern);
   }
   result["additionalProperties"] = false;
   return result;

@@ -77,7 +77,7 @@ inline OrderedJson text(const OrderedJson& given, Where where) {
   if (given.contains("pattern")) {
     if (!given["pattern"].is_string()) refuse_schema(where, "has a \"pattern\" that is no text");
     if (has_length) refuse_schema(where, "has a \"pattern\" together with a length, which is not supported");
-    result["pattern"] = followed_json_regex(given["pattern"].get_ref<const std::string&>());
+    result["pattern"] = followed_schema_pattern(given["pattern"].get_ref<const std::string&>());
   } else if (has_length) {  // of characters that need no escape
     const std::string most = length.contains("maxLength") ? length["maxLength"].dump() : "";
     result["pattern"] =

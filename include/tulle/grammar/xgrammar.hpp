@@ -152,7 +152,11 @@ class XGrammars final : public Grammars {
   /// xgrammar's errors as ours.
   template <class Compile>
   std::shared_ptr<const Constraint> compiled(Compile&& compile) const try {
-    return std::make_shared<XGrammarConstraint>(compile(), vocabulary_);
+    const xgrammar::CompiledGrammar grammar = compile();
+    XGrammarState first(xgrammar::GrammarMatcher(grammar, std::vector<int>{0}), (vocabulary_ + 31) / 32, {});
+    if (first.allowed().empty())
+      fail(ErrorCode::invalid_argument, "the grammar cannot be followed: no text of this vocabulary begins as it says");
+    return std::make_shared<XGrammarConstraint>(grammar, vocabulary_);
   } catch (const Error&) {
     throw;
   } catch (const std::bad_alloc&) {

@@ -73,15 +73,24 @@ class ChatTools {
       const auto name = function["name"].get<std::string>();
       if (!named_.empty() && name != named_) continue;
       auto [before, after] = tool_call_frame(format, name);
-      OrderedJson parameters = function.value("parameters", OrderedJson::object());
-      if (parameters.empty()) parameters["additionalProperties"] = false;  // none
-      parameters["type"] = "object";
-      choices.push_back({std::move(before), parameters.dump(), std::move(after)});
+      choices.push_back({std::move(before), arguments_schema(function), std::move(after)});
     }
     constrain(options, model, "tools", [&](Grammars& grammars) { return grammars.framed_json(choices); });
   }
 
  private:
+  /// An object, which is empty where no parameters are described.
+  static std::string arguments_schema(const OrderedJson& function) {
+    OrderedJson schema = function.value("parameters", OrderedJson::object());
+    const auto has = [&](const char* key) { return schema.contains(key); };
+    if (has("$ref") || has("anyOf") || has("oneOf") || has("allOf")) return schema.dump();
+    const bool describes_none = schema.empty() || (has("properties") && schema["properties"].empty());
+    if (describes_none && !has("additionalProperties") && !has("patternProperties"))
+      schema["additionalProperties"] = false;
+    schema["type"] = "object";
+    return schema.dump();
+  }
+
   static bool is_name(const OrderedJson& name) {
     if (!name.is_string()) return false;
     const auto& text = name.get_ref<const std::string&>();

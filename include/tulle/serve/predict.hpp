@@ -107,6 +107,9 @@ inline PreparedRequest prepare_prediction(const Json& body, const ServedModel& m
   if (call.prompts.empty()) throw ApiError(400, "\"prompt\" or \"sequences\" is missing", "prompt");
   if (call.prompts.size() > max_prompts) throw ApiError(400, "at most 256 prompts in a request", "prompt");
   if (call.options.stop.size() > max_stop_strings) throw ApiError(400, "at most 64 stop strings", "stop");
+  if (call.streaming && call.options.return_logits) {
+    throw ApiError(400, "scores and logits are in whole answers only; leave streaming out", "streaming");
+  }
   if (!call.session_ids.empty()) {
     throw ApiError(400, "sessions are not kept; send the whole text: what was sent before is not computed again",
                    "session_ids");

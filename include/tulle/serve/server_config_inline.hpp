@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -130,7 +131,7 @@ class EndpointReader {
 }  // namespace detail
 
 TULLE_SERVE_INLINE void read_server_config(std::string_view text, const std::string& where, TextGenerationOptions base,
-                                           ServerOptions& options) {
+                                           ServerOptions& options, const std::set<std::string>& decided) {
   constexpr std::array<std::string_view, 12> known{"num_cores",
                                                    "num_workers",
                                                    "integration",
@@ -146,13 +147,19 @@ TULLE_SERVE_INLINE void read_server_config(std::string_view text, const std::str
   const Json config = detail::json_of(parse_yaml(text, where));
   if (!config.is_object()) fail(ErrorCode::malformed, where, " must be a mapping with \"endpoints\"");
   tulle::detail::require_known(config, where, known);
-  options.host = json_value(config, "host", options.host, where);
-  options.port = json_value<std::uint16_t>(config, "port", static_cast<std::uint16_t>(options.port), where);
+  const auto read = [&](const char* key, auto& value) {
+    const auto found = json_value(config, key, value, where);
+    if (!decided.contains(key)) value = found;
+  };
+  auto port = static_cast<std::uint16_t>(options.port);
+  read("host", options.host);
+  read("port", port);
+  options.port = port;
   for (const std::string& key : json_value(config, "api_keys", std::vector<std::string>(), where)) {
     options.api_keys.push_back(key);
   }
-  base.engine.threads = json_value(config, "num_cores", base.engine.threads, where);
-  base.engine.max_sequences = json_value(config, "max_sequences", base.engine.max_sequences, where);
+  read("num_cores", base.engine.threads);
+  read("max_sequences", base.engine.max_sequences);
   if (!config.contains("endpoints") || !config["endpoints"].is_array() || config["endpoints"].empty()) {
     fail(ErrorCode::malformed, where, ": \"endpoints\" must be a list, and not empty");
   }

@@ -31,7 +31,7 @@ void constrain(GenerationOptions& options, const ServedModel& model, std::string
 }
 
 /// `response_format` of chat completions, or `text.format` of responses and `output_config.format` of messages, where the
-/// schema lies beside the type.
+/// schema lies beside the type. llama.cpp's servers take one beside json_object too.
 /// Errors: ApiError 400.
 inline void read_response_format(const RequestBody& body, std::string_view field, const Json* format,
                                  const ServedModel& model, GenerationOptions& options) {
@@ -40,11 +40,12 @@ inline void read_response_format(const RequestBody& body, std::string_view field
   if (!format->is_object()) throw ApiError(400, "\"" + name + "\" must be an object", name);
   const std::string type = RequestFields(*format).text("type", "");
   if (type == "text") return;
-  if (type == "json_object") {
+  const bool has_schema = RequestFields(*format).has("schema");
+  if (type == "json_object" && !has_schema) {
     constrain(options, model, field, [](Grammars& grammars) { return grammars.json_object(); });
     return;
   }
-  if (type != "json_schema") {
+  if (type != "json_schema" && type != "json_object") {
     throw ApiError(400, "the \"type\" of \"" + name + "\" must be text, json_object or json_schema", name);
   }
   // Once more, in the order in which the client wrote it.
@@ -52,7 +53,7 @@ inline void read_response_format(const RequestBody& body, std::string_view field
   const bool is_chat = field == "response_format";
   const std::size_t dot = name.find('.');
   const OrderedJson& wrapper = is_chat ? ordered[name] : ordered[name.substr(0, dot)][name.substr(dot + 1)];
-  const OrderedJson holder = is_chat ? wrapper.value("json_schema", OrderedJson()) : wrapper;
+  const OrderedJson holder = is_chat && type == "json_schema" ? wrapper.value("json_schema", OrderedJson()) : wrapper;
   if (!holder.is_object() || !holder.contains("schema")) {
     throw ApiError(400, "\"" + name + "\" of type json_schema must hold a \"schema\"", name);
   }

@@ -7,9 +7,9 @@ using tulle::explicit_gbnf;
 
 TEST_CASE("alternatives that are left empty are written out", "[grammar]") {
   CHECK(explicit_gbnf("ws ::= | \" \" ws") == "ws ::= \"\" | \" \" ws");
-  CHECK(explicit_gbnf("root ::= \"a\" |") == "root ::= \"a\" |\"\" ");
-  CHECK(explicit_gbnf("root ::= (| \"a\") \"b\"") == "root ::= (\"\" | \"a\") \"b\"");
-  CHECK(explicit_gbnf("a ::= \"x\" | \nroot ::= a") == "a ::= \"x\" | \n\"\" root ::= a");
+  CHECK(explicit_gbnf("root ::= \"a\" |") == "root ::= \"a\" | \"\"");
+  CHECK(explicit_gbnf("root ::= (| \"a\") \"b\"") == "root ::= ( \"\"| \"a\") \"b\"");
+  CHECK(explicit_gbnf("a ::= \"x\" | \nroot ::= a") == "a ::= \"x\" | \"\" \nroot ::= a");
 }
 
 TEST_CASE("a dot is any character, but not in texts, classes and comments", "[grammar]") {

@@ -36,6 +36,14 @@ TEST_CASE("in JSON a character that needs an escape is written as one, or is in 
   CHECK_THROWS_AS(followed_json_regex("[\"\\n]"), Error);
 }
 
+TEST_CASE("the pattern of a schema is open where it has no anchor beside one", "[grammar][regex_subset]") {
+  const std::string any = R"([^\u{0}-\u{1f}\u{22}\u{5c}\u{d800}-\u{dfff}]*)", end = "\u00E9{0}";
+  CHECK(followed_schema_pattern("^ab") == "ab" + any + end);
+  CHECK(followed_schema_pattern("ab$") == any + "ab" + end);
+  for (const char* whole : {"^ab$", "ab"}) CHECK(followed_schema_pattern(whole) == "ab" + end);
+  CHECK(followed_schema_pattern("^a|(b|c)$|d") == "a" + any + "|" + any + "(b|c)|d" + end);
+}
+
 TEST_CASE("what a grammar cannot follow is refused with its place", "[grammar][regex_subset]") {
   CHECK_THROWS_WITH(followed_regex("ab(?=c)"), Catch::Matchers::ContainsSubstring("an assertion or a flag at 3"));
   for (const char* pattern :

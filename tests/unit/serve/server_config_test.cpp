@@ -105,3 +105,23 @@ TEST_CASE("What a configuration has wrong is named", "[serve]") {
                     ContainsSubstring("\"port\""));
   CHECK_THROWS_AS(read("endpoints: [\n"), Error);
 }
+
+TEST_CASE("Flags that were given win over a configuration", "[serve]") {
+  const std::string text = R"(
+host: 0.0.0.0
+port: 9000
+num_cores: 2
+max_sequences: 7
+endpoints: [{task: text_generation, model: models/a}]
+)";
+  const ServerOptions all = read(text);
+  CHECK((all.host == "0.0.0.0" && all.port == 9000));
+  CHECK((all.models[0].options.engine.threads == 2 && all.models[0].options.engine.max_sequences == 7));
+  ServerOptions options;
+  options.port = 8000;
+  TextGenerationOptions base;
+  base.engine.threads = 1;
+  read_server_config(text, "config.yaml", base, options, {"port", "num_cores"});
+  CHECK((options.host == "0.0.0.0" && options.port == 8000));
+  CHECK((options.models[0].options.engine.threads == 1 && options.models[0].options.engine.max_sequences == 7));
+}
