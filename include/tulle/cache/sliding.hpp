@@ -184,7 +184,13 @@ class SlidingCache : public SlotTable<RingSlot<ElementType>> {
     const auto state = SavedState<Element>::parse(bytes, this->shape());
     if (!state) return false;
     const Position end = state->length();
-    if (!state->complete() && (state->prefix() < sinks_ || state->begin() > window_begin(end))) return false;
+    const auto misses = [&](const LayerShape& layer) {
+      return state->begin() > std::max(window_begin(end), layer.window.begin(end));
+    };
+    const auto& layers = this->shape().layers;
+    if (!state->complete() && (state->prefix() < sinks_ || std::any_of(layers.begin(), layers.end(), misses))) {
+      return false;
+    }
     if (end == 0) return true;
     allocate(target);
     target.length = target.reached = end;

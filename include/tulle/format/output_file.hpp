@@ -36,6 +36,10 @@ inline void require_replaceable(const std::string& path, const std::array<char, 
   if (!folder.empty() && !std::filesystem::is_directory(folder, ignored)) {
     fail(ErrorCode::io, "cannot write ", path, ": its folder does not exist");
   }
+  const std::filesystem::file_status status = std::filesystem::status(path, ignored);
+  if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status)) {
+    fail(ErrorCode::invalid_argument, path, " is no file; choose another name");
+  }
   std::FILE* file = std::fopen(path.c_str(), "rb");
   if (file == nullptr) return;
   std::array<char, 8> found = magic;

@@ -60,7 +60,8 @@ struct GeneratedText {
   std::vector<Token> tokens;             ///< what was generated, an eos included
   std::vector<float> log_probabilities;  ///< [tokens], with `GenerationOptions::log_probabilities`
   FinishReason finish_reason = FinishReason::none;
-  Matrix logits;  ///< [prompt + tokens - 1, vocabulary], or [tokens, vocabulary] without the prompt
+  Matrix logits;  ///< [prompt + tokens - 1, vocabulary], or [tokens, vocabulary] without the prompt. Where no token was
+                  ///< asked for: [prompt, vocabulary], or [1, vocabulary]
   std::size_t prompt_tokens = 0;
   std::size_t cached_prompt_tokens = 0;                     ///< of them, those that the cache held already
   std::size_t draft_tokens = 0, accepted_draft_tokens = 0;  ///< tokens that were guessed; those that are in the text

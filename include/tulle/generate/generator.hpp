@@ -77,6 +77,7 @@ class Generator {
     }
     try {
       logits_.reserve(wanted_logits());
+      if (options.log_probabilities) raw_.reserve(decoder_.architecture().vocabulary);
       continuations_[id].sampling.emplace(std::move(sampling));
     } catch (...) {
       sequences_.stop(id);

@@ -183,7 +183,9 @@ class Sequences {
       }
       const std::size_t room = cache_.room(id);
       if (!cache_.restore(id, state) || cache_.length(id) > tokens.size()) {
-        const bool is_full = tokens.size() > room + 1 && tokens.size() <= std::size_t{cache_.capacity()} + 1;
+        const std::size_t capacity = cache_.capacity();
+        const bool has_end = capacity != std::numeric_limits<Position>::max();  // a window has none
+        const bool is_full = has_end && tokens.size() > room + 1 && tokens.size() <= capacity + 1;
         if (is_full) {  // of the last token the cache may hold nothing
           fail(ErrorCode::capacity, "the saved session has ", tokens.size(), " tokens, and the cache has room for ",
                room, " now");

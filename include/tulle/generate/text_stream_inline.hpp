@@ -4,7 +4,12 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstddef>
+#include <map>
+#include <optional>
+#include <span>
 #include <utility>
+#include <vector>
 
 #include <tulle/core/compiled.hpp>
 #include <tulle/core/error.hpp>
@@ -41,9 +46,12 @@ TULLE_INLINE TextStream::TextStream(Engine& engine, const Tokenizer& tokenizer, 
       completions_.emplace_back(tokenizer, completions_.size(), prompt.size(), options, continues);
     }
   }
+  std::map<std::vector<Token>, std::size_t> texts;  // of equal prompts: they are to differ
   for (std::size_t first = 0; first < completions_.size(); first += copies) {
+    std::size_t& number = texts[prompts[first / copies]];
     SequenceOptions one = sequence;
-    one.rng_stream = first;
+    one.rng_stream = number;
+    number += copies;
     engine.requests().submit(std::move(prompts[first / copies]), sampler, std::move(one),
                              std::span(completions_).subspan(first, copies));
   }
@@ -54,7 +62,8 @@ TULLE_INLINE TextStream::TextStream(Engine& engine, const Tokenizer& tokenizer, 
     : TextStream(engine, 1, options) {
   if (options.num_return_sequences != 1) fail(ErrorCode::invalid_argument, "a session has one continuation");
   SequenceOptions sequence = sequence_options(engine, options);
-  const bool continues = !engine.sequences().history(session).empty() || detail::has_text(tokenizer, tokens);
+  const bool continues =
+      detail::has_text(tokenizer, engine.sequences().history(session)) || detail::has_text(tokenizer, tokens);
   completions_.emplace_back(tokenizer, 0, tokens.size(), options, continues);
   engine.requests().resume(session, tokens, SamplerChain(options.sampling), std::move(sequence), completions_.front());
 }

@@ -37,8 +37,9 @@ inline std::string explicit_gbnf(std::string_view rules) {
   constexpr std::string_view any = "[\\u0000-\\U0010FFFF]";
   std::string result;
   bool is_open = false, is_first = false;  // an alternative has begun and has nothing yet; the first of a rule
+  std::size_t begun = 0;                   // where that stands in `result`
   const auto close = [&] {
-    if (is_open) result.insert(open, " \"\"");
+    if (is_open) result.insert(begun, " \"\"");
     is_open = false;
   };
   for (std::size_t at = 0; at < rules.size();) {
@@ -61,7 +62,7 @@ inline std::string explicit_gbnf(std::string_view rules) {
     if (c == '"' || c == '[') end = detail::end_of_quoted(rules, at);
     result += c == '.' ? any : rules.substr(at, end - at);
     is_open = is_definition || c == '|' || c == '(';
-    open = result.size();
+    begun = result.size();
     is_first = is_definition;
     at = end;
   }

@@ -148,6 +148,27 @@ TEST_CASE("a state restores where it holds all that the next position sees", "[c
   CHECK_FALSE(ContiguousCache<float>(shape, 1, 1000).restore(0, saved));
 }
 
+TEST_CASE("a state after a truncation restores where layers see less than the window", "[cache][sliding]") {
+  const CacheShape windowed(1, {1, 1, Window{24}});
+  SlidingCache<float> source(windowed, 1, 40, 4, 3), copy(windowed, 1, 40, 4, 3);
+  append_until(source, 0, 93, 3);
+  REQUIRE(source.truncate(0, 70));
+  std::vector<std::byte> saved;
+  source.save(0, saved);
+  REQUIRE(copy.restore(0, saved));
+  append_until(source, 0, 71, 1);
+  append_until(copy, 0, 71, 1);
+  const auto seen = [](const SlidingCache<float>& cache) {
+    std::vector<float> rows;
+    cache.for_each_span(0, 0, {47, 71}, [&](const KeyValueSpan<float>& span) {
+      rows.insert(rows.end(), span.keys, span.keys + span.count);
+    });
+    return rows;
+  };
+  CHECK(seen(copy) == seen(source));
+  CHECK(seen(copy).size() == 24);
+}
+
 TEST_CASE("complete states go from a contiguous cache to a sliding one and back", "[cache][sliding]") {
   ContiguousCache<float> contiguous(shape, 1, 400);
   append_until(contiguous, 0, 333, 333);

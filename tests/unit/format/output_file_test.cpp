@@ -51,3 +51,9 @@ TEST_CASE("a file that cannot be written is an error that names it", "[format][o
   CHECK(test::error_of([&] { write_file(folder.path("full"), std::string(1 << 20, 'x')); }) == ErrorCode::io);
   CHECK(std::distance(std::filesystem::directory_iterator(folder.path()), {}) == 1);
 }
+
+TEST_CASE("a directory is no file to replace", "[format][output_file]") {
+  const test::TemporaryFolder folder;
+  CHECK_THROWS_WITH(require_replaceable(folder.path(), {}), Catch::Matchers::ContainsSubstring("is no file"));
+  CHECK_NOTHROW(require_replaceable(folder.path("new"), {}));
+}

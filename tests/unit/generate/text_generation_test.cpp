@@ -46,6 +46,26 @@ TEST_CASE("many prompts give what each gives alone", "[generate][text_generation
   }
 }
 
+TEST_CASE("a drawn text depends on its prompt and seed, equal prompts differ", "[generate][text_generation]") {
+  const auto pipeline = tiny_pipeline(small_engine());
+  GenerationOptions options = at_most(9);
+  options.sampling.do_sample = true;
+  options.sampling.temperature = 1.5f;
+  options.seed = 7;
+  const auto texts = [&](const std::vector<std::string>& prompts, std::size_t copies) {
+    options.num_return_sequences = copies;
+    std::vector<std::string> all;
+    for (const GeneratedText& each : (*pipeline)(prompts, options).generations) all.push_back(each.text);
+    return all;
+  };
+  const std::string one = texts({"one"}, 1)[0], two = texts({"two"}, 1)[0];
+  CHECK(texts({"two", "one"}, 1) == std::vector<std::string>{two, one});
+  const auto copies = texts({"two", "one"}, 2);
+  CHECK((copies[0] == two && copies[2] == one && copies[1] != two && copies[3] != one));
+  const auto equal = texts({"one", "two", "one"}, 1);
+  CHECK((equal[0] == one && equal[1] == two && equal[2] == copies[3]));
+}
+
 TEST_CASE("a stream gives the pieces of the same text", "[generate][text_generation]") {
   const auto pipeline = tiny_pipeline(small_engine());
   const auto wanted = (*pipeline)("the answer", at_most(20)).generations[0];

@@ -155,7 +155,7 @@ TEST_CASE("several continuations share one prefill and are those of their stream
       alone.max_new_tokens = 15;
       alone.ignore_eos = true;
       alone.seed = 3;
-      alone.rng_stream = i;
+      alone.rng_stream = i % 3;
       const SequenceId id = engine->start(i < 3 ? prompt(30) : prompt(7, 61), SamplerChain(options.sampling), alone);
       CHECK(testing::finish_sequence(*engine, id).tokens == forked.results[i].tokens);
       engine->sequences().release(id);

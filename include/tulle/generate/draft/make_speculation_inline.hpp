@@ -82,7 +82,16 @@ TULLE_INLINE std::unique_ptr<Speculation<Engine::Policies>> make_speculation(con
   const auto with = [&]<class DrafterType>(DrafterType drafter) -> std::unique_ptr<Speculation<Policies>> {
     return std::make_unique<Speculative<Policies, DrafterType>>(std::move(drafter), options.speculation);
   };
-  if (second.empty()) return nullptr;
+  if (options.drafter.empty()) return nullptr;
+  const bool is_stack = options.drafter.starts_with('+') || options.drafter.ends_with('+') || !first.empty();
+  if (is_stack && (first.empty() || second.empty() || second == "ngram" || second == "prediction")) {
+    fail(ErrorCode::invalid_argument, "the drafter \"", options.drafter,
+         "\" is no A+B in which A guesses for B, the path of a model or self:KERNEL");
+  }
+  if (first == "prediction" || (second == "prediction" && options.prediction.empty())) {
+    fail(ErrorCode::invalid_argument, "the drafter \"", options.drafter,
+         "\" needs a text that is predicted, and stands alone");
+  }
   if (options.speculation.max_tokens > 64) fail(ErrorCode::invalid_argument, "a draft has at most 64 tokens");
   if (second == "ngram") return with(NgramDrafter());
   if constexpr (is_web) {
