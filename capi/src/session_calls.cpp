@@ -64,7 +64,7 @@ EngineOptions engine_options(const tulle_session_options* given, const LoadedMod
 
 /// Whether a setting of chance is not the default. A temperature of 0 is greedy.
 bool has_chance(const tulle_generate_options& read) {
-  const SamplingOptions off;
+  const tulle_generate_options off = generate_defaults();
   return read.temperature != 0 &&
          (read.temperature != off.temperature || read.top_k != off.top_k || read.top_p != off.top_p ||
           read.min_p != off.min_p || read.typical_p != off.typical_p);

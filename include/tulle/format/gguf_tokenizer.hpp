@@ -51,7 +51,7 @@ inline void set_flags_of_phi3(std::string name, VocabularySpec& spec) {
   if (name.find("phi-3") == std::string::npos && name.find("phi3") == std::string::npos) return;
   for (const AddedToken& token : added_tokens_of(spec)) {
     if (token.content == "<s>" || token.content == "<unk>" || token.content == "<|endoftext|>") continue;
-    spec.flagged[static_cast<std::size_t>(token.id)].rstrip = true;
+    add_flags(spec, static_cast<std::size_t>(token.id), VocabularySpec::rstrip);
   }
 }
 

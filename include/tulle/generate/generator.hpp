@@ -77,7 +77,7 @@ class Generator {
     }
     try {
       logits_.reserve(wanted_logits());
-      if (options.log_probabilities) raw_.reserve(decoder_.architecture().vocabulary);
+      if (options.log_probabilities) logits_.reserve_copy();
       continuations_[id].sampling.emplace(std::move(sampling));
     } catch (...) {
       sequences_.stop(id);
@@ -254,14 +254,14 @@ class Generator {
   void sample(SequenceId id, std::span<float> logits, std::uint32_t draft) {
     Continuation<Sampling>& going = continuations_[id];
     // A sampler may overwrite its logits: what is reported are the raw ones.
-    if (going.options.log_probabilities) raw_.assign(logits.begin(), logits.end());
+    if (going.options.log_probabilities) logits_.copy(logits);
     const std::span<const Token> drafted = sequences_.drafted(id);
     const Token token =
         going.draw(logits.first(vocabulary_), sequences_.history(id), drafted, sequences_.draft_distribution(id));
     Emission emission{id, token, FinishReason::none, 0, !drafted.empty() && drafted.front() == token, draft};
     sequences_.accept(id, token);
     ++going.generated;
-    if (going.options.log_probabilities) emission.log_probability = log_probability(raw_, token);
+    if (going.options.log_probabilities) emission.log_probability = log_probability(logits_.copied(), token);
     emission.finish = going.finish_after(token);
     if (emission.finish == FinishReason::none && sequences_.history(id).size() > cache().capacity()) {
       emission.finish = FinishReason::capacity;
@@ -282,8 +282,7 @@ class Generator {
   Scheduler scheduler_;
   StepPlan plan_;
   detail::LogitsRows logits_;  // one for each sequence at any time
-  std::vector<float> raw_;
-  std::vector<Row> rows_;  // of the step
+  std::vector<Row> rows_;      // of the step
   std::vector<Emission> emissions_;
 };
 

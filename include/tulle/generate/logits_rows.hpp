@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <span>
+#include <vector>
 
 #include <tulle/core/aligned_buffer.hpp>
 #include <tulle/tensor/matrix_view.hpp>
@@ -25,6 +27,12 @@ class LogitsRows {
     more_ = AlignedBuffer<float>(size);
   }
 
+  /// There is room for a copy of a row afterwards. Errors: memory, which changes nothing.
+  [[gnu::noinline]] void reserve_copy() { copy_.reserve(vocabulary_); }
+  /// Needs: `reserve_copy`.
+  [[gnu::noinline]] void copy(std::span<const float> row) noexcept { copy_.assign(row.begin(), row.end()); }
+  std::span<const float> copied() const noexcept { return copy_; }
+
   /// Gives memory back that `rows` do not need.
   void shrink(std::size_t rows) noexcept {
     if (rows <= always_) more_ = {};
@@ -39,6 +47,7 @@ class LogitsRows {
  private:
   std::size_t always_, vocabulary_;
   AlignedBuffer<float> some_, more_;
+  std::vector<float> copy_;
 };
 
 }  // namespace tulle::detail

@@ -46,13 +46,11 @@ struct Pipeline {
 class PipelineTokenizer final : public Tokenizer {
  public:
   explicit PipelineTokenizer(Pipeline pipeline)
-      : pipeline_(std::move(pipeline)), raw_(tokens_of(pipeline_, false)), normalized_(tokens_of(pipeline_, true)) {
+      : pipeline_(std::move(pipeline)), found_(as_found(pipeline_)), raw_(those(false)), normalized_(those(true)) {
     size_ = pipeline_.vocabulary.size();
-    for (const AddedToken& token : tokens_of(pipeline_, true)) {
-      contents_.try_emplace(token.id, token.content);
-    }
-    for (const AddedToken& token : pipeline_.added_tokens) {
-      added_by_id_.try_emplace(token.id, &token);
+    for (std::size_t i = 0; i < found_.size(); ++i) {
+      const AddedToken& token = pipeline_.added_tokens[i];
+      added_by_id_.try_emplace(token.id, &found_[i]);
       added_by_content_.try_emplace(token.content, token.id);
       size_ = std::max(size_, static_cast<std::size_t>(token.id) + 1);
     }
@@ -120,31 +118,38 @@ class PipelineTokenizer final : public Tokenizer {
   Repair repair() const override { return pipeline_.decoder.repair(); }
 
  private:
-  /// The tokens to search in raw text, or in normalized text: the latter in normalized form, unless the pipeline says
+  /// The added tokens as they stand in a text, and are decoded: normalized ones in normalized form, unless the pipeline says
   /// that they already have it.
-  static std::vector<AddedToken> tokens_of(const Pipeline& pipeline, bool normalized) {
-    std::vector<AddedToken> chosen;
+  static std::vector<AddedToken> as_found(const Pipeline& pipeline) {
+    std::vector<AddedToken> tokens = pipeline.added_tokens;
     Regex::Scratch scratch;
-    for (const AddedToken& token : pipeline.added_tokens) {
-      if (token.normalized != normalized) continue;
-      chosen.push_back(token);
-      if (normalized && !pipeline.added_as_written)
-        chosen.back().content = pipeline.normalizer.apply(token.content, scratch);
+    for (AddedToken& token : tokens) {
+      if (token.normalized && !pipeline.added_as_written) {
+        token.content = pipeline.normalizer.apply(std::move(token.content), scratch);
+      }
+    }
+    return tokens;
+  }
+
+  /// The tokens to search in raw text, or in normalized text.
+  std::vector<AddedToken> those(bool normalized) const {
+    std::vector<AddedToken> chosen;
+    for (const AddedToken& token : found_) {
+      if (token.normalized == normalized) chosen.push_back(token);
     }
     return chosen;
   }
 
   std::string_view content_of(Token token) const {
     if (token == pipeline_.unknown) return pipeline_.unknown_surface;
-    if (const auto normalized = contents_.find(token); normalized != contents_.end()) return normalized->second;
     const auto added = added_by_id_.find(token);
     return added != added_by_id_.end() ? std::string_view(added->second->content) : pipeline_.vocabulary.content(token);
   }
 
   Pipeline pipeline_;
+  std::vector<AddedToken> found_;
   AddedTokenMatcher raw_, normalized_;
   std::unordered_map<Token, const AddedToken*> added_by_id_;
-  std::unordered_map<Token, std::string> contents_;  // in which normalized added tokens are found and decoded
   std::unordered_map<std::string_view, Token> added_by_content_;
   std::size_t size_ = 0;
 };

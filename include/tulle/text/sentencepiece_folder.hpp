@@ -49,7 +49,7 @@ inline void apply_options(const SentencePieceOptions& options, VocabularySpec& s
     if (spec.types[id] == VocabularySpec::control || spec.types[id] == VocabularySpec::unknown) continue;
     spec.tokens[id] = token.content;
     spec.types[id] = token.special ? VocabularySpec::control : VocabularySpec::user_defined;
-    detail::set_flags(spec, token);
+    detail::add_flags(spec, token);
   }
   const auto choose = [&](std::optional<Token>& role, const std::optional<std::string>& content) {
     const auto found = content ? std::find(spec.tokens.begin(), spec.tokens.end(), *content) : spec.tokens.end();

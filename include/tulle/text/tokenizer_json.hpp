@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -100,52 +99,58 @@ inline BytePairEncoder encoder_from_json(const Json& model, const Vocabulary& vo
 }
 
 /// The tokens that tokenizer_config.json gives a role, and its lists of special tokens.
-inline std::set<std::string> special_contents(const Json& config, std::string_view where) {
-  std::set<std::string> contents;
+inline std::vector<std::string> special_contents(const Json& config, std::string_view where) {
+  std::vector<std::string> contents;
   for (const char* key : {"bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token"}) {
-    if (std::optional<std::string> content = configured_token(config, key, where)) contents.insert(std::move(*content));
+    if (std::optional<std::string> content = configured_token(config, key, where)) {
+      contents.push_back(std::move(*content));
+    }
   }
   for (const char* key : {"additional_special_tokens", "extra_special_tokens"}) {
     for (const Json& each : section(config, key)) {
       const Json& content = each.is_object() ? section(each, "content") : each;
-      if (content.is_string()) contents.insert(content.get<std::string>());
+      if (content.is_string()) contents.push_back(content.get<std::string>());
     }
   }
   return contents;
 }
 
+inline bool has_content(const std::vector<AddedToken>& tokens, const std::string& content) noexcept {
+  for (const AddedToken& token : tokens) {
+    if (token.content == content) return true;
+  }
+  return false;
+}
+
 /// "added_tokens_decoder" of tokenizer_config.json, then added_tokens.json (content to id): of equal contents the first has
 /// the most flags, so it is kept.
 inline std::vector<AddedToken> configured_added_tokens(const Json& config, const Json& added_tokens,
-                                                       const std::set<std::string>& special, std::string_view where) {
+                                                       const std::vector<std::string>& special,
+                                                       std::string_view where) {
   std::vector<AddedToken> added;
-  const auto add = [&added](AddedToken token) {
-    const auto is_same = [&token](const AddedToken& other) { return other.content == token.content; };
-    if (std::none_of(added.begin(), added.end(), is_same)) added.push_back(std::move(token));
-  };
   if (const Json& list = section(config, "added_tokens_decoder"); list.is_object()) {
     for (const auto& [id, json] : list.items()) {
       const bool is_number = !id.empty() && id.size() < 9 && id.find_first_not_of("0123456789") == std::string::npos;
       if (!is_number) fail(ErrorCode::malformed, where, ": \"added_tokens_decoder\" has the key \"", id, "\"");
-      add(added_token_from_json(json, std::stoi(id), where));
+      AddedToken token = added_token_from_json(json, std::stoi(id), where);
+      if (!has_content(added, token.content)) added.push_back(std::move(token));
     }
   }
   if (added_tokens.is_object()) {
     for (const auto& [content, id] : added_tokens.items()) {
-      const bool is_special = special.contains(content);
-      add({content, to_token(id, where), is_special, !is_special});
+      const bool is_special = std::find(special.begin(), special.end(), content) != special.end();
+      if (!has_content(added, content)) added.push_back({content, to_token(id, where), is_special, !is_special});
     }
   }
   return added;
 }
 
 /// Adds the special tokens of the vocabulary that are not added yet.
-inline void add_special_tokens(const std::set<std::string>& special, const Vocabulary& vocabulary,
+inline void add_special_tokens(const std::vector<std::string>& special, const Vocabulary& vocabulary,
                                std::vector<AddedToken>& added) {
   for (const std::string& content : special) {
-    const auto is_same = [&content](const AddedToken& other) { return other.content == content; };
-    if (std::any_of(added.begin(), added.end(), is_same)) continue;
-    if (const std::optional<Token> id = vocabulary.find(content)) added.push_back({content, *id, true, false});
+    const std::optional<Token> id = vocabulary.find(content);
+    if (id && !has_content(added, content)) added.push_back({content, *id, true, false});
   }
 }
 
@@ -179,10 +184,7 @@ inline std::unique_ptr<Tokenizer> tokenizer_from_json(const Json& tokenizer_json
   // As in transformers: those that only tokenizer_config.json knows are found in the text too.
   for (AddedToken& token : configured_added_tokens(tokenizer_config, Json(), {}, where)) {
     token.id = vocabulary.find(token.content).value_or(token.id);
-    const auto is_taken = [&token](const AddedToken& other) {
-      return other.content == token.content || other.id == token.id;
-    };
-    if (std::none_of(added.begin(), added.end(), is_taken)) added.push_back(std::move(token));
+    if (!has_content(added, token.content)) added.push_back(std::move(token));
   }
   add_special_tokens(special_contents(tokenizer_config, where), vocabulary, added);
 

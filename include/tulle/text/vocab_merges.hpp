@@ -6,7 +6,6 @@
 #include <cstddef>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -53,8 +52,8 @@ inline std::unique_ptr<Tokenizer> tokenizer_from_vocab_merges(const Json& vocab,
   }
 
   Vocabulary vocabulary(vocabulary_entries(vocab, where), where);
-  std::set<std::string> special = special_contents(config, where);
-  if (special.empty()) special.insert("<|endoftext|>");  // GPT-2's one
+  std::vector<std::string> special = special_contents(config, where);
+  if (special.empty()) special.emplace_back("<|endoftext|>");  // GPT-2's one
   std::vector<AddedToken> added = configured_added_tokens(config, added_tokens, special, where);
   add_special_tokens(special, vocabulary, added);
 

@@ -7,7 +7,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -25,15 +24,16 @@ namespace tulle {
 
 /// The content of the keys `tokenizer.ggml.*` of a GGUF file, or of a sentencepiece model.
 struct VocabularySpec {
+  enum Flag : std::uint8_t { lstrip = 1, rstrip = 2, single_word = 4 };  // of `AddedToken`
   enum Type : int { normal = 1, unknown = 2, control = 3, user_defined = 4, unused = 5, byte = 6 };
 
-  std::vector<std::string> tokens;  ///< by id; in the byte alphabet for "gpt2", with U+2581 for spaces for "llama"
-  std::vector<int> types;           ///< one per token, or none: all normal
-  std::vector<float> scores;        ///< one per token; needed for "llama" and "unigram"
-  std::vector<std::string> merges;  ///< "left right", in order; needed for "gpt2"
-  std::string model = "gpt2";       ///< "gpt2": byte-level BPE; "llama", "unigram": sentencepiece's
-  std::string pre = "default";      ///< names the pre-tokenizer of "gpt2"
-  std::map<std::size_t, AddedToken> flagged = {};  ///< by id: tokens of which lstrip, rstrip or single_word is on
+  std::vector<std::string> tokens;       ///< by id; in the byte alphabet for "gpt2", with U+2581 for spaces for "llama"
+  std::vector<int> types;                ///< one per token, or none: all normal
+  std::vector<float> scores;             ///< one per token; needed for "llama" and "unigram"
+  std::vector<std::string> merges;       ///< "left right", in order; needed for "gpt2"
+  std::string model = "gpt2";            ///< "gpt2": byte-level BPE; "llama", "unigram": sentencepiece's
+  std::string pre = "default";           ///< names the pre-tokenizer of "gpt2"
+  std::vector<std::uint8_t> flags = {};  ///< by id, as far as any token has one
   std::optional<Token> bos = {}, eos = {}, unk = {};
   bool add_bos = false;  ///< with `add_special_tokens`
   bool add_eos = false;
@@ -47,9 +47,16 @@ struct VocabularySpec {
 
 namespace detail {
 
-/// Keeps the flags of an added token, where any is on.
-inline void set_flags(VocabularySpec& spec, const AddedToken& token) {
-  if (token.lstrip || token.rstrip || token.single_word) spec.flagged[static_cast<std::size_t>(token.id)] = token;
+inline void add_flags(VocabularySpec& spec, std::size_t id, unsigned flags) {
+  if (flags == 0) return;
+  spec.flags.resize(std::max(spec.flags.size(), id + 1));
+  spec.flags[id] |= static_cast<std::uint8_t>(flags);
+}
+
+inline void add_flags(VocabularySpec& spec, const AddedToken& token) {
+  add_flags(spec, static_cast<std::size_t>(token.id),
+            (token.lstrip ? VocabularySpec::lstrip : 0u) | (token.rstrip ? VocabularySpec::rstrip : 0u) |
+                (token.single_word ? VocabularySpec::single_word : 0u));
 }
 
 inline int type_of(const VocabularySpec& spec, std::size_t id) {
@@ -75,11 +82,10 @@ inline std::vector<AddedToken> added_tokens_of(const VocabularySpec& spec) {
     token.id = static_cast<Token>(id);
     token.special = type == VocabularySpec::control;
     token.normalized = is_normalized(spec, id);
-    if (const auto flags = spec.flagged.find(id); flags != spec.flagged.end()) {
-      token.lstrip = flags->second.lstrip;
-      token.rstrip = flags->second.rstrip;
-      token.single_word = flags->second.single_word;
-    }
+    const unsigned flags = id < spec.flags.size() ? spec.flags[id] : 0;
+    token.lstrip = (flags & VocabularySpec::lstrip) != 0;
+    token.rstrip = (flags & VocabularySpec::rstrip) != 0;
+    token.single_word = (flags & VocabularySpec::single_word) != 0;
     added.push_back(std::move(token));
   }
   return added;

@@ -33,7 +33,8 @@ TEST_CASE("the files beside a model add tokens and name roles", "[text][sentence
                                        VocabularySpec::user_defined});
   CHECK((spec.scores.size() == 7 && spec.model_tokens == 4));
   CHECK((spec.bos == 1 && spec.eos == 5 && !spec.add_bos));
-  CHECK((spec.flagged.size() == 1 && spec.flagged.at(6).rstrip && detail::added_tokens_of(spec).back().rstrip));
+  CHECK((spec.flags == std::vector<std::uint8_t>{0, 0, 0, 0, 0, 0, VocabularySpec::rstrip} &&
+         detail::added_tokens_of(spec).back().rstrip));
 }
 
 TEST_CASE("without such files the model's own roles stay", "[text][sentencepiece_folder]") {

@@ -2,6 +2,7 @@
 /// \file A model's tokenizer and chat template as metadata of a GGUF file (L3).
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -75,8 +76,9 @@ inline void cut_tokens(std::size_t size, VocabularySpec& spec, ExportNotes& note
 
 /// GGUF files have no flags of tokens.
 inline void note_flags(const VocabularySpec& spec, ExportNotes& notes) {
-  if (spec.flagged.empty()) return;
-  notes.add("what " + quoted_name(spec.tokens[spec.flagged.begin()->first]) +
+  const auto found = std::find_if(spec.flags.begin(), spec.flags.end(), [](auto flags) { return flags != 0; });
+  if (found == spec.flags.end()) return;
+  notes.add("what " + quoted_name(spec.tokens[static_cast<std::size_t>(found - spec.flags.begin())]) +
             " does to the text beside it (lstrip, rstrip, single_word) has no place in a GGUF file");
 }
 

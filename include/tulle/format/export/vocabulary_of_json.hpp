@@ -128,7 +128,7 @@ inline VocabularySpec vocabulary_of_json(const Json& tokenizer, const Json& toke
     const AddedToken token = added_token_from_json(each, to_token(member(each, "id", where), where), where);
     set_token(spec, static_cast<std::size_t>(token.id), token.content,
               token.special ? VocabularySpec::control : VocabularySpec::user_defined);
-    set_flags(spec, token);
+    add_flags(spec, token);
   }
   spec.unk = token_named(spec, json_value(model, "unk_token", std::string(), where));
   if (byte_fallback && spec.unk) spec.types[static_cast<std::size_t>(*spec.unk)] = VocabularySpec::unknown;

@@ -84,13 +84,10 @@ TULLE_INLINE std::unique_ptr<Speculation<Engine::Policies>> make_speculation(con
   };
   if (options.drafter.empty()) return nullptr;
   const bool is_stack = options.drafter.starts_with('+') || options.drafter.ends_with('+') || !first.empty();
-  if (is_stack && (first.empty() || second.empty() || second == "ngram" || second == "prediction")) {
+  const bool is_bad_stack = first.empty() || first == "prediction" || second.empty() || second == "ngram";
+  if ((is_stack && is_bad_stack) || (second == "prediction" && (is_stack || options.prediction.empty()))) {
     fail(ErrorCode::invalid_argument, "the drafter \"", options.drafter,
-         "\" is no A+B in which A guesses for B, the path of a model or self:KERNEL");
-  }
-  if (first == "prediction" || (second == "prediction" && options.prediction.empty())) {
-    fail(ErrorCode::invalid_argument, "the drafter \"", options.drafter,
-         "\" needs a text that is predicted, and stands alone");
+         "\" is no name: A+B is A, no prediction, that guesses for a model B; a prediction has a text");
   }
   if (options.speculation.max_tokens > 64) fail(ErrorCode::invalid_argument, "a draft has at most 64 tokens");
   if (second == "ngram") return with(NgramDrafter());
