@@ -102,7 +102,7 @@ class RegexRewriter {
   /// Of the whole.
   void end_alternative() {
     if (is_open_ && has_begin_ != has_end_) {
-      const std::string any = characters_.any_of(CodePointSet().complement()).value() + "*";
+      const std::string any = characters_.any_of(CodePointSet().complement()).value_or("") + "*";
       result_.insert(has_begin_ ? result_.size() : alternative_, any);
     }
     has_begin_ = has_end_ = false;

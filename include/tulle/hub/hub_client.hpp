@@ -100,7 +100,7 @@ class HubClient {
 
  private:
   HubUrl url_of(const std::string& path) const {
-    return *parse_hub_url(settings_.endpoint + path);  // `http_` has read the endpoint
+    return parse_hub_url(settings_.endpoint + path).value_or(HubUrl());  // `http_` has read the endpoint
   }
   HubUrl url_of_file(const std::string& commit, const std::string& name) const {
     return url_of("/" + model_.repository + "/resolve/" + commit + "/" + encode_hub_path(name));

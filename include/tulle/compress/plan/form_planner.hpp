@@ -94,7 +94,8 @@ class FormPlanner {
       fill([&](std::size_t, std::size_t) { return *form; });
       result.form = request_.forms[*form].name;
     } else {
-      choice = choose_cheaper(items, limit(result, items), std::move(choice), (1 + free_loss) * choice.loss);
+      const double max_loss = (1 + free_loss) * choice.loss;
+      choice = choose_cheaper(items, limit(result, items), std::move(choice), max_loss);
       fill([&](std::size_t item, std::size_t i) { return items[item][choice.options[item]].forms[i]; });
     }
     result.multiplier = choice.multiplier;
