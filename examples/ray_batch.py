@@ -120,7 +120,7 @@ def main(arguments=None):
     parser.add_argument("--chunk", type=int, default=32, help="rows that are computed together, and lost together")
     parser.add_argument("--max-new-tokens", type=int, default=256)
     parser.add_argument("--temperature", type=float, default=0)
-    parser.add_argument("--seed", type=int, default=0, help="of texts that are drawn; equal prompts of a chunk get different ones")
+    parser.add_argument("--seed", type=int, default=0, help="of drawn texts; equal prompts of a chunk get different ones")
     parser.add_argument("--stop", action="append", default=[], help="a text that ends a text")
     parser.add_argument("--alone", action="store_true", help="in this process, without Ray")
     flags = parser.parse_args(arguments)

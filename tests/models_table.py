@@ -22,6 +22,9 @@ whatever the batch, the chunks and the threads.
 """
 
 TOKENIZERS = """
+Rotary frequencies of `dynamic` and `longrope` follow the length that a sequence may reach (`--sequence-length`), as llama.cpp chooses those of longrope;
+in transformers they follow the length of the text.
+
 ## Tokenizers
 
 `tokenizer.json` of Hugging Face, `tekken.json` of Mistral, `tokenizer.model` of SentencePiece (natively, through the library), and those inside GGUF files
@@ -39,9 +42,6 @@ PLATFORMS = """
 | x86-64, Linux | SSE4.1, AVX2, AVX-512 with VNNI | every test; older processors emulated (`old_cpu`) |
 | 64-bit ARM, Linux | NEON, dot products of ARMv8.2 | kernels, caches and operations, emulated (presets `neon`, `neon-dotprod`) |
 | WebAssembly | 128-bit SIMD, relaxed SIMD; with and without threads | kernels, caches, files and the package, in Node and Chromium |
-
-Rotary frequencies of `dynamic` and `longrope` follow the length that a sequence may reach (`--sequence-length`), as llama.cpp chooses those of longrope;
-in transformers they follow the length of the text.
 
 What is not supported is refused by its name: state-space and hybrid models, encoders, the vision and audio parts of others, heads for
 speculation.

@@ -235,8 +235,9 @@ TULLE_API int32_t tulle_session_free(tulle_session* session);
 typedef struct tulle_generate_options {
   uint32_t struct_size;
   uint32_t flags;
-  tulle_string sampler; /* "greedy", or "hugging_face" or "llama_cpp" to draw; empty: that of the model's assembly, else
-                              "hugging_face" where temperature, top_k, top_p, min_p or typical_p is not its default */
+  /* "greedy", or "hugging_face" or "llama_cpp" to draw. Empty: that of the model's assembly; where it names none,
+   * "hugging_face" where temperature, top_k, top_p, min_p or typical_p is not its default, else "greedy". */
+  tulle_string sampler;
   uint64_t max_new_tokens;  /* 0 only puts the text into the cache */
   uint64_t seed;            /* the same seed draws the same text */
   float temperature;        /* 0 is greedy; 1 by default */

@@ -317,6 +317,18 @@ test('leaving the loop, stop() and an abort end a generation; the model goes on'
   assert.deepEqual(await tokensOf(model, tiny.prompt, greedy), tiny.greedy);
 });
 
+test('a text that is stopped has what a stop string held back', async () => {
+  const model = keep(await loadModel(tiny.path, one));
+  const whole = await model.generate('Once upon a time', { maxNewTokens: 240, ignoreEos: true }).text();
+  const stop = `${whole.slice(0, -1)}\u2603`; // begins like the text, which is held back to its end
+  const held = model.generate('Once upon a time', { maxNewTokens: 240, ignoreEos: true, stop });
+  for await (const _ of held) held.stop();
+  const { text, tokens, finishReason } = await held.result;
+  assert.equal(finishReason, 'cancelled');
+  assert.ok(text.length > 0 && whole.startsWith(text), text);
+  assert.equal(text, await model.decode(tokens, { skipSpecialTokens: true }));
+});
+
 test('a prompt that is stopped while it is read is forgotten', async () => {
   const model = keep(await loadModel(tiny.path, one));
   const session = keep(await model.session());

@@ -27,7 +27,7 @@ inline SentencePieceOptions sentencepiece_options(const Json& config, const Json
   options.bos = detail::configured_token(known, "bos_token", where);
   options.eos = detail::configured_token(known, "eos_token", where);
   options.added_tokens =
-      detail::configured_added_tokens(known, added_tokens, detail::special_contents(known, where), where);
+      detail::configured_added_tokens(known, added_tokens, detail::special_contents(known, where), where).take();
   return options;
 }
 

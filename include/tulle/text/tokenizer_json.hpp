@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -115,43 +116,44 @@ inline std::vector<std::string> special_contents(const Json& config, std::string
   return contents;
 }
 
-inline bool has_content(const std::vector<AddedToken>& tokens, const std::string& content) noexcept {
-  for (const AddedToken& token : tokens) {
-    if (token.content == content) return true;
+/// Of tokens with equal contents the first stays.
+class AddedTokenList {
+ public:
+  void add(AddedToken token) {
+    if (contents_.insert(token.content).second) tokens_.push_back(std::move(token));
   }
-  return false;
-}
+  /// Special tokens of the vocabulary.
+  void add_special(const std::vector<std::string>& contents, const Vocabulary& vocabulary) {
+    for (const std::string& content : contents) {
+      if (const std::optional<Token> id = vocabulary.find(content)) add({content, *id, true, false});
+    }
+  }
+  std::vector<AddedToken> take() { return std::move(tokens_); }
 
-/// "added_tokens_decoder" of tokenizer_config.json, then added_tokens.json (content to id): of equal contents the first has
-/// the most flags, so it is kept.
-inline std::vector<AddedToken> configured_added_tokens(const Json& config, const Json& added_tokens,
-                                                       const std::vector<std::string>& special,
-                                                       std::string_view where) {
-  std::vector<AddedToken> added;
+ private:
+  std::vector<AddedToken> tokens_;
+  std::set<std::string> contents_;
+};
+
+/// "added_tokens_decoder" of tokenizer_config.json, whose tokens have the most flags, then added_tokens.json (content to id),
+/// where `special` says which are special.
+inline AddedTokenList configured_added_tokens(const Json& config, const Json& added_tokens,
+                                              const std::vector<std::string>& special, std::string_view where) {
+  AddedTokenList added;
   if (const Json& list = section(config, "added_tokens_decoder"); list.is_object()) {
     for (const auto& [id, json] : list.items()) {
       const bool is_number = !id.empty() && id.size() < 9 && id.find_first_not_of("0123456789") == std::string::npos;
       if (!is_number) fail(ErrorCode::malformed, where, ": \"added_tokens_decoder\" has the key \"", id, "\"");
-      AddedToken token = added_token_from_json(json, std::stoi(id), where);
-      if (!has_content(added, token.content)) added.push_back(std::move(token));
+      added.add(added_token_from_json(json, std::stoi(id), where));
     }
   }
   if (added_tokens.is_object()) {
     for (const auto& [content, id] : added_tokens.items()) {
       const bool is_special = std::find(special.begin(), special.end(), content) != special.end();
-      if (!has_content(added, content)) added.push_back({content, to_token(id, where), is_special, !is_special});
+      added.add({content, to_token(id, where), is_special, !is_special});
     }
   }
   return added;
-}
-
-/// Adds the special tokens of the vocabulary that are not added yet.
-inline void add_special_tokens(const std::vector<std::string>& special, const Vocabulary& vocabulary,
-                               std::vector<AddedToken>& added) {
-  for (const std::string& content : special) {
-    const std::optional<Token> id = vocabulary.find(content);
-    if (id && !has_content(added, content)) added.push_back({content, *id, true, false});
-  }
 }
 
 }  // namespace detail
@@ -170,27 +172,25 @@ inline std::unique_ptr<Tokenizer> tokenizer_from_json(const Json& tokenizer_json
   }
   Vocabulary vocabulary(vocabulary_entries(member(model, "vocab", where), where), where);
 
-  std::vector<AddedToken> added;
-  const auto list = tokenizer_json.find("added_tokens");
-  if (list != tokenizer_json.end() && !list->is_null()) {
-    if (!list->is_array()) fail(ErrorCode::malformed, where, ": \"added_tokens\" is not an array");
-    for (const Json& json : *list) {
-      AddedToken token = added_token_from_json(json, to_token(member(json, "id", where), where), where);
-      // As in `tokenizers`: an added token that is in the vocabulary has the vocabulary's id.
-      token.id = vocabulary.find(token.content).value_or(token.id);
-      if (!token.content.empty()) added.push_back(std::move(token));
+  AddedTokenList added;
+  // As in `tokenizers`: an added token that is in the vocabulary has the vocabulary's id.
+  const auto add = [&](AddedToken token) {
+    token.id = vocabulary.find(token.content).value_or(token.id);
+    if (!token.content.empty()) added.add(std::move(token));
+  };
+  if (const Json& list = section(tokenizer_json, "added_tokens"); !list.is_null()) {
+    if (!list.is_array()) fail(ErrorCode::malformed, where, ": \"added_tokens\" is not an array");
+    for (const Json& json : list) {
+      add(added_token_from_json(json, to_token(member(json, "id", where), where), where));
     }
   }
   // As in transformers: those that only tokenizer_config.json knows are found in the text too.
-  for (AddedToken& token : configured_added_tokens(tokenizer_config, Json(), {}, where)) {
-    token.id = vocabulary.find(token.content).value_or(token.id);
-    if (!has_content(added, token.content)) added.push_back(std::move(token));
-  }
-  add_special_tokens(special_contents(tokenizer_config, where), vocabulary, added);
+  for (AddedToken& token : configured_added_tokens(tokenizer_config, Json(), {}, where).take()) add(std::move(token));
+  added.add_special(special_contents(tokenizer_config, where), vocabulary);
 
   BytePairEncoder encoder = encoder_from_json(model, vocabulary, where);
   Pipeline pipeline{std::move(vocabulary),
-                    std::move(added),
+                    added.take(),
                     normalizer_from_json(section(tokenizer_json, "normalizer"), where),
                     pre_tokenizer_from_json(section(tokenizer_json, "pre_tokenizer"), where),
                     std::move(encoder),

@@ -54,8 +54,9 @@ inline std::unique_ptr<Tokenizer> tokenizer_from_vocab_merges(const Json& vocab,
   Vocabulary vocabulary(vocabulary_entries(vocab, where), where);
   std::vector<std::string> special = special_contents(config, where);
   if (special.empty()) special.emplace_back("<|endoftext|>");  // GPT-2's one
-  std::vector<AddedToken> added = configured_added_tokens(config, added_tokens, special, where);
-  add_special_tokens(special, vocabulary, added);
+  AddedTokenList list = configured_added_tokens(config, added_tokens, special, where);
+  list.add_special(special, vocabulary);
+  std::vector<AddedToken> added = list.take();
 
   const auto role = [&](const char* key) -> std::optional<Token> {
     const std::string content = configured_token(config, key, where).value_or("<|endoftext|>");

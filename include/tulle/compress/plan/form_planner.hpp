@@ -78,7 +78,8 @@ class FormPlanner {
     for (std::size_t form = 0; form < request_.forms.size(); ++form) add_uniform(form, result);
     std::vector<std::vector<FormOption>> items = items_of(Errors::small);
     if (!is_met(result, items)) items = items_of(Errors::any);
-    FormChoice choice = choose_forms(items, limit(result, items));
+    const BytesAndTime limits = limit(result, items);
+    FormChoice choice = choose_forms(items, limits);
     const auto fill = [&](const auto& form_of) {
       PlannedForm sum;
       for (std::size_t item = 0; item < items.size(); ++item) {
@@ -95,7 +96,7 @@ class FormPlanner {
       result.form = request_.forms[*form].name;
     } else {
       const double max_loss = (1 + free_loss) * choice.loss;
-      choice = choose_cheaper(items, limit(result, items), std::move(choice), max_loss);
+      choice = choose_cheaper(items, limits, std::move(choice), max_loss);
       fill([&](std::size_t item, std::size_t i) { return items[item][choice.options[item]].forms[i]; });
     }
     result.multiplier = choice.multiplier;

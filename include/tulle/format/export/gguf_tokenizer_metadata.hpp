@@ -66,8 +66,8 @@ inline void cut_tokens(std::size_t size, VocabularySpec& spec, ExportNotes& note
   spec.types.resize(size);
   const std::set<std::string_view> left(spec.tokens.begin(), spec.tokens.end());
   std::erase_if(spec.merges, [&](const std::string& merge) {
-    std::string made = merge;
-    return !left.contains(made.erase(made.find(' ', 1), 1));
+    const std::size_t space = merge.find(' ', 1);
+    return space != std::string::npos && !left.contains(merge.substr(0, space) + merge.substr(space + 1));
   });
   for (std::optional<Token>* role : {&spec.bos, &spec.eos, &spec.unk}) {
     if (*role && static_cast<std::size_t>(**role) >= size) role->reset();
