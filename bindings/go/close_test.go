@@ -5,6 +5,7 @@ package tulle
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 	"time"
 )
@@ -27,13 +28,33 @@ func TestCloseEndsAGenerationAndWaitsForTheTokenThatIsRead(t *testing.T) {
 				t.Error("freed meanwhile:", err)
 			}
 			session.reading.Unlock()
-		} else if token.FinishReason != FinishCancelled && !errors.Is(err, ErrClosed) {
+		} else if (token.FinishReason == FinishCancelled) == errors.Is(err, ErrClosed) { // one of them
 			t.Error(token, err)
 		}
 	}
 	<-closed
-	if _, err := session.History(); count > 3 || !errors.Is(err, ErrClosed) {
+	if _, err := session.History(); count != 2 || !errors.Is(err, ErrClosed) {
 		t.Error(count, err)
+	}
+}
+
+func TestNothingFollowsATokenThatIsTheLast(t *testing.T) {
+	model := Must(Load(context.Background(), "../../tests/golden/models/gguf/f32.gguf", LoadOptions{}))
+	defer model.Close()
+	session := Must(model.NewSession(SessionOptions{Threads: 1}))
+	reasons := []FinishReason{}
+	for token, err := range session.Generate(context.Background(), "Once", Options{IgnoreEos: true}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if reasons = append(reasons, token.FinishReason); len(reasons) == 1 {
+			session.handle.Cancel() // as Close does first
+		} else {
+			session.Close()
+		}
+	}
+	if !slices.Equal(reasons, []FinishReason{FinishNone, FinishCancelled}) {
+		t.Error(reasons)
 	}
 }
 

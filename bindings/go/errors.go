@@ -31,9 +31,13 @@ func (c Code) Error() string { return fmt.Sprintf("tulle: code %d", int32(c)) }
 type Error struct {
 	Code    Code
 	Message string
+	cause   error
 }
 
 func (e *Error) Error() string { return "tulle: " + e.Message }
+
+// Unwrap returns the error of LoadReader's reader, where that is the reason; else nil.
+func (e *Error) Unwrap() error { return e.cause }
 
 // Is compares with a Code, for errors.Is.
 func (e *Error) Is(target error) bool {
@@ -46,7 +50,15 @@ func wrap(failure *capi.Failure) error {
 	if failure == nil {
 		return nil
 	}
-	return &Error{Code(failure.Status), failure.Message}
+	message := failure.Message
+	if failure.Cause != nil {
+		message += ": " + failure.Cause.Error()
+	}
+	return &Error{Code(failure.Status), message, failure.Cause}
+}
+
+func invalid(format string, values ...any) error {
+	return &Error{Code: ErrInvalidArgument, Message: fmt.Sprintf(format, values...)}
 }
 
 // Must returns the value and panics on an error: for examples and scripts.

@@ -67,10 +67,14 @@ func Load(ctx context.Context, path string, options LoadOptions) (*Model, error)
 	})
 }
 
-// LoadReader reads a GGUF file of size bytes: of an archive, an embedded file, bytes.NewReader.
+// LoadReader reads a GGUF file of size bytes: of an archive, an embedded file, bytes.NewReader. An error of the reader
+// is wrapped, for errors.Is and errors.As.
 func LoadReader(ctx context.Context, reader io.ReaderAt, size int64, options LoadOptions) (*Model, error) {
 	if len(options.Adapters) != 0 {
-		return nil, &Error{ErrInvalidArgument, "adapters are merged by Load, not by LoadReader"}
+		return nil, invalid("adapters are merged by Load, not by LoadReader")
+	}
+	if size < 0 {
+		return nil, invalid("the size is %d; give the number of the file's bytes", size)
 	}
 	return load(ctx, options, func(progress capi.Progress) (capi.Model, *capi.Failure) {
 		return capi.LoadReader(reader, size, options.raw(), progress)
@@ -79,8 +83,8 @@ func LoadReader(ctx context.Context, reader io.ReaderAt, size int64, options Loa
 
 func load(ctx context.Context, options LoadOptions, call func(capi.Progress) (capi.Model, *capi.Failure)) (*Model, error) {
 	if version := capi.AbiVersion(); version != capi.HeaderAbiVersion {
-		return nil, &Error{ErrUnsupported, fmt.Sprintf("libtulle speaks version %d of the C ABI and this package %d; "+
-			"install the one that belongs to it", version, capi.HeaderAbiVersion)}
+		return nil, &Error{Code: ErrUnsupported, Message: fmt.Sprintf("libtulle speaks version %d of the C ABI and this "+
+			"package %d; install the one that belongs to it", version, capi.HeaderAbiVersion)}
 	}
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)

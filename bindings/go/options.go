@@ -2,11 +2,7 @@
 
 package tulle
 
-import (
-	"fmt"
-
-	"tulle/internal/capi"
-)
+import "tulle/internal/capi"
 
 // Options of one generation: the zero value is all defaults, greedy and 100 tokens.
 type Options struct {
@@ -14,19 +10,19 @@ type Options struct {
 	PrefillOnly  bool // only put the text into the cache
 
 	// "greedy", or "hugging_face" or "llama_cpp" to draw. "": that of the model's assembly, else "hugging_face" where
-	// Temperature, TopK, TopP, MinP or TypicalP is set.
+	// Temperature, TopK, TopP, MinP or TypicalP is not its default.
 	Sampler           string
-	Seed              uint64 // the same seed draws the same text
-	Temperature       float32
-	TopK              int
-	TopP              float32
-	MinP              float32
-	TypicalP          float32
-	RepetitionPenalty float32
-	PresencePenalty   float32
-	FrequencyPenalty  float32
-	NoRepeatNgram     int
-	MinNewTokens      int
+	Seed              uint64  // the same seed draws the same text
+	Temperature       float32 // 0: the default, 1; Sampler "greedy" for greedy
+	TopK              int     // 0: off
+	TopP              float32 // 0: the default, 1, which is off
+	MinP              float32 // 0: off
+	TypicalP          float32 // 0: the default, 1, which is off
+	RepetitionPenalty float32 // 0: the default, 1, which is off
+	PresencePenalty   float32 // 0: off
+	FrequencyPenalty  float32 // 0: off
+	NoRepeatNgram     int     // 0: off
+	MinNewTokens      int     // no eos before this number
 
 	Eos  []int32  // ids that end the text, in place of the model's own
 	Stop []string // the text ends before the first of these
@@ -65,14 +61,14 @@ func (o Options) constraint() (kind int32, text string, err error) {
 		value int
 	}{{"TopK", o.TopK}, {"NoRepeatNgram", o.NoRepeatNgram}, {"MinNewTokens", o.MinNewTokens}} {
 		if each.value != int(int32(each.value)) {
-			err = &Error{ErrInvalidArgument, fmt.Sprintf("%s is %d, which is too large", each.name, each.value)}
+			err = invalid("%s is %d, which is too large", each.name, each.value)
 		}
 	}
 	if o.MaxNewTokens < 0 {
-		err = &Error{ErrInvalidArgument, fmt.Sprintf("MaxNewTokens is %d; give a number from 0 (the default) on", o.MaxNewTokens)}
+		err = invalid("MaxNewTokens is %d; give a number from 0 (the default) on", o.MaxNewTokens)
 	}
 	if count > 1 {
-		err = &Error{ErrInvalidArgument, "give one of JSONSchema, JSONObject, Grammar and Regex"}
+		err = invalid("give one of JSONSchema, JSONObject, Grammar and Regex")
 	}
 	return kind, text, err
 }

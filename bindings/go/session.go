@@ -15,11 +15,12 @@ import (
 
 // SessionOptions: the zero value is all defaults.
 type SessionOptions struct {
-	Cache                string // "contiguous", "sliding" or "paged", perhaps with an element: "paged_i8"
+	Cache                string // "contiguous", "sliding" or "paged", perhaps with an element: "paged_i8"; "": the model's
 	Threads              int    // 0: one per core
 	SequenceLength       int    // tokens it can hold; 0: the model's own, at most 4096
-	PromptSequenceLength int    // prompt tokens in one pass
-	Window, Sinks        int    // of a sliding cache
+	PromptSequenceLength int    // prompt tokens in one pass; 0: the default, 256
+	Window               int    // of a sliding cache; 0: SequenceLength
+	Sinks                int    // first positions that a sliding cache keeps; 0: the default, 4
 }
 
 // Session is one growing text: a history of tokens, its keys and values, and its own threads. It keeps its model alive.
@@ -36,7 +37,7 @@ func (m *Model) NewSession(options SessionOptions) (*Session, error) {
 	for _, number := range []int{options.Threads, options.SequenceLength, options.PromptSequenceLength, options.Window,
 		options.Sinks} {
 		if number < 0 {
-			return nil, &Error{ErrInvalidArgument, "a session's options hold a negative number"}
+			return nil, invalid("a session's options hold a negative number")
 		}
 	}
 	return open(m.handle.NewSession(capi.SessionOptions{Cache: options.Cache, Threads: uint32(min(options.Threads, 1<<20)),
@@ -53,7 +54,8 @@ func open(handle capi.Session, failure *capi.Failure) (*Session, error) {
 	return session, nil
 }
 
-// Close frees the session and ends a running generation. A second call does nothing.
+// Close frees the session and ends a running generation: its loop gets either a last token with FinishCancelled or
+// ErrClosed. A second call does nothing.
 func (s *Session) Close() error {
 	s.closed.Store(true)
 	s.handle.Cancel()
@@ -139,6 +141,8 @@ func (s *Session) run(ctx context.Context, options Options,
 				return
 			case !yield(Token{token.ID, token.Bytes, token.Text, token.LogProbability, FinishReason(token.FinishReason)}, nil):
 				return
+			case token.FinishReason != capi.FinishNone: // the last one; Close may have freed the session
+				return
 			}
 		}
 	}
@@ -200,11 +204,12 @@ func (s *Session) History() ([]int32, error) {
 	return tokens, wrap(failure)
 }
 
-// Truncate removes all tokens but the first length.
+// Truncate removes all tokens but the first length. Inside a loop over a generation it ends that generation: the loop
+// gets no more tokens and no error. Fork, Save and Restore do so, too.
 func (s *Session) Truncate(length int) error {
 	defer runtime.KeepAlive(s)
 	if length < 0 {
-		return &Error{ErrInvalidArgument, "a negative length"}
+		return invalid("a negative length")
 	}
 	return wrap(s.handle.Truncate(length))
 }

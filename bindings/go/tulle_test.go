@@ -24,6 +24,10 @@ import (
 
 const tiny = "gguf/f32.gguf auto"
 
+type failingReader struct{ err error }
+
+func (f failingReader) ReadAt([]byte, int64) (int, error) { return 0, f.err }
+
 func TestModelsLoadFromReaders(t *testing.T) {
 	facts := readGolden(t, tiny)
 	file, err := os.ReadFile(facts.path)
@@ -43,6 +47,15 @@ func TestModelsLoadFromReaders(t *testing.T) {
 	}
 	_, err = tulle.LoadReader(context.Background(), bytes.NewReader(file[:99]), int64(len(file)), tulle.LoadOptions{})
 	if !errors.Is(err, tulle.ErrIO) {
+		t.Error(err)
+	}
+	mine := errors.New("the archive is locked")
+	_, err = tulle.LoadReader(context.Background(), failingReader{mine}, 1000, tulle.LoadOptions{})
+	if !errors.Is(err, mine) || !errors.Is(err, tulle.ErrIO) || !strings.Contains(err.Error(), "1000 bytes at 0: "+mine.Error()) {
+		t.Error(err)
+	}
+	_, err = tulle.LoadReader(context.Background(), failingReader{mine}, -1, tulle.LoadOptions{})
+	if !errors.Is(err, tulle.ErrInvalidArgument) || !strings.Contains(err.Error(), "size is -1") {
 		t.Error(err)
 	}
 	cancelled, cancel := context.WithCancel(context.Background())
@@ -235,6 +248,35 @@ func TestATextIsWhatTheOptionsSay(t *testing.T) {
 	}
 	if free, err := text(tulle.Options{MaxNewTokens: 8, IgnoreEos: true}); err != nil || free[0] == '{' {
 		t.Error(free, err)
+	}
+}
+
+func TestATruncationEndsTheGenerationAroundIt(t *testing.T) {
+	session := newSession(t, readGolden(t, tiny).load(t))
+	count := 0
+	for _, err := range session.Generate(context.Background(), "the", tulle.Options{IgnoreEos: true}) {
+		if count++; err != nil || session.Truncate(1) != nil {
+			t.Error(err)
+		}
+	}
+	if history, err := session.History(); count != 1 || len(history) != 1 || err != nil {
+		t.Error(count, history, err)
+	}
+}
+
+func TestATemperatureOf0IsTheDefault(t *testing.T) {
+	model := readGolden(t, tiny).load(t)
+	options := tulle.Options{MaxNewTokens: 20, IgnoreEos: true, TopP: 0.95, Seed: 3}
+	unset, _ := collect(t, newSession(t, model), []int32{5}, options)
+	options.Temperature = 1
+	if one, _ := collect(t, newSession(t, model), []int32{5}, options); !slices.Equal(unset, one) {
+		t.Error(unset, one)
+	}
+	options.Temperature, options.Sampler = 0, "greedy"
+	greedy, _ := collect(t, newSession(t, model), []int32{5}, options)
+	none, _ := collect(t, newSession(t, model), []int32{5}, tulle.Options{MaxNewTokens: 20, IgnoreEos: true})
+	if !slices.Equal(greedy, none) || slices.Equal(greedy, unset) {
+		t.Error(greedy, none, unset)
 	}
 }
 

@@ -16,9 +16,10 @@ import (
 
 // callbacks holds the callbacks of one load call; they run on the loading thread.
 type callbacks struct {
-	progress func(what string, fraction float64) bool
-	reader   io.ReaderAt
-	panicked any
+	progress  func(what string, fraction float64) bool
+	reader    io.ReaderAt
+	readError error // of the reader, which ends loading
+	panicked  any
 }
 
 // keep makes a callback that panics one that fails: a panic must not unwind C++.
@@ -49,9 +50,10 @@ func tulleGoProgress(context C.uintptr_t, what *C.char, size C.size_t, fraction 
 func tulleGoRead(context C.uintptr_t, offset C.uint64_t, buffer unsafe.Pointer, size C.size_t) (failed C.int32_t) {
 	seen := cgo.Handle(context).Value().(*callbacks)
 	defer seen.keep(&failed)
-	count, _ := seen.reader.ReadAt(unsafe.Slice((*byte)(buffer), int(size)), int64(offset))
+	count, err := seen.reader.ReadAt(unsafe.Slice((*byte)(buffer), int(size)), int64(offset))
 	if count == int(size) {
 		return 0
 	}
+	seen.readError = err
 	return 1
 }

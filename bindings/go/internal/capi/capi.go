@@ -62,6 +62,7 @@ type Session struct{ handle *C.tulle_session }
 type Failure struct {
 	Status  int32
 	Message string
+	Cause   error // of the caller's reader
 }
 
 // newError returns an error struct with room for a message.
@@ -76,7 +77,7 @@ func check(status C.int32_t, failure *C.tulle_error) *Failure {
 	if status == C.TULLE_OK {
 		return nil
 	}
-	return &Failure{int32(status), C.GoString(&failure.message[0])}
+	return &Failure{Status: int32(status), Message: C.GoString(&failure.message[0])}
 }
 
 // text and array are C views of a string and a slice, valid during one call.
@@ -175,7 +176,11 @@ func LoadReader(reader io.ReaderAt, size int64, options LoadOptions, progress Pr
 	status := C.load_reader(C.uint64_t(size), assemblyData, assemblySize, packedData, packedSize,
 		C.uint32_t(options.Flags), C.uintptr_t(handle), &model, &failure)
 	seen.again()
-	return Model{model}, check(status, &failure)
+	err := check(status, &failure)
+	if err != nil {
+		err.Cause = seen.readError
+	}
+	return Model{model}, err
 }
 
 func (m Model) Free() { C.tulle_model_free(m.handle) }

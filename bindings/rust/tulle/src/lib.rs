@@ -18,7 +18,7 @@
 //! A [`Model`] is immutable, cheap to clone and shared between threads. A [`Session`] is one growing text, for one
 //! thread at a time; a [`Canceller`] ends its generation from any other. Every error says what is wrong, where, and what
 //! to do.
-#![warn(missing_docs)]
+#![warn(missing_docs, missing_debug_implementations)]
 #![deny(unsafe_code, unsafe_op_in_unsafe_fn, clippy::undocumented_unsafe_blocks)]
 
 mod error;

@@ -14,7 +14,7 @@ use crate::{Error, LoadOptions, Result, Session, SessionOptions};
 /// fn shared<T: Send + Sync + Clone>() {}
 /// shared::<tulle::Model>();
 /// ```
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct Model {
     pub(crate) handle: Arc<raw::ModelHandle>,
 }
@@ -107,7 +107,8 @@ impl Model {
         Self::of(raw::load_bytes(bytes, options)?)
     }
 
-    /// From a GGUF file of `size` bytes that `reader` gives.
+    /// From a GGUF file of `size` bytes that `reader` gives. An error of the reader is in the message of
+    /// [`Error::Io`](crate::Error::Io).
     pub fn from_reader<'a>(reader: &'a mut dyn Read, size: u64, options: LoadOptions<'a>) -> Result<Self> {
         Self::of(raw::load_reader(reader, size, options)?)
     }

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+use std::fmt;
+
 use tulle_sys as sys;
 
 pub(crate) type Progress<'a> = Box<dyn FnMut(&str, f64) -> bool + 'a>;
@@ -11,6 +13,18 @@ pub struct LoadOptions<'a> {
     pub(crate) adapters: Vec<(String, f32)>,
     pub(crate) packed_cache: String,
     pub(crate) verify_packed: bool,
+}
+
+impl fmt::Debug for LoadOptions<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("LoadOptions")
+            .field("assembly", &self.assembly)
+            .field("adapters", &self.adapters)
+            .field("packed_cache", &self.packed_cache)
+            .field("verify_packed", &self.verify_packed)
+            .finish_non_exhaustive()
+    }
 }
 
 impl<'a> LoadOptions<'a> {

@@ -3,7 +3,7 @@
 //! looks every handle up before use, checks every argument, copies the data that it keeps, and never throws.
 use std::any::Any;
 use std::ffi::{c_char, c_void, CStr};
-use std::io::Read;
+use std::io::{self, Read};
 use std::mem::size_of;
 use std::panic::{catch_unwind, resume_unwind, AssertUnwindSafe};
 use std::{ptr, slice};
@@ -16,6 +16,7 @@ use crate::{
 };
 
 /// Owns a `tulle_model`.
+#[derive(Debug)]
 pub struct ModelHandle(*mut sys::tulle_model);
 // SAFETY: by the ABI a model is immutable and may be used from any number of threads at once.
 unsafe impl Send for ModelHandle {}
@@ -30,6 +31,7 @@ impl Drop for ModelHandle {
 }
 
 /// Owns a `tulle_session`.
+#[derive(Debug)]
 pub struct SessionHandle(*mut sys::tulle_session);
 // SAFETY: a session belongs to no thread; `&mut` ensures that one thread at a time uses it.
 unsafe impl Send for SessionHandle {}
@@ -141,10 +143,11 @@ pub fn use_instruction_set(name: &str) -> Result<()> {
     check(|error| unsafe { sys::tulle_use_instruction_set(name.as_ptr().cast(), name.len(), error) })
 }
 
-/// The state of the callbacks of one load call, and the panic of one of them.
+/// The state of the callbacks of one load call, and the panic of one of them or the error of the reader.
 struct Callbacks<'a> {
     progress: Option<Progress<'a>>,
     reader: Option<&'a mut dyn Read>,
+    read_error: Option<io::Error>,
     panic: Option<Box<dyn Any + Send>>,
 }
 
@@ -174,7 +177,11 @@ unsafe extern "C" fn read(context: *mut c_void, _offset: u64, buffer: *mut c_voi
     let callbacks = unsafe { &mut *context.cast::<Callbacks<'_>>() };
     // SAFETY: the library gives a buffer of `size` bytes, which it has set to 0.
     let buffer = unsafe { slice::from_raw_parts_mut(buffer.cast::<u8>(), size) };
-    callbacks.run(|seen| seen.reader.as_mut().is_some_and(|reader| reader.read_exact(buffer).is_ok()))
+    callbacks.run(|seen| {
+        let Some(reader) = seen.reader.as_mut() else { return false };
+        seen.read_error = reader.read_exact(buffer).err();
+        seen.read_error.is_none()
+    })
 }
 
 type LoadCall<'c> = dyn FnOnce(*mut c_void, *const sys::tulle_load_options, *mut *mut sys::tulle_model, *mut sys::tulle_error) -> i32
@@ -190,7 +197,7 @@ fn load<'a>(
     if !options.adapters.is_empty() {
         return Err(Error::InvalidArgument("adapters are merged by Model::load_with alone".to_owned()));
     }
-    let mut callbacks = Callbacks { progress: options.progress, reader, panic: None };
+    let mut callbacks = Callbacks { progress: options.progress, reader, read_error: None, panic: None };
     let context: *mut c_void = (&mut callbacks as *mut Callbacks<'_>).cast();
     let raw = sys::tulle_load_options {
         struct_size: size_of::<sys::tulle_load_options>() as u32,
@@ -205,7 +212,11 @@ fn load<'a>(
     if let Some(panic) = callbacks.panic {
         resume_unwind(panic);
     }
-    result.map(|()| ModelHandle(model))
+    match (result, callbacks.read_error) {
+        (Ok(()), _) => Ok(ModelHandle(model)),
+        (Err(Error::Io(message)), Some(cause)) => Err(Error::Io(format!("{message}: {cause}"))),
+        (Err(error), _) => Err(error),
+    }
 }
 
 pub fn load_path(path: &str, options: LoadOptions<'_>) -> Result<ModelHandle> {

@@ -8,6 +8,7 @@ use crate::{GenerateOptions, Result, Token};
 /// fn movable<T: Send>() {}
 /// movable::<tulle::Session>();
 /// ```
+#[derive(Debug)]
 pub struct Session {
     pub(crate) handle: raw::SessionHandle,
 }
@@ -101,6 +102,7 @@ impl Session {
 }
 
 /// Iterator of tokens, generated on demand. Ends after a token with a finish reason, or after an error.
+#[derive(Debug)]
 pub struct Generation<'s> {
     session: &'s mut Session,
     failed: bool,

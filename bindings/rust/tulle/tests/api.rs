@@ -3,6 +3,7 @@
 mod common;
 
 use std::cell::Cell;
+use std::io::{self, Read};
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::thread;
 use std::time::Duration;
@@ -20,6 +21,14 @@ fn small() -> SessionOptions {
 
 fn fixed(tokens: u64) -> GenerateOptions {
     GenerateOptions::new().max_new_tokens(tokens).ignore_eos(true)
+}
+
+struct Locked;
+
+impl Read for Locked {
+    fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
+        Err(io::Error::other("the archive is locked"))
+    }
 }
 
 #[test]
@@ -45,6 +54,8 @@ fn a_model_loads_from_a_path_bytes_and_a_reader_alike() {
         assert_eq!(ids, golden.greedy[..8]);
     }
     assert!(matches!(Model::from_reader(&mut &bytes[..100], size, LoadOptions::new()), Err(Error::Io(_))));
+    let locked = Model::from_reader(&mut Locked, 1000, LoadOptions::new()).unwrap_err();
+    assert!(matches!(locked, Error::Io(message) if message.contains("1000 bytes at 0: the archive is locked")));
 }
 
 #[test]
@@ -65,7 +76,7 @@ fn adapters_change_a_model() {
 
 #[test]
 fn errors_say_what_is_wrong() {
-    let missing = Model::load("/nowhere").err().unwrap();
+    let missing = Model::load("/nowhere").unwrap_err();
     assert!(matches!(&missing, Error::NotFound(message) if message.contains("/nowhere")), "{missing}");
     let stopped =
         Model::load_with(golden_folder().join("models/gguf/f32.gguf"), LoadOptions::new().progress(|_, _| false));
@@ -78,6 +89,16 @@ fn errors_say_what_is_wrong() {
     assert!(matches!(session.restore(b"short"), Err(Error::Malformed(_))));
     let mut generation = session.generate("the", &fixed(2)).unwrap();
     assert!(matches!(generation.logits(), Err(Error::State(_))));
+}
+
+#[test]
+fn everything_can_be_printed_for_debugging() {
+    let options = LoadOptions::new().assembly("auto").progress(|_, _| true);
+    assert!(format!("{options:?}").starts_with(r#"LoadOptions { assembly: "auto""#));
+    let model = model();
+    let mut session = model.session_with(&small()).unwrap();
+    assert!(format!("{model:?} {session:?}").contains("} Session {"));
+    assert!(format!("{:?}", session.generate("the", &fixed(2)).unwrap()).starts_with("Generation { session: Session {"));
 }
 
 #[test]
