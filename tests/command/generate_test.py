@@ -72,6 +72,13 @@ class GenerateTest(CommandTest):
         self.refuse(1, "pack", Q8_0, "-o", prompt, saying="another kind")
         self.refuse(1, "generate", *SHORT, "--prompt-cache", packed, saying="another kind")
         self.refuse(2, "generate", *SHORT, "--prompt-cache", prompt, "--cache", "sliding", saying="sliding")
+        link, pipe = self.folder / "link", self.folder / "pipe"
+        link.symlink_to(self.folder / "behind")
+        self.succeed("pack", Q8_0, "-o", link)
+        self.assertTrue(link.is_symlink() and (self.folder / "behind").stat().st_size > 0)
+        os.mkfifo(pipe)
+        self.refuse(1, "generate", *SHORT, "--packed-cache", pipe, saying="not a regular file")
+        self.refuse(1, "generate", "-m", pipe, "--prompt", "a", saying="no regular file and no directory")
         nowhere = self.folder / "none" / "kept"
         self.refuse(1, "generate", *SHORT, "--prompt-cache", nowhere, saying=[str(nowhere), "folder does not exist"])
         self.refuse(1, "pack", Q8_0, "-o", nowhere, saying=[str(nowhere), "folder does not exist"])

@@ -211,6 +211,10 @@ class InspectTest(CommandTest):
         bytes_of = lambda dtype: self.inspect(Q8_0, "--cache-dtype", dtype)["memory"]["cache_bytes"]
         self.assertGreater(bytes_of("f32"), bytes_of("f16"))
         self.assertGreater(bytes_of("f16"), bytes_of("i8"))
+        for flags, dtype in [([], "f16"), (["--kernel", "dense_f32"], "f32"), (["--cache-dtype", "i8"], "i8")]:
+            memory = self.inspect(Q8_0, *flags)["memory"]
+            self.assertEqual(memory["cache_dtype"], dtype)
+            self.assertEqual(memory["cache_bytes"], bytes_of(dtype))
 
     def test_text(self):
         text = self.succeed("inspect", "--model", MODELS / "llama-tiny-int8").decode()

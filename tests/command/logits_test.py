@@ -3,9 +3,12 @@
 
 import json
 import math
+import shutil
+import signal
+import time
 import unittest
 
-from command import CONTEXT, MODELS, Q8_0, CommandTest, argmax, environment, read_npy, rows_of
+from command import CONTEXT, MODELS, Q8_0, CommandTest, argmax, environment, read_npy, rows_of, start
 
 TOLERANCE = 2e-4  # tests/golden/README.md
 
@@ -160,6 +163,57 @@ class LogitsTest(CommandTest):
         )
         self.refuse(1, "logits", "--model", Q8_0, "--tokens", "1", "-o", "/dev/full", saying=["/dev/full", "No space"])
         self.refuse(1, "logits", "--model", Q8_0, "--tokens", "1", "-o", self.folder, saying="cannot create")
+        path.symlink_to(path)
+        self.refuse(1, "logits", "--model", Q8_0, "--tokens", "1", "-o", path, saying=["cannot create", "back to itself"])
+
+    def test_files_of_another_kind_are_left_as_they_are(self):
+        model = shutil.copyfile(Q8_0, self.folder / "model.gguf")
+        text = self.folder / "notes.txt"
+        text.write_text("text")
+        for path in (model, text):
+            before = path.read_bytes()
+            self.refuse(1, "logits", "--model", model, "--tokens", "1", "-o", path,
+                        saying=[str(path), "another kind", "left as it is"])
+            self.assertEqual(path.read_bytes(), before)
+        self.assertEqual({path.name for path in self.folder.iterdir()}, {"model.gguf", "notes.txt"})
+
+    def test_a_numpy_file_an_empty_one_and_the_file_behind_a_link_are_replaced(self):
+        command = ["logits", "--model", Q8_0, "--tokens", "1,2", "-o"]
+        path, link = self.folder / "x.npy", self.folder / "link"
+        link.symlink_to(path)
+        for before in (b"", b"\x93NUMPY\x02\x00 of another version"):
+            path.write_bytes(before)
+            self.succeed(*command, path)
+            expected = read_npy(path)
+            self.assertEqual(expected[0], (2, 288))
+            path.write_bytes(before)
+            self.succeed(*command, link)
+            self.assertEqual(read_npy(path), expected)
+        self.assertTrue(link.is_symlink())
+        self.assertEqual({path.name for path in self.folder.iterdir()}, {"x.npy", "link"})
+
+    def test_standard_output_and_devices_are_written_in_place(self):
+        command = ["logits", "--model", Q8_0, "--tokens", "1,2", "-o"]
+        self.succeed(*command, self.folder / "x.npy")
+        self.assertEqual(self.succeed(*command, "/dev/stdout"), (self.folder / "x.npy").read_bytes())
+        self.assertEqual(self.succeed(*command, "/dev/null"), b"")
+
+    def test_an_interrupt_leaves_the_earlier_file(self):
+        path, ids, count = self.folder / "x.npy", self.folder / "ids", 500_000
+        self.succeed("logits", "--model", Q8_0, "--tokens", "1,2", "-o", path)
+        earlier = path.read_bytes()
+        ids.write_text("1 " * count)
+        slow = ["--cache", "sliding", "--window", "64", "--prompt-sequence-length", "1"]
+        process = start("logits", "--model", str(Q8_0), "--tokens-file", str(ids), "-o", str(path), *slow,
+                        "--sequence-length", str(count))
+        end = time.monotonic() + 300
+        while not any(self.folder.glob("x.npy.*.part")) and process.poll() is None and time.monotonic() < end:
+            time.sleep(0.001)
+        process.send_signal(signal.SIGINT)
+        self.assertEqual(process.communicate(timeout=300), (b"", b""))
+        self.assertEqual(process.returncode, 130)
+        self.assertEqual(path.read_bytes(), earlier)
+        self.assertEqual({path.name for path in self.folder.iterdir()}, {"x.npy", "ids"})
 
 
 if __name__ == "__main__":

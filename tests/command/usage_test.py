@@ -100,6 +100,11 @@ class UsageTest(CommandTest):
         for flag in ["--max-new-tokens", "--seed"]:
             self.refuse(2, "generate", flag, "-1", saying=[flag, "-1 not in range [0 - "])
 
+    def test_flags_of_drafts_without_a_draft(self):
+        for flags in (["--spec-length", 3], ["--spec-fixed"], ["--verify", "rejection"]):
+            for command in (["generate", "--prompt", "a"], ["chat"]):
+                self.refuse(2, *command, "--model", Q8_0, *flags, stdin="a", saying=[flags[0], "--draft-model"])
+
     def test_values_that_are_empty(self):
         for command, flag in [("inspect", "--model"), ("chat", "--model"), ("generate", "--prompt-file"),
                               ("generate", "--regex"), ("generate", "--grammar"), ("generate", "--json-schema"),

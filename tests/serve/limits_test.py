@@ -31,6 +31,10 @@ MISREAD = [(status, [start + b" HTTP/1.1\r\nHost: x\r\n" + head + END, b"0" + EN
                (b"411", b"POST /v1/completions", b"Accept: */*"), (b"200", b"GET /health", b"Content-Length: 37"),
                (b"400", b"POST /nowhere", b"Content-Length: x"), (b"416", b"POST /v1/completions", b"Content-Length: 4\r\nRange: x"),
                (b"400", b"GET /health", b"Transfer-Encoding: chunked"), (b"400", b"DELETE /", b"Transfer-Encoding: chunked"),
+               (b"400", b"POST /v1/completions", b"Transfer-Encoding : chunked\r\nContent-Length: 2"),
+               (b"400", b"POST /v1/completions", b"Transfer-Encoding: chunked\r\nTransfer-Encoding: gzip"),
+               (b"400", b"POST /v1/completions", b"Content-Length: +2"), (b"400", b"GET /health", b"Host: y"),
+               (b"413", b"POST /v1/completions", b"Content-Length: 99999999999999999999"),
                (b"414", b"POST /" + b"a" * 9000, b"Content-Length: 4"),
                (b"415", b"POST /v1/completions", b"Content-Length: 4\r\nContent-Type: multipart/form-data; boundary=x")]]
 
@@ -59,7 +63,10 @@ class WrongRequestsTest(ServeTest):
                             ({"best_of": 5}, "best_of"), ({"suffix": "x"}, "suffix")]:
             with self.subTest(body):
                 self.assertEqual(self.refuse(400, TEXT, {"prompt": "Once", **body}, "")["param"], param)
-        self.refuse(404, TEXT, {"model": "none", "prompt": "Once"}, "does not exist")
+        error = self.refuse(404, TEXT, {"model": "none", "prompt": "Once"}, "does not exist")
+        self.assertEqual((error["type"], error["code"]), ("invalid_request_error", "model_not_found"))
+        error = self.refuse(404, "/v1/messages", {"model": "none", "messages": "x", "max_tokens": 1}, "does not exist")
+        self.assertEqual(error["type"], "not_found_error")
         for body in [{}, {"messages": []}, {"messages": [3]}, {"messages": [{"content": "x"}]},
                      {"messages": [{"role": "user", "content": [{"type": "image_url"}]}]}, {"messages": 3}]:
             with self.subTest(body):
@@ -75,6 +82,7 @@ class WrongRequestsTest(ServeTest):
         self.refuse(400, "/v1/messages", {"messages": "x", "max_tokens": 1, "tools": [{"name": "f"}]}, "chat/completions")
 
     def test_bodies_that_are_no_request(self):
+        self.assertNotIn("file", self.refuse(400, CHAT, b"{", "not valid JSON")["message"])
         for body, saying in [(b"", "JSON"), (b"{", "JSON"), (b"[]", "object"), (b"\xff", "JSON"),
                              (b'{"a":' * 60000 + b"1" + b"}" * 60000, "nested"), (b'{"a":1,"a":2}', "twice")]:
             with self.subTest(body[:20]):
@@ -95,6 +103,31 @@ class WrongRequestsTest(ServeTest):
             with self.subTest(request[0][-99:]):
                 answer = self.server.raw(*request)
                 self.assertEqual((answer.split()[1], answer.count(b"HTTP/1.1 ")), (status, 1))
+
+    def test_a_request_names_its_host(self):
+        for version, host, status in [(b"1.1", b"", b"400"), (b"1.0", b"", b"200"), (b"1.1", b"Host: x\r\n", b"200"),
+                                      (b"1.0", b"Host: x\r\nHost: y\r\n", b"400")]:
+            with self.subTest((version, host)):
+                answer = self.server.raw(b"GET /health HTTP/" + version + b"\r\n" + host + b"Connection: close" + END)
+                self.assertEqual(answer.split()[1], status)
+
+    def test_a_body_that_is_too_long_is_refused_before_it_comes(self):
+        head = b"POST /v1/completions HTTP/1.1\r\nHost: x\r\nContent-Length: 50000000"
+        for more in (b"", b"\r\nExpect: 100-continue"):
+            with self.subTest(more), self.server.socket() as connection:
+                begin = time.monotonic()
+                connection.sendall(head + more + END)
+                self.assertEqual(connection.recv(12), b"HTTP/1.1 413")
+                self.assertLess(time.monotonic() - begin, 4)
+
+    def test_a_body_may_wait_until_it_is_expected(self):
+        body = json.dumps({"prompt": "Once", "max_tokens": 1}).encode()
+        head = b"POST /v1/completions HTTP/1.1\r\nHost: x\r\nConnection: close\r\nExpect: 100-continue\r\nContent-Length: %d"
+        with self.server.socket() as connection, connection.makefile("rb") as file:
+            connection.sendall(head % len(body) + END)
+            self.assertEqual((file.readline(), file.readline()), (b"HTTP/1.1 100 Continue\r\n", b"\r\n"))
+            connection.sendall(body)
+            self.assertEqual(file.readline(), b"HTTP/1.1 200 OK\r\n")
 
     def test_requests_in_one_write_are_answered_in_turn(self):
         def post(body):
@@ -148,6 +181,8 @@ class WrongRequestsTest(ServeTest):
         self.assertLess(time.monotonic() - begin, 20)
 
     def test_chunked_bodies_are_read_and_limited(self):
+        head = b"POST /tokenize HTTP/1.1\r\nHost: x\r\nConnection: close\r\nTransfer-Encoding: Chunked" + END
+        self.assertTrue(self.server.raw(head, b'12\r\n{"content": "One"}\r\n0' + END).startswith(b"HTTP/1.1 200"))
         connection = self.server.connect()
         connection.request("POST", TEXT, iter([b'{"prompt": "Once",', b'"max_tokens": 2}']), {"Transfer-Encoding": "chunked"},
                            encode_chunked=True)

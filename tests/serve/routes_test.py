@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """tulle serve: what each route answers, whole and as a stream."""
 import base64
+import datetime
 import hashlib
+import ipaddress
 import json
 import re
 import shutil
 import subprocess
 import unittest
+import uuid
 
 from server import Q8_0, Server, ServeTest
 
@@ -98,7 +101,72 @@ class RoutesTest(ServeTest):
         found = choice["logprobs"]
         self.assertEqual({len(top) for top in found["top_logprobs"]}, {1, 2})
         for token, value, top in zip(found["tokens"], found["token_logprobs"], found["top_logprobs"]):
-            self.assertEqual(top[token], value)
+            self.assertGreaterEqual(top[token], value)  # of tokens with one text the most probable one is there
+
+    def test_parts_of_characters_are_apart_in_probabilities(self):
+        (choice,) = self.succeed("/v1/completions", {"prompt": "a \u2603", "echo": True, "logprobs": 20, "max_tokens": 0,
+                                                     "temperature": 0})["choices"]
+        found = choice["logprobs"]
+        self.assertEqual(found["tokens"][-3:], ["bytes:\\xe2", "bytes:\\x98", "bytes:\\x83"])
+        self.assertNotIn("\ufffd", json.dumps(found, ensure_ascii=False))
+        self.assertTrue(any(sum(key.startswith("bytes:") for key in top) > 1 for top in found["top_logprobs"][1:]))
+        for token, value, top in list(zip(found["tokens"], found["token_logprobs"], found["top_logprobs"]))[1:]:
+            self.assertGreaterEqual(top[token], value)
+
+    def test_a_forced_call_is_whole_or_cut_and_never_text(self):
+        tool = {"type": "function", "function": {"name": "look"}}
+        for choice in ["required", tool]:
+            body = {"messages": "x", "tools": [tool], "tool_choice": choice, "max_tokens": 80}
+            for stop in (["\n"], ["tool_call", "name"], ["\"", "}"]):
+                (answer,) = self.succeed("/v1/chat/completions", {**body, "stop": stop})["choices"]
+                self.assertEqual(answer["finish_reason"], "tool_calls")
+                (call,) = answer["message"]["tool_calls"]
+                self.assertEqual((answer["message"]["content"], call["function"]["arguments"]), (None, "{}"))
+            for limit in (1, 4, 8):
+                (answer,) = self.succeed("/v1/chat/completions", {**body, "max_tokens": limit})["choices"]
+                self.assertEqual((answer["finish_reason"], answer["message"]["content"] or ""), ("length", ""))
+                events = self.server.stream("/v1/chat/completions", {**body, "max_tokens": limit, "stream": True})
+                self.assertEqual("".join(event["choices"][0]["delta"].get("content") or "" for _, event in events[:-1]), "")
+
+    def test_the_form_of_a_text_stands_in_the_field_of_its_route(self):
+        form, turns = {"type": "json_object"}, [{"role": "user", "content": "a"}]
+        fields = {"response_format": {"response_format": form}, "text.format": {"text": {"format": form}},
+                  "output_config.format": {"output_config": {"format": form}}}
+        for path, body, own in [("/v1/completions", {"prompt": "a", "max_tokens": 2}, "response_format"),
+                                ("/v1/chat/completions", {"messages": turns, "max_tokens": 2}, "response_format"),
+                                ("/v1/responses", {"input": "a", "max_output_tokens": 2}, "text.format"),
+                                ("/v1/messages", {"messages": turns, "max_tokens": 2}, "output_config.format")]:
+            for field, form_of in fields.items():
+                with self.subTest(path=path, field=field):
+                    status, answer = self.server.post(path, {**body, **form_of})
+                    self.assertEqual(status, 200 if field == own else 400, answer)
+                    if field != own:
+                        self.assertIn(f'"{field}" is not supported; use "{own}"', answer["error"]["message"])
+            for field, value in [("guided_json", {"type": "null"}), ("grammar", "x"), ("min_tokens", 5), ("stop_token_ids", [5]),
+                                 ("bad_words", ["a"]), ("functions", [{"name": "a"}]), ("no_repeat_ngram_size", 2)]:
+                with self.subTest(path=path, field=field):
+                    self.refuse(400, path, {**body, field: value}, f'"{field}" is not supported')
+            self.succeed(path, {**body, "guided_json": None, "min_tokens": 0, "bad_words": [], "grammar": ""})
+
+    def test_formats_of_texts_are_exact(self):
+        def texts(schema):
+            form = {"type": "json_schema", "json_schema": {"schema": {"type": "string", **schema}}}
+            body = {"messages": "Hello", "n": 16, "seed": 3, "temperature": 1, "max_tokens": 80, "response_format": form}
+            choices = self.succeed("/v1/chat/completions", body)["choices"]
+            return [json.loads(choice["message"]["content"]) for choice in choices if choice["finish_reason"] == "stop"]
+
+        for text in texts({"format": "ipv4"}):
+            self.assertEqual(str(ipaddress.IPv4Address(text)), text)
+        for text in texts({"format": "ipv6"}):
+            ipaddress.IPv6Address(text)
+        for text in texts({"format": "date", "minLength": 10, "maxLength": 10}):
+            datetime.date.fromisoformat("2024" + text[4:])  # 29 February is one of every year
+        for text in texts({"format": "time"}):
+            self.assertRegex(text, r"\A([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d{1,9})?(Z|[+-]([01]\d|2[0-3]):[0-5]\d)\Z")
+        for text in texts({"format": "hostname"}):
+            self.assertTrue(all(1 <= len(label) <= 63 for label in text.split(".")), text)
+        for text in texts({"format": "uuid", "maxLength": 36}):
+            self.assertEqual(str(uuid.UUID(text)), text.lower())
 
     def test_what_asks_for_nothing_is_no_error(self):
         tool = {"type": "function", "function": {"name": "look", "parameters": None}}

@@ -29,6 +29,9 @@ REFUSED = [
     {"type": "object", "properties": {f"p{i}": COUNT for i in range(100)}, "minProperties": 1, "additionalProperties": False},
     {"type": "integer", "minimum": 2**53 + 1}, {"type": "integer", "exclusiveMinimum": 2**60},
     {"type": "string", "pattern": "^(a?){9}$"}, {"type": "string", "pattern": "a{4294967297}"},
+    {"type": "string", "format": "date-time", "pattern": "Z$"}, {"type": "string", "format": "email", "maxLength": 20},
+    {"enum": [str(number) for number in range(5001)]}, {"enum": ["a" * 60_000, "b" * 60_000]},
+    closed(**{f"p{number}": COUNT for number in range(5001)}), closed([], **{f"p{number}": COUNT for number in range(501)}),
     {"$ref": "#/$defs/0", "$defs": {**{str(i): {"$ref": f"#/$defs/{i + 1}"} for i in range(2000)}, "2000": COUNT}},
 ]
 
@@ -66,6 +69,8 @@ FIRST = [
     {"type": "array", "prefixItems": [{"type": "null"}, COUNT], "minItems": 1, "maxItems": 1},
     {"type": "array", "items": {"type": "string", "format": "relative-json-pointer"}, "minItems": 1, "maxItems": 1},
     {"type": "number", "minimum": 0.25, "maximum": 0.25},
+    closed(**{"a%b": COUNT, "c": {"$ref": "#/properties/a%25b"}}),
+    {"type": "array", "items": {"type": "string", "format": "ipv4", "maxLength": 15}, "minItems": 1, "maxItems": 1},
     {"type": ["object", "number"], "anyOf": [{"type": "integer", "minimum": 0, "maximum": 9}, closed(a=COUNT)]},
 ]
 

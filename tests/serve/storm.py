@@ -95,7 +95,7 @@ class Storm:
             self.judge(*self.ask("GET", "/v1/models", headers={"Authorization": "Bearer " + key}), right=401)
         else:
             with socket.create_connection(("127.0.0.1", self.server.port)) as connection:
-                connection.sendall(b"POST /v1/completions HTTP/1.1\r\nContent-Length: 90\r\n\r\n{"[:draw.randrange(60)])
+                connection.sendall(b"POST /v1/completions HTTP/1.1\r\nHost: x\r\nContent-Length: 90\r\n\r\n{"[:draw.randrange(69)])
 
     def judge(self, status, data, right=200):
         """Whether it is the right status. Others than those of a full queue and of a server that ends are wrong."""

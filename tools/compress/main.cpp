@@ -99,6 +99,7 @@ StageResult compress_stage(const CompressFlags& flags, const std::string& path, 
   whole["plan"] = tulle::settings_json(plan);
   whole["form"] = flags.form;
   const std::string settings = std::to_string(tulle::content_hash(whole.dump()));
+  remove_finished_work(directory);
   if (!flags.force) {
     const auto has_same_speeds = [&](const tulle::Json& report) {
       const std::string file = directory + "/speeds.json";
@@ -261,6 +262,7 @@ int compress(CompressFlags flags) {
 // NOLINTNEXTLINE(bugprone-exception-escape): flags that throw as they are declared are a defect of ours
 int main(int count, char** arguments) {
   std::signal(SIGPIPE, SIG_DFL);
+  std::signal(SIGXFSZ, SIG_IGN);  // a file that reaches its limit: an error of the write
   end_on_interrupt();
   CLI::App program("Make a sparse, quantized model out of a dense one.", "tulle compress");
   program.formatter(std::make_shared<HelpFormatter>());

@@ -40,6 +40,13 @@ void begin_output(const std::string& directory) {
   std::filesystem::remove(report_file(directory), error);  // of what is being replaced
 }
 
+void remove_finished_work(const std::string& directory) {
+  std::error_code error;
+  if (has_report(directory) && exists(begun_file(directory))) {
+    std::filesystem::remove_all(work_directory(directory), error);
+  }
+}
+
 void require_writable(const std::string& directory, bool force) {
   if (!exists(directory)) return;
   std::error_code error;

@@ -13,6 +13,9 @@ std::filesystem::path plain_path(const std::string& path);
 /// The directory in which a compression that writes `directory` keeps what it has done so far.
 std::string work_directory(const std::string& directory);
 
+/// Removes `work_directory(directory)` of a run that was killed when its report stood and only that was left to do.
+void remove_finished_work(const std::string& directory);
+
 /// Says in `work_directory(directory)`, which exists, that from now on files are written to `directory`. Errors: io.
 void begin_output(const std::string& directory);
 

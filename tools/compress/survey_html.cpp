@@ -96,7 +96,8 @@ std::string number_of(const OrderedJson& json, const std::string& key, int digit
 /// "ratio +- error", as `add_ratio` writes them.
 std::string ratio_of(const OrderedJson& text, const std::string& suffix) {
   if (!report_number(text, "ratio" + suffix)) return "-";
-  return number_of(text, "ratio" + suffix, 4) + " +- " + number_of(text, "standard_error" + suffix, 4);
+  const std::string error = number_of(text, "standard_error" + suffix, 4);
+  return number_of(text, "ratio" + suffix, 4) + (error == "-" ? "" : " +- " + error);
 }
 
 /// Plans as small and as fast as a form, beside it; nothing where none was measured.

@@ -177,7 +177,7 @@ int benchmark(const BenchmarkFlags& flags, const CLI::App& app) {
                          .contestants = contestants(flags, engine, subject, kernel),
                          .draft_shape = flags.draft_shape,
                          .speculation_plan = flags.speculation};
-  NewFile json_file(flags.export_path), html_file(flags.html_path);
+  NewFile json_file(flags.export_path, FileKind::json), html_file(flags.html_path, FileKind::html);
   {
     ProgressBar bar;
     tulle::ThreadPool pool(result.threads,
@@ -205,16 +205,15 @@ void add_flags(CLI::App& app, BenchmarkFlags& flags) {
   };
   const auto add_name = [&](const char* names, std::string& value, const std::vector<std::string>& known,
                             const char* what, const std::string& shown = {}) {
-    add(names, value, "", what)
+    return add(names, value, "", what)
         ->check(CLI::IsMember(known).description(""))
         ->type_name(shown.empty() ? CLI::detail::join(known, "|") : shown);
   };
-  const auto range = [](auto min, auto max) { return CLI::Range(min, max).description(""); };
   constexpr std::size_t max = std::size_t{1} << 20;
   add_name("--shape", flags.shape, {synthetic_shapes.begin(), synthetic_shapes.end()},
            "Instead of a model: synthetic weights of this shape");
   flags.sparsity_flag = add("--sparsity", flags.sparsity, "S", "Prune by magnitude to this sparsity, for speed only")
-                            ->check(range(0.0, 0.99));
+                            ->check(in_range(0.0, 0.99));
   std::vector<std::string> structures{"unstructured"};
   for (const Pruning& balanced : balanced_prunings()) structures.emplace_back(balanced.structure);
   add_name("--structure", flags.structure, structures, "Where the zeros are");
@@ -225,29 +224,33 @@ void add_flags(CLI::App& app, BenchmarkFlags& flags) {
 
   BenchmarkPlan& plan = flags.plan;
   add("-b,--batch-size", plan.batch, "N", "Sequences that a step continues")
-      ->check(range(std::size_t{1}, std::size_t{1024}));
+      ->check(in_range(std::size_t{1}, std::size_t{1024}));
   add("--input-ids-length,--input-ids-len", plan.input_ids, "N", "Tokens of each that a step takes")
-      ->check(range(std::size_t{1}, std::size_t{4096}));
+      ->check(in_range(std::size_t{1}, std::size_t{4096}));
   add("--num-kv-cache-tokens", plan.kv_tokens, "N", "Tokens of each that the cache holds before a step")
-      ->check(range(std::size_t{0}, max));
+      ->check(in_range(std::size_t{0}, max));
   add("--prompt-tokens", plan.prompt_tokens, "N", "Length of the prompt whose prefill is measured")
-      ->check(range(std::size_t{1}, max));
+      ->check(in_range(std::size_t{1}, max));
   add("--verify-rows", plan.verify_rows, "N",
       "Time passes over 2 to N tokens of one sequence, as speculative decoding verifies guesses; 1: none")
-      ->check(range(std::size_t{1}, std::size_t{64}));
-  add_name("--draft-shape", flags.draft_shape, {synthetic_shapes.begin(), synthetic_shapes.end()},
-           "With --shape: synthetic weights, in int8, of a model that drafts for it");
+      ->check(in_range(std::size_t{1}, std::size_t{64}));
+  CLI::Option* draft_shape =
+      add_name("--draft-shape", flags.draft_shape, {synthetic_shapes.begin(), synthetic_shapes.end()},
+               "With --shape: synthetic weights, in int8, of a model that drafts for it");
   add("--acceptance", flags.speculation.acceptances, "P...", "Shares of drafted tokens that are right")
-      ->check(range(0.0, 1.0));
+      ->check(in_range(0.0, 1.0))
+      ->needs(draft_shape);
   add("--spec-length", flags.speculation.length, "N",
       "Tokens of a draft; 0: as many as are best by the measured costs, below --verify-rows")
-      ->check(range(std::size_t{0}, std::size_t{63}));
+      ->check(in_range(std::size_t{0}, std::size_t{63}))
+      ->needs(draft_shape);
   add("--draft-text", flags.speculation.tokens, "N", "Tokens of the text that is generated with and without drafts")
-      ->check(range(std::size_t{2}, std::size_t{1} << 16));
+      ->check(in_range(std::size_t{2}, std::size_t{1} << 16))
+      ->needs(draft_shape);
   add("-t,--time", plan.seconds, "S",
       "Seconds of measured steps of each model; below 0.1 the bandwidth is that of 32 MiB, which caches may hold")
-      ->check(range(1e-3, 1e6));
-  add("-w,--warmup-time", plan.warmup_seconds, "S", "Seconds of steps of each before that")->check(range(0.0, 1e6));
+      ->check(in_range(1e-3, 1e6));
+  add("-w,--warmup-time", plan.warmup_seconds, "S", "Seconds of steps of each before that")->check(in_range(0.0, 1e6));
   add_name("-s,--scenario", flags.scenario, {"sync", "async", "elastic", "singlestream", "multistream"},
            "What DeepSparse knows; all run as sync", "sync|async|elastic");
   add_name("--thread-pinning", flags.pinning, {"none", "core", "numa"}, "As DeepSparse spells it: core is --pin",
@@ -258,9 +261,9 @@ void add_flags(CLI::App& app, BenchmarkFlags& flags) {
   app.add_flag("--markdown", flags.markdown, "Print facts and tables in markdown")->excludes(json);
   app.add_flag("-q,--quiet", flags.quiet, "No notes and no progress on stderr");
   flags.model.add_to(app);
-  app.add_option("--ncores", flags.model.engine.threads)->check(range(std::size_t{0}, std::size_t{1024}))->group("");
+  app.add_option("--ncores", flags.model.engine.threads)->check(in_range(std::size_t{0}, std::size_t{1024}))->group("");
   app.add_option(flag_names("--seq-len"), flags.model.engine.sequence_length)
-      ->check(range(std::size_t{0}, max))
+      ->check(in_range(std::size_t{0}, max))
       ->group("");
 }
 

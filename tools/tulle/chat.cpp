@@ -27,7 +27,8 @@ constexpr const char* commands = R"(/reset  forget the conversation
 
 constexpr const char* chat_footer =
     R"(Every line of standard input is a turn; an empty line is none. Where standard input or output is no terminal,
-the answers alone are printed, each ended by a line end. The lines /reset, /help and /exit are commands.
+the answers alone are printed, each ended by a line end, and Ctrl-C ends the program. The lines /reset, /help and /exit
+are commands.
 Answers are drawn when one of --temperature (above 0), --top-k, --top-p, --min-p, --typical-p and --seed is
 given.
 
@@ -66,8 +67,8 @@ class Chat {
       : pipeline_(pipeline),
         session_(pipeline.session()),
         options_(flags.generation.options()),
-        interrupt_(Interrupt::Again::is_ignored),
-        interactive_(is_terminal(standard_input) && is_terminal(standard_output)) {
+        interactive_(is_terminal(standard_input) && is_terminal(standard_output)),
+        interrupt_(interactive_ ? Interrupt::Again::is_ignored : Interrupt::Again::ends_program) {
     if (flags.system_flag->count() > 0) system_.push_back({"system", flags.system});
     messages_ = system_;
     options_.sampling.eos = pipeline.engine().architecture().eos;
@@ -90,13 +91,17 @@ class Chat {
     if (interactive_) output_.write(commands);
     bool asked_to_leave = false;
     for (;;) {
-      interrupt_.clear();
-      if (interactive_) output_.write("> ");
+      if (interactive_) {
+        interrupt_.clear();
+        output_.write("> ");
+      } else if (interrupt_.raised()) {
+        break;
+      }
       std::optional<std::string> line = reader_.next(output_, &interrupt_.flag());
-      if (!line && interrupt_.raised()) {
+      if (interactive_ && !line && interrupt_.raised()) {
         if (asked_to_leave) return interrupted_status;
         asked_to_leave = true;
-        if (interactive_) output_.write("\n(Ctrl-C again, Ctrl-D or /exit leaves)\n");
+        output_.write("\n(Ctrl-C again, Ctrl-D or /exit leaves)\n");
         continue;
       }
       asked_to_leave = false;
@@ -106,7 +111,7 @@ class Chat {
     }
     if (interactive_) output_.write("\n");
     output_.flush();
-    return 0;
+    return !interactive_ && interrupt_.raised() ? interrupted_status : 0;
   }
 
  private:
@@ -164,8 +169,8 @@ class Chat {
   tulle::Session session_;
   tulle::GenerationOptions options_;
   std::optional<ProgressBar> bar_;  // while the prompt is read
-  Interrupt interrupt_;
   bool interactive_;
+  Interrupt interrupt_;
   std::vector<tulle::ChatMessage> system_, messages_;
   LineReader reader_;
   Output output_;

@@ -2,6 +2,7 @@
 #include "command_line.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <exception>
 #include <iostream>
@@ -125,6 +126,15 @@ std::string flag_names(std::string_view names) {
     all += "," + underscored;
   }
   return all;
+}
+
+CLI::Validator no_nan() {
+  const auto check = [](std::string& text) {
+    double value = 0;
+    const bool is_nan = CLI::detail::lexical_cast(text, value) && std::isnan(value);
+    return is_nan ? "Value " + text + " is not a number" : std::string();
+  };
+  return {check, ""};
 }
 
 std::string HelpFormatter::make_option_name(const CLI::Option* option, bool is_positional) const {

@@ -44,6 +44,15 @@ int run_program(CLI::App& program, int count, char** arguments, const std::funct
 /// The names of a flag, with each name also spelled with underscores: "--top-k" becomes "--top-k,--top_k".
 std::string flag_names(std::string_view names);
 
+/// Refuses NaN, which CLI::Range accepts.
+CLI::Validator no_nan();
+
+/// For numbers from `min` to `max`; help does not show the range.
+template <class Number>
+CLI::Validator in_range(Number min, Number max) {
+  return (CLI::Range(min, max) & no_nan()).description("");
+}
+
 /// Help that shows only the first long name of a flag.
 class HelpFormatter : public CLI::Formatter {
  public:

@@ -8,6 +8,7 @@
 #include <tulle/generate/draft/draft_options.hpp>
 #include <tulle/generate/sequence.hpp>
 #include <tulle/generate/speculation.hpp>
+#include <vector>
 
 #include "command_line.hpp"
 
@@ -17,7 +18,8 @@ class DraftFlags {
   /// Those that concern one text.
   void add_text_flags_to(CLI::App& flags);
 
-  /// Reads the file of a prediction. Errors: those of `read_file`; UsageError.
+  /// Reads the file of a prediction. Errors: those of `read_file`; UsageError, also for a flag of drafts where nothing
+  /// drafts.
   tulle::DraftOptions options() const;
   tulle::Verification verification() const;
 
@@ -25,6 +27,7 @@ class DraftFlags {
   std::string drafter_, prediction_, verify_ = "coupled";
   std::size_t length_ = 7;
   bool fixed_ = false;
+  std::vector<const CLI::Option*> details_;  // flags that say nothing without a draft
 };
 
 /// The figures of the drafts so far.

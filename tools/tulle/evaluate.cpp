@@ -162,7 +162,7 @@ void add_evaluate_flags(CLI::App& app, EvaluateFlags& flags) {
   const auto add = [&](const char* names, auto& value, const char* type, const char* what) {
     return app.add_option(flag_names(names), value, what)->type_name(type);
   };
-  const auto range = [](std::size_t min) { return CLI::Range(min, std::size_t{1} << 30).description(""); };
+  const auto range = [](std::size_t min) { return in_range(min, std::size_t{1} << 30); };
   const std::vector<std::string> methods(tulle::perplexity_method_names.begin(), tulle::perplexity_method_names.end());
   add("-d,--dataset", flags.dataset, "FILE", "Measure perplexity on this text");
   add("--method", flags.method, "", "Definition of perplexity")
@@ -206,7 +206,7 @@ Command evaluate_command(CLI::App& program) {
   app->add_option(flag_names("--cache-window"), flags->model.engine.window,
                   "Last tokens that the sliding cache keeps; 0: --sequence-length")
       ->capture_default_str()
-      ->check(CLI::Range(std::size_t{0}, std::size_t{1} << 30).description(""))
+      ->check(in_range(std::size_t{0}, std::size_t{1} << 30))
       ->type_name("N")
       ->group("Model");
   add_evaluate_flags(*app, *flags);

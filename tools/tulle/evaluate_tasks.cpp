@@ -14,6 +14,7 @@
 #include <tulle/model/families.hpp>
 #include <vector>
 
+#include "new_file.hpp"
 #include "pipeline.hpp"
 #include "progress_bar.hpp"
 
@@ -58,6 +59,7 @@ nlohmann::ordered_json answer_questions(const EvaluateFlags& flags, const std::s
 }
 
 std::size_t write_completions(const EvaluateFlags& flags, const std::string& path) {
+  (void)replaceable_path(flags.output, FileKind::json);  // written in place, so that every line counts at once
   const tulle::NamedDataset dataset = tulle::find_dataset(flags.humaneval);
   const std::vector<tulle::HumanEvalTask> tasks = tulle::read_humaneval(dataset.path, flags.max_samples);
   ModelFlags model = flags.model;

@@ -2,6 +2,7 @@
 #include "evaluate_text.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <string_view>
 
 #include "formatted.hpp"
@@ -21,11 +22,12 @@ std::string number_text(const nlohmann::ordered_json& value) {
   return value.is_null() ? "not a number" : value.dump();
 }
 
-/// Two digits, or whole numbers.
+/// Two digits, or whole numbers; empty where it is not known.
 std::string error_text(const nlohmann::ordered_json& error) {
-  if (error.is_null()) return "not a number";
+  if (error.is_null()) return "";
   const auto value = error.get<double>();
-  return value < 100 ? formatted("%.2g", value) : formatted("%.0f", value);
+  if (!std::isfinite(value)) return "";
+  return " +- " + (value < 100 ? formatted("%.2g", value) : formatted("%.0f", value));
 }
 
 void add_numbers(const nlohmann::ordered_json& report, const std::string& prefix, TableRows& rows) {
@@ -38,7 +40,7 @@ void add_numbers(const nlohmann::ordered_json& report, const std::string& prefix
     }
     std::string text = number_text(value);
     const auto error = report.find(name + std::string(suffix));
-    if (error != report.end()) text += " +- " + error_text(*error);
+    if (error != report.end()) text += error_text(*error);
     // How a model relates to its reference is not a property of the reference.
     const bool relation = name == "perplexity_ratio" || name == "kl" || name == "same_top";
     rows.push_back({spaced((relation ? "" : prefix) + name), text});

@@ -250,12 +250,16 @@ int generate(const GenerateFlags& flags) {
   if (keeps_prompt && (flags.sequences != 1 || flags.model.engine.cache == "sliding")) {
     throw UsageError("--prompt-cache needs one text for each prompt, and a cache that is not sliding");
   }
+  const tulle::DraftOptions draft = flags.draft.options();
+  if (flags.compare_plain && draft.drafter.empty()) {
+    throw UsageError("--compare-plain needs --draft-model or --prediction");
+  }
   const std::vector<std::string> prompts = read_prompts(flags);
 
   ModelFlags model = flags.model;
   model.engine.max_sequences = flags.sequences;
   const auto begin = std::chrono::steady_clock::now();
-  const auto pipeline = load_pipeline(model, flags.draft.options());
+  const auto pipeline = load_pipeline(model, draft);
   const double load_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   options.sampling.constraint = flags.grammar.constraint(*pipeline);
 
@@ -268,9 +272,6 @@ int generate(const GenerateFlags& flags) {
   const bool shows_pieces = !flags.json && flags.sequences == 1;
   const bool reports = flags.verbose || is_terminal(standard_error);
   const auto* speculation = pipeline->engine().speculation();
-  if (flags.compare_plain && speculation == nullptr) {
-    throw UsageError("--compare-plain needs --draft-model or --prediction");
-  }
   for (std::size_t i = 0; i < prompts.size() && !interrupt.raised(); ++i) {
     if (i != 0 && !flags.json) output.write("\n---\n");
     const Continued result =
@@ -325,7 +326,7 @@ Command generate_command(CLI::App& program) {
   app->add_option(flag_names("--num-return-sequences,--num-generated-predictions"), flags->sequences,
                   "Texts for the prompt; they share its prefill")
       ->capture_default_str()
-      ->check(CLI::Range(1, 1024).description(""))
+      ->check(in_range(1, 1024))
       ->type_name("N")
       ->group("Length");
   app->add_flag(flag_names("--no-special-tokens"), flags->no_special_tokens,

@@ -13,7 +13,7 @@ void GenerationFlags::add_to(CLI::App& flags) {
                                     const char* group = "Sampling") {
     CLI::Option* option = flags.add_option(flag_names(names), value, what)->capture_default_str();
     if constexpr (std::is_unsigned_v<Value>) {
-      option->check(CLI::Range(Value{0}, std::numeric_limits<Value>::max()).description(""));
+      option->check(in_range(Value{0}, std::numeric_limits<Value>::max()));
     }
     return option->type_name(type)->group(group);
   };

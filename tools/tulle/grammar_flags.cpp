@@ -1,10 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "grammar_flags.hpp"
 
+#include <tulle/core/error.hpp>
 #include <tulle/generate/engine.hpp>
 
 #include "streams.hpp"
 #include "tools/compiled/grammar.hpp"
+
+namespace {
+
+/// What `make` makes of the text of a file, whose name is put before its errors.
+template <class Make>
+std::shared_ptr<const tulle::Constraint> constraint_of_file(const std::string& path, Make&& make) {
+  const std::string text = read_file(path);
+  try {
+    return make(text);
+  } catch (const tulle::Error& error) {
+    tulle::fail(error.code(), path, ": ", error.what());
+  }
+}
+
+}  // namespace
 
 void GrammarFlags::add_to(CLI::App& flags) {
   const char* group = "Structured output (one of them)";
@@ -27,7 +43,11 @@ void GrammarFlags::add_to(CLI::App& flags) {
 std::shared_ptr<const tulle::Constraint> GrammarFlags::constraint(tulle::TextGeneration& pipeline) const {
   if (schema_.empty() && grammar_.empty() && regex_.empty() && !json_object_) return nullptr;
   const auto grammars = make_grammars(pipeline.tokenizer(), pipeline.engine().vocabulary());
-  if (!schema_.empty()) return grammars->json_schema(read_file(schema_));
-  if (!grammar_.empty()) return grammars->ebnf(read_file(grammar_));
+  if (!schema_.empty()) {
+    return constraint_of_file(schema_, [&](const std::string& text) { return grammars->json_schema(text); });
+  }
+  if (!grammar_.empty()) {
+    return constraint_of_file(grammar_, [&](const std::string& text) { return grammars->ebnf(text); });
+  }
   return regex_.empty() ? grammars->json_object() : grammars->regex(regex_);
 }

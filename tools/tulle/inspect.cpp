@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <memory>
 #include <span>
+#include <string>
 #include <tulle/core/json.hpp>
 #include <tulle/format/checkpoint.hpp>
+#include <tulle/generate/engine.hpp>
 #include <tulle/tensor/isa.hpp>
 
 #include "command_line.hpp"
@@ -64,7 +66,7 @@ int inspect(const InspectFlags& flags) {
                       {"total_bytes", weights + engine->memory_bytes()},
                       {"sequence_length", options.sequence_length != 0 ? options.sequence_length : longest},
                       {"cache", options.cache},
-                      {"cache_dtype", options.cache_dtype}};
+                      {"cache_dtype", tulle::chosen_cache_dtype(options, *model)}};
   Output output;
   output.write(flags.json ? report.dump(-1, ' ', false, OrderedJson::error_handler_t::replace) + "\n"
                           : as_text(report));

@@ -12,9 +12,11 @@
 #include <vector>
 
 #include "command_line.hpp"
+#include "interrupt.hpp"
 #include "model_files.hpp"
 #include "model_flags.hpp"
 #include "model_path.hpp"
+#include "new_file.hpp"
 #include "npy_file.hpp"
 #include "pipeline.hpp"
 #include "progress_bar.hpp"
@@ -25,7 +27,8 @@ namespace {
 constexpr const char* logits_footer =
     R"(Writes float32 [tokens, vocabulary] as a NumPy file: row i holds the raw logits that follow token i. No
 tokenizer is needed. Ids are parted by commas or white space. Without --sequence-length there is room for all
-tokens up to the model's context.
+tokens up to the model's context. The file takes its name when it is complete. It replaces a NumPy file of that name,
+and no file of another kind.
 
 Examples:
   tulle logits -m models/llama-8b --tokens 1,2,3 -o logits.npy
@@ -72,6 +75,7 @@ int logits(const LogitsFlags& flags) {
     throw UsageError("--tokens or --tokens-file is required");
   if (flags.output.empty()) throw UsageError("--output is required");
   const std::vector<tulle::Token> tokens = read_tokens(flags);
+  (void)replaceable_path(flags.output, FileKind::npy);  // its errors before a model is loaded
   const auto checkpoint = open_checkpoint(model_path(flags.model.path), flags.model.adapters);
   const auto model = load_model(*checkpoint, flags.model);
 
@@ -86,6 +90,7 @@ int logits(const LogitsFlags& flags) {
   sequence.prompt_logits = true;
   (void)engine->start(tokens, tulle::SamplerChain(), sequence);
 
+  const Interrupt interrupt(Interrupt::Again::ends_program);  // leaves no part of a file behind
   NpyFile file(flags.output, tokens.size(), model->architecture().vocabulary);
   ProgressBar bar;
   const tulle::Progress progress = bar.progress();
@@ -95,6 +100,7 @@ int logits(const LogitsFlags& flags) {
     if (progress) progress("logits", static_cast<double>(position + 1) / static_cast<double>(tokens.size()));
   };
   while (engine->running()) {
+    if (interrupt.raised()) return interrupted_status;
     for (const tulle::Emission& emission : engine->step(observe).emissions) reason = emission.finish;
   }
   if (reason != tulle::FinishReason::length) {

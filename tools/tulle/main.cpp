@@ -21,6 +21,7 @@ constexpr const char* footer = R"(Examples:
 // NOLINTNEXTLINE(bugprone-exception-escape): flags that throw as they are declared are a defect of ours
 int main(int count, char** arguments) {
   std::signal(SIGPIPE, SIG_DFL);  // the reader of our output has closed it: end silently
+  std::signal(SIGXFSZ, SIG_IGN);  // a file that reaches its limit: an error of the write
   end_on_interrupt();
 
   CLI::App program("Text from sparse, quantized language models.", "tulle");

@@ -34,7 +34,7 @@ void ModelFlags::add_kernel_to(CLI::App& flags) {
   add_name(flags, "--kernel", kernel, kernels, "Form of the weight matrices; auto keeps every value of the file");
   add_name(flags, "--isa", isa, sets, "Instruction set; without it TULLE_ISA, or the machine's best");
   add(flags, "--threads,--num-cores", engine.threads, "Worker threads; 0: one per core that may be used")
-      ->check(CLI::Range(std::size_t{0}, std::size_t{1024}).description(""))
+      ->check(in_range(std::size_t{0}, std::size_t{1024}))
       ->type_name("N");
 }
 
@@ -47,12 +47,12 @@ void ModelFlags::add_to(CLI::App& flags) {
            "Their type; auto is f32 for float kernels, f16 for quantized ones");
   flags.add_flag("--pin", engine.pin_threads, "Bind worker threads to cores of their own; the first one stays free")
       ->group("Model");
-  const auto positive = CLI::Range(std::size_t{1}, std::size_t{1} << 20).description("");
+  const auto positive = in_range(std::size_t{1}, std::size_t{1} << 20);
   add(flags, "--prompt-sequence-length,--prompt-processing-sequence-length,--pl", engine.prefill_chunk,
       "Prompt tokens in one forward pass")
       ->check(positive)
       ->type_name("N");
-  const auto size = CLI::Range(std::size_t{0}, std::size_t{1} << 30).description("");
+  const auto size = in_range(std::size_t{0}, std::size_t{1} << 30);
   add(flags, "--sequence-length,--cl", engine.sequence_length,
       "Tokens that prompt and text may reach; 0: the model's, at most 4096. Beyond its original length a model with\n"
       "dynamic or longrope positions uses the frequencies of long texts for short ones too")

@@ -3,25 +3,20 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdio>
 #include <span>
 #include <string>
 
+#include "new_file.hpp"
+
 /// NumPy format 1.0 (numpy/lib/format.py): little-endian, C order, a header padded to a multiple of 64 bytes.
-/// A file that is not `finish`ed is removed again. Errors: io, of every member.
+/// A file that is not `finish`ed is not there, and a file of that name stays. Errors: those of `NewFile`.
 class NpyFile {
  public:
   NpyFile(std::string path, std::size_t rows, std::size_t columns);
-  ~NpyFile();
-  NpyFile(const NpyFile&) = delete;
-  NpyFile& operator=(const NpyFile&) = delete;
 
-  void append(std::span<const float> row);
-  void finish();
+  void append(std::span<const float> row) { file_.append(std::as_bytes(row)); }
+  void finish() { file_.finish(); }
 
  private:
-  void write(const void* bytes, std::size_t count);
-
-  std::string path_;
-  std::FILE* file_;
+  NewFile file_;
 };

@@ -32,16 +32,17 @@ struct PackFlags {
 
 int pack(const PackFlags& flags) {
   if (flags.output.empty()) throw UsageError("--output is required");
-  tulle::require_replaceable(flags.output, tulle::PackedFileHeader::expected_magic);
+  const std::string path = tulle::behind_links(flags.output);
+  tulle::require_replaceable(path, tulle::PackedFileHeader::expected_magic);
   ModelFlags model = flags.model;
   model.engine.packed_cache = "off";
   const auto checkpoint = open_checkpoint(model_path(model.path), {});
   choose_instruction_set(model.isa);
   const std::string key = tulle::packed_key(checkpoint->path(), pack_options(model));
   const auto loaded = load_model(*checkpoint, model);
-  tulle::write_packed_file(flags.output, key, tulle::kept_weights(loaded->weights()));
+  tulle::write_packed_file(path, key, tulle::kept_weights(loaded->weights()));
   Output output;
-  output.write(flags.output + ": " + std::to_string(std::filesystem::file_size(flags.output)) + " bytes\n");
+  output.write(flags.output + ": " + std::to_string(std::filesystem::file_size(path)) + " bytes\n");
   output.flush();
   return 0;
 }

@@ -5,6 +5,7 @@
 #include <tulle/core/error.hpp>
 
 #include "bindings.hpp"
+#include "gil.hpp"
 
 namespace tulle::python {
 
@@ -35,6 +36,9 @@ void translate(const std::exception_ptr& pointer, void*) {
 }  // namespace tulle::python
 
 NB_MODULE(_core, module) {
+  nanobind::set_leak_warnings(false);  // a daemon thread, or a stream that is half read, may live at the end
+  nanobind::module_::import_("atexit").attr("register")(
+      nanobind::cpp_function([] { tulle::python::InterpreterGate::close(); }));
   nanobind::register_exception_translator(tulle::python::translate);
   tulle::python::bind_tokenizer(module);
   tulle::python::bind_run(module);

@@ -27,6 +27,7 @@
 #include "bindings.hpp"
 #include "compiled/grammar.hpp"
 #include "compiled/hub.hpp"
+#include "gil.hpp"
 #include "run.hpp"
 
 #ifdef TULLE_WITH_SENTENCEPIECE
@@ -47,10 +48,11 @@ class Pipeline {
            const std::string& drafter, std::size_t draft_tokens);
 
   /// `tokens`: the prompts as ids, where `arguments` has none. `callback` (or None) is called with every token's id;
-  /// False ends its text; `progress` (or None) with how much of the prompts has been read. `kind` ("": none) and `rules`
+  /// False ends its text; `progress` (or None) with how much of the prompts has been read. Both are borrowed until the run
+  /// is stopped: Python's garbage collector does not look into C++ objects. `kind` ("": none) and `rules`
   /// say what every text must be. Any number of runs may be begun; one at a time goes on.
-  std::unique_ptr<Run> start(const std::string& arguments, std::vector<std::vector<Token>> tokens, nb::object callback,
-                             nb::object progress, const std::string& kind, const std::string& rules,
+  std::unique_ptr<Run> start(const std::string& arguments, std::vector<std::vector<Token>> tokens, nb::handle callback,
+                             nb::handle progress, const std::string& kind, const std::string& rules,
                              bool log_probabilities);
 
   /// Unknown sessions are none. While no run goes on.
@@ -100,7 +102,7 @@ Pipeline::Pipeline(const std::string& arguments, const std::vector<std::pair<std
   pack.kernel = kernel_choice(construction.options.kernel);
   std::vector<AdapterPath> paths;
   for (const auto& [adapter, scale] : adapters) paths.push_back({adapter, scale});
-  const nb::gil_scoped_release release;
+  const WithoutGil released;
   const Progress progress = [](std::string_view, double) { check_signals(); };
   const std::string path = local_model(construction.model_path, progress);
   for (AdapterPath& adapter : paths) adapter.path = local_model(adapter.path, progress);
@@ -119,7 +121,7 @@ Pipeline::Pipeline(const std::string& arguments, const std::vector<std::pair<std
 
 std::shared_ptr<const Constraint> Pipeline::constraint(const std::string& kind, const std::string& rules) {
   if (kind.empty()) return nullptr;
-  const nb::gil_scoped_release release;
+  const WithoutGil released;
   const std::lock_guard lock(grammars_mutex_);
   if (!grammars_) grammars_ = make_grammars(*tokenizer_, generate_->engine().vocabulary());
   if (kind == "json_schema") return grammars_->json_schema(rules);
@@ -152,7 +154,7 @@ void Pipeline::make_room(std::size_t sequences) {
     if (idle != sessions_.end()) {
       sessions_.erase(idle);
     } else if (engine.running()) {
-      const nb::gil_scoped_release release;
+      const WithoutGil released;
       engine.step();
       check_signals();
     } else {
@@ -162,7 +164,7 @@ void Pipeline::make_room(std::size_t sequences) {
 }
 
 std::unique_ptr<Run> Pipeline::start(const std::string& arguments, std::vector<std::vector<Token>> tokens,
-                                     nb::object callback, nb::object progress, const std::string& kind,
+                                     nb::handle callback, nb::handle progress, const std::string& kind,
                                      const std::string& rules, bool log_probabilities) {
   DeepSparseCall call;
   call.options = defaults_;
@@ -170,14 +172,14 @@ std::unique_ptr<Run> Pipeline::start(const std::string& arguments, std::vector<s
   call.options.sampling.constraint = constraint(kind, rules);
   call.options.log_probabilities = log_probabilities;
   if (!callback.is_none()) {
-    call.options.callback = [callback = std::move(callback)](const TextPiece& piece) {
-      const nb::gil_scoped_acquire acquire;
+    call.options.callback = [callback](const TextPiece& piece) {
+      const WithGil gil;
       return piece.token < 0 || !callback(piece.token).is(Py_False);  // None, as of a function without return, goes on
     };
   }
   if (!progress.is_none()) {
-    call.options.progress = [progress = std::move(progress)](std::string_view, double fraction) {
-      const nb::gil_scoped_acquire acquire;
+    call.options.progress = [progress](std::string_view, double fraction) {
+      const WithGil gil;
       progress(fraction);
     };
   }
@@ -186,11 +188,13 @@ std::unique_ptr<Run> Pipeline::start(const std::string& arguments, std::vector<s
     parts.push_back([this, session = std::shared_ptr<Session>(), id = call.session_ids[i], prompt = call.prompts.at(i),
                      options = call.options]() mutable {
       session = this->session(id);
+      const WithoutGil released;
       return session->start(session->encode(prompt, options), options);
     });
   }
   const std::size_t copies = parts.empty() ? call.options.num_return_sequences : 1;
   if (parts.empty()) {
+    const WithoutGil released;
     for (const std::string& prompt : call.prompts) {
       tokens.push_back(tokenizer_->encode(prompt, {.add_special_tokens = call.options.add_special_tokens}));
     }

@@ -23,7 +23,7 @@ std::optional<TextPiece> Run::next() {
     if (stream_->has_piece()) break;
     bool runs = false;
     {
-      const nb::gil_scoped_release release;
+      const WithoutGil released;
       runs = stream_->step();
     }
     check_signals();

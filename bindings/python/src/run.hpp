@@ -10,12 +10,13 @@
 #include <tulle/generate/text_stream.hpp>
 
 #include "bindings.hpp"
+#include "gil.hpp"
 
 namespace tulle::python {
 
 /// Runs Python's signal handlers; a KeyboardInterrupt becomes an exception. Requires the GIL or takes it.
 inline void check_signals() {
-  const nb::gil_scoped_acquire acquire;
+  const WithGil gil;
   if (PyErr_CheckSignals() != 0) throw nb::python_error();
 }
 

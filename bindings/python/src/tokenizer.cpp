@@ -11,18 +11,19 @@
 #include <tulle/text/tokenizer.hpp>
 
 #include "bindings.hpp"
+#include "gil.hpp"
 
 namespace tulle::python {
 
 namespace {
 
 std::vector<Token> encode(const Tokenizer& tokenizer, const std::string& text, bool add_special_tokens) {
-  const nb::gil_scoped_release release;
+  const WithoutGil released;
   return tokenizer.encode(text, {.add_special_tokens = add_special_tokens});
 }
 
 std::string decode(const Tokenizer& tokenizer, const std::vector<Token>& tokens, bool skip_special_tokens) {
-  const nb::gil_scoped_release release;
+  const WithoutGil released;
   return tokenizer.decode(tokens, skip_special_tokens);
 }
 

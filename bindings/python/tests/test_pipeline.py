@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tokenizers, numpy arrays, structured output, threads, interrupts."""
+import gc
 import json
 import os
 import re
@@ -8,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+import weakref
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -33,6 +35,59 @@ def test_the_tokenizer_has_the_calls_of_hugging_face(generate):
     prompt = tokenizer.apply_chat_template(messages, add_generation_prompt=True, tokenize=False)
     assert "hello" in prompt
     assert tokenizer.decode(tokenizer.apply_chat_template(messages, add_generation_prompt=True)) == prompt
+
+
+def test_what_is_no_id_is_a_value_error(generate):
+    for ids in ([2**31], [-1], np.array([1.5]), np.array(["a text"])):
+        with pytest.raises(ValueError, match="whole numbers"):
+            generate(ids)
+    for token in (-1, 2**31):
+        with pytest.raises(ValueError, match="whole numbers"):
+            generate.tokenizer.decode([token])
+    with pytest.raises(ValueError, match="prompts of sessions are texts"):
+        generate([5, 6], session_ids="a")
+    with pytest.raises(ValueError, match="temperature is nan"):
+        generate("the", temperature=float("nan"))
+
+
+def test_a_prompt_of_a_chat_template_gets_no_second_begin(generate):
+    messages = [{"role": "user", "content": "hello"}]
+    settings = {"max_new_tokens": 4, "force_max_tokens": True, "add_special_tokens": False}
+    text = generate.tokenizer.apply_chat_template(messages, add_generation_prompt=True, tokenize=False)
+    ids = generate.tokenizer.apply_chat_template(messages, add_generation_prompt=True)
+    assert generate(text, **settings).generations[0] == generate(ids, **settings).generations[0]
+
+
+def test_a_stream_that_its_callback_reaches_is_collected(tiny):
+    class Owner:
+        def __init__(self):
+            self.generate = TextGeneration(tiny, num_cores=1)
+            self.stream = self.generate("the", streaming=True, callback=self.see, progress=self.see)
+            next(self.stream)
+
+        def see(self, _):
+            return True
+
+    owner = weakref.ref(Owner())
+    gc.collect()
+    assert owner() is None
+
+
+def test_a_daemon_thread_that_generates_does_not_disturb_the_end(tiny):
+    program = f"""
+import threading, tulle
+generate = tulle.TextGeneration({str(tiny)!r}, num_cores=1)
+begun = threading.Event()
+def run():
+    while True:
+        for _ in generate("the", streaming=True, max_new_tokens=50, force_max_tokens=True, callback=lambda _: True):
+            begun.set()
+threading.Thread(target=run, daemon=True).start()
+begun.wait()
+"""
+    for _ in range(3):
+        ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+        assert (ended.returncode, ended.stderr) == (0, "")
 
 
 def test_logits_belong_to_the_array_and_outlive_the_pipeline(tiny):

@@ -14,7 +14,7 @@ class GeneratedText:
     """One generation, or one piece of it when streaming."""
 
     text: str
-    score: np.ndarray | None = None  # [tokens, vocabulary]: raw logits, if requested
+    score: np.ndarray | None = field(default=None, compare=False)  # [tokens, vocabulary]: raw logits, if requested
     finished: bool = True
     finished_reason: str | None = None  # "stop", "length", "capacity", "callback"
     tokens: list[int] = field(default_factory=list)

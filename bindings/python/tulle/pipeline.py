@@ -38,12 +38,19 @@ def rows_of(prompts: Any) -> Any:
 
 
 def ids_of(prompts: Any) -> list[list[int]]:
-    """The prompts as ids, where they were given as ids; otherwise nothing."""
+    """The prompts as ids, where they were given as ids; otherwise nothing. Errors: ValueError for what is no id."""
     if is_ids(prompts):
-        return [np.asarray(prompts).tolist()]
+        return [whole_ids(prompts)]
     if isinstance(prompts, list) and all(map(is_ids, prompts)):
-        return [np.asarray(each).tolist() for each in prompts]
+        return [whole_ids(each) for each in prompts]
     return []
+
+
+def whole_ids(prompt: Any) -> list[int]:
+    ids = np.asarray(prompt)
+    if ids.ndim != 1 or ids.dtype.kind not in "iu" or (ids.size and not 0 <= ids.min() <= ids.max() < 2**31):
+        raise ValueError(f"ids of tokens are whole numbers from 0 on, one dimension of them, not {prompt!r:.60}")
+    return ids.tolist()
 
 
 def scales_of(adapters: Any) -> list[tuple[str, float]]:
@@ -72,6 +79,9 @@ def is_ids(prompt: Any) -> bool:
 
 def as_json(arguments: dict[str, Any]) -> str:
     """Errors: ValueError for NaN, infinities and text that has no UTF-8."""
+    for name, value in arguments.items():
+        if isinstance(value, (float, np.floating)) and not np.isfinite(value):
+            raise ValueError(f"{name} is {value}; a number that is finite is needed")
     text = json.dumps(arguments, default=plain, allow_nan=False, ensure_ascii=False)
     text.encode()
     return text
@@ -94,6 +104,8 @@ class TextGeneration:
                  draft_model: Any = None, spec_length: int = 7, **arguments: Any) -> None:
         path = model if model_path is None else model_path
         if path is not None:
+            if "\0" in str(path):
+                raise ValueError("the path of a model holds a byte 0")
             arguments["model_path"] = path
         self._core = _core.Pipeline(as_json(arguments), scales_of(adapters),
                                     "" if draft_model is None else os.fspath(draft_model), spec_length)
@@ -119,6 +131,8 @@ class TextGeneration:
             raise ValueError("streamer and return_input_tokens are for a call without streaming=True")
         prompts = rows_of(sequences if prompt is None else prompt)
         ids = ids_of(prompts)
+        if ids and not {"session_id", "session_ids"}.isdisjoint(arguments):
+            raise ValueError("the prompts of sessions are texts: give texts, not ids")
         if not ids:
             arguments["sequences"] = prompts
         if generation_config is not None:
@@ -126,7 +140,7 @@ class TextGeneration:
         run = self._core.start(as_json(arguments), ids, callback, progress,
                                *rules_of(json_schema, json_object, grammar, regex), log_probabilities)
         if streaming:
-            return self._stream(run, prompts)
+            return self._stream(run, prompts, (callback, progress))
         with self._turn:
             try:
                 if streamer is None:
@@ -149,7 +163,8 @@ class TextGeneration:
         with self._turn:
             self._core.end_session(session_id)
 
-    def _stream(self, run: Any, prompts: Any) -> Iterator[TextGenerationOutput]:
+    def _stream(self, run: Any, prompts: Any, borrowed: Any) -> Iterator[TextGenerationOutput]:
+        """`borrowed`: what the run calls; the generator keeps it alive."""
         try:
             while True:
                 with self._turn:

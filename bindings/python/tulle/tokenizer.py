@@ -2,6 +2,7 @@
 """The model's tokenizer, with the common calls of a Hugging Face tokenizer."""
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterable
 from typing import Any
 
@@ -40,7 +41,10 @@ class Tokenizer:
         """Text of ids; U+FFFD where their bytes are not UTF-8. Spaces are never cleaned up."""
         if isinstance(token_ids, (int, np.integer)):
             token_ids = [token_ids]
-        return self._core.decode([int(token) for token in token_ids], skip_special_tokens)
+        ids = [operator.index(token) for token in token_ids]
+        if any(not 0 <= token < 2**31 for token in ids):
+            raise ValueError("ids of tokens are whole numbers from 0 on")
+        return self._core.decode(ids, skip_special_tokens)
 
     def batch_decode(self, sequences: Iterable[Iterable[int]], **arguments: Any) -> list[str]:
         return [self.decode(each, **arguments) for each in sequences]

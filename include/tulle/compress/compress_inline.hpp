@@ -90,7 +90,6 @@ inline void compress_ends(const TensorSource& dense, const Architecture& model, 
   }
   const auto head = plan.layers.find(model.names.head);
   if (model.tied_head || head == plan.layers.end()) return;
-  if (head->second.pruning) result.notes.push_back(model.names.head + " is not pruned: only decoder layers are");
   const auto& quantization = head->second.quantization;
   if (!quantization) return;
   result.notes.push_back(model.names.head + " is rounded to the nearest codes, without calibration");

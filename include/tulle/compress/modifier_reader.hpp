@@ -26,7 +26,7 @@ using Names = std::vector<std::string_view>;
 /// Arguments that every modifier of SparseML and llm-compressor has, and that only training needs.
 inline Names with_common_arguments(Names names) {
   for (const std::string_view each : {"index", "group", "start", "end", "update", "num_calibration_steps",
-                                      "initialized_structure_", "offload_hessians"}) {
+                                      "initialized_structure_", "offload_hessians", "requires_calibration_data"}) {
     names.push_back(each);
   }
   return names;

@@ -97,9 +97,15 @@ inline StagePlan with_owl_sparsities(StagePlan plan, const TensorSource& dense, 
     outliers.push_back(share);
   }
   const std::vector<double> differences = owl_differences(outliers, profile->spread);
+  double share = 1;
+  for (std::size_t i = 0; i < pruned.size(); ++i) {
+    for (const PruningPlan* pruning : pruned[i]) {
+      share = std::min(share, share_in_bounds(pruning->sparsity, differences[i]));
+    }
+  }
   for (std::size_t i = 0; i < pruned.size(); ++i) {
     for (PruningPlan* pruning : pruned[i]) {
-      pruning->sparsity = std::clamp(pruning->sparsity + differences[i], 0.01, 0.99);
+      pruning->sparsity += share * differences[i];
       pruning->owl.reset();
     }
   }

@@ -57,14 +57,12 @@ class QuantizationReader {
   QuantizationModifier read_gptq() {
     arguments_.require_known(
         quantization_arguments({"dampening_frac", "percdamp", "sequential_update", "actorder", "quantize"}),
-        with_common_arguments(ignored({"block_size", "sequential_targets"})), notes_);
+        with_common_arguments(ignored({"block_size", "sequential_targets", "batched_quantization"})), notes_);
+    arguments_.integer("block_size", 128, 1, 1 << 20);
     QuantizationModifier modifier;
     modifier.method = QuantizationMethod::gptq;
     modifier.target = classic_target(arguments_.flag("sequential_update", false), read_damping(arguments_));
-    if (const YamlNode* order = arguments_.find("actorder")) {
-      add_note(notes_, "line " + std::to_string(order->line) + ": " + arguments_.owner() +
-                           ": actorder: columns are quantized in their own order");
-    }
+    SchemeReader(Style::compressed_tensors, arguments_.where(), notes_).note_order(arguments_);
     if (!arguments_.flag("quantize", true)) {
       arguments_.reject("quantize", *arguments_.find("quantize"), "must be true");
     }
@@ -88,14 +86,13 @@ class QuantizationReader {
 
   static Names quantization_arguments(Names own) {
     for (const std::string_view each :
-         {"config_groups", "targets", "ignore", "scheme", "weight_observer", "observer"}) {
+         {"config_groups", "targets", "ignore", "scheme", "weight_observer", "observer", "kv_cache_scheme"}) {
       own.push_back(each);
     }
     return own;
   }
   static Names ignored(Names own) {
-    for (const std::string_view each :
-         {"kv_cache_scheme", "input_observer", "output_observer", "bypass_divisibility_checks"}) {
+    for (const std::string_view each : {"input_observer", "output_observer", "bypass_divisibility_checks"}) {
       own.push_back(each);
     }
     return own;
@@ -216,6 +213,10 @@ class QuantizationReader {
   /// What concerns all groups.
   void finish(QuantizationModifier& modifier) {
     modifier.ignore = read_targets(arguments_, "ignore");
+    if (const YamlNode* cache = arguments_.find("kv_cache_scheme")) {
+      add_note(notes_, "line " + std::to_string(cache->line) + ": " + arguments_.owner() +
+                           ": kv_cache_scheme: keys and values have the type that --cache-dtype gives");
+    }
     bool searches = false;
     const SchemeReader reader(Style::compressed_tensors, arguments_.where(), notes_);
     if (const YamlNode* observer = arguments_.find("observer"); observer != nullptr && observer->is_mapping()) {

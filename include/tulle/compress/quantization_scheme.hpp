@@ -76,6 +76,10 @@ class SchemeReader {
                 " has floating-point codes; int8 and int4 are available (W8A8, W4A16)");
       }
       if (each.bits == 8 && !each.quantizes_activations) note_activations(node.line, owner, "not quantized");
+      if (each.bits == 4 && each.quantizes_activations) {
+        add_note(notes_, at_line(node.line) + owner + ": " + std::string(each.name) +
+                             ": only weights are quantized; --kernel says how activations are multiplied");
+      }
       return plan(each.bits, each.group, each.symmetric);
     }
     fail_at(ErrorCode::invalid_argument, where_, node.line, "unknown scheme ", quoted_name(node.text), " of ", owner,
@@ -122,10 +126,22 @@ class SchemeReader {
                  " in the recipe; here they are int8, symmetric, with scales that are found while the model runs");
   }
 
+  /// `actorder`: GPTQ's order of columns, a name or whether there is one.
+  void note_order(const RecipeArguments& arguments) {
+    const YamlNode* order = arguments.find("actorder");
+    if (order == nullptr) return;
+    constexpr std::array<std::string_view, 5> known{"group", "weight", "static", "dynamic", "g_idx"};
+    const std::string name = arguments.text("actorder", "");
+    if (!order->boolean() && std::find(known.begin(), known.end(), name) == known.end()) {
+      arguments.reject("actorder", *order, "must be static, group or weight, not ", quoted_name(name));
+    }
+    add_note(notes_, at_line(order->line) + arguments.owner() + ": actorder: columns are quantized in their own order");
+  }
+
  private:
-  static constexpr std::array<std::string_view, 12> argument_names{
-      "num_bits", "type",     "symmetric",   "strategy", "group_size",      "dynamic",
-      "actorder", "observer", "scale_dtype", "zp_dtype", "block_structure", "observer_kwargs"};
+  static constexpr std::array<std::string_view, 11> argument_names{
+      "num_bits", "type",     "symmetric",   "strategy", "group_size",     "dynamic",
+      "actorder", "observer", "scale_dtype", "zp_dtype", "block_structure"};
 
   static QuantizationPlan plan(std::size_t bits, std::size_t group, bool symmetric) {
     return {QuantizationMethod::nearest, bits, group, symmetric, false, false};
@@ -138,7 +154,7 @@ class SchemeReader {
   }
 
   void require_known(const RecipeArguments& arguments) {
-    constexpr std::array<std::string_view, 1> without_meaning{"kwargs"};
+    constexpr std::array<std::string_view, 2> without_meaning{"kwargs", "observer_kwargs"};
     arguments.require_known(argument_names, without_meaning, notes_);
   }
 
@@ -170,9 +186,7 @@ class SchemeReader {
       add_note(notes_, at_line(line) + arguments.owner() + ": 8-bit codes are symmetric here, without a zero point");
     }
     weights.searches_scale = searches_scale(arguments);
-    if (arguments.find("actorder") != nullptr) {
-      add_note(notes_, at_line(line) + arguments.owner() + ": actorder: columns are quantized in their own order");
-    }
+    note_order(arguments);
     return weights;
   }
 
@@ -230,6 +244,17 @@ class SchemeReader {
     }
     const bool is_symmetric = arguments.flag("symmetric", style_ == Style::compressed_tensors);
     const bool is_dynamic = arguments.flag("dynamic", false);
+    const std::string strategy = arguments.text("strategy", "token");
+    constexpr std::array<std::string_view, 4> known{"token", "tensor", "channel", "group"};
+    if (std::find(known.begin(), known.end(), strategy) == known.end()) {
+      fail_at(ErrorCode::invalid_argument, where_, arguments.node().line, "unknown strategy ", quoted_name(strategy),
+              " of ", arguments.owner(), suggestion(strategy, known));
+    }
+    arguments.integer("group_size", 0, -1, 1 << 20);
+    if (is_dynamic && strategy != "token") {
+      add_note(notes_, at_line(arguments.node().line) + arguments.owner() + ": strategy " + strategy +
+                           ": activations of each token have one scale");
+    }
     if (is_symmetric && is_dynamic) return;
     note_activations(arguments.node().line, arguments.owner(),
                      is_symmetric ? "static"

@@ -146,8 +146,12 @@ class StagePlanner {
         note(place_ + ": " + module.name + " is not pruned: its matrix is that of " + list_.embedding);
         continue;
       }
+      if (!module.layer) {
+        note(place_ + ": " + module.name + " is not pruned: only decoder layers are");
+        continue;
+      }
       chosen.push_back(&module);
-      if (module.layer && (layers.empty() || layers.back() != *module.layer)) layers.push_back(*module.layer);
+      if (layers.empty() || layers.back() != *module.layer) layers.push_back(*module.layer);
     }
     if (chosen.empty()) fail(ErrorCode::not_found, place_, ": its targets name no linear layer that may be pruned");
     const std::vector<double> sparsities =
@@ -160,7 +164,7 @@ class StagePlanner {
     }
     for (const Module* module : chosen) {
       PruningPlan pruning = modifier.pruning;
-      if (!sparsities.empty() && module->layer) {
+      if (!sparsities.empty()) {
         const auto at = std::lower_bound(layers.begin(), layers.end(), *module->layer) - layers.begin();
         pruning.sparsity = sparsities[static_cast<std::size_t>(at)];
       }

@@ -59,7 +59,7 @@ class MappedFile {
 #if defined(TULLE_HAS_MMAP)
 
 inline MappedFile::MappedFile(const std::string& path) {
-  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // a pipe without a writer: refused below
   if (file < 0) {
     fail(errno == ENOENT ? ErrorCode::not_found : ErrorCode::io, "cannot open ", path, ": ", std::strerror(errno));
   }

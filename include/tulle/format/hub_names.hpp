@@ -66,7 +66,7 @@ inline void complete_hub_names(Json& config, TensorFiles& tensors, std::string_v
   if (model_type.empty()) return;
   const detail::HubFamily family = detail::hub_family(model_type);
   const std::string embedding = std::string(family.prefix).append(family.embedding) + ".";
-  const std::string head = std::string(family.head) + ".", head_weight = head + "weight";
+  const std::string head = std::string(family.head) + ".";
   const std::string_view inside = std::string_view(embedding).substr(family.prefix.size());
   bool lacks_prefix = false, has_embedding = false;
   for (const std::string& name : tensors.names()) {
@@ -77,7 +77,7 @@ inline void complete_hub_names(Json& config, TensorFiles& tensors, std::string_v
   const bool may_be_tied = tied == config.end() || *tied != false;
   tensors.change(
       [&](EncodedTensor tensor, auto&& put) {
-        if (may_be_tied && !has_embedding && tensor.name.starts_with(head_weight)) {
+        if (may_be_tied && !has_embedding && tensor.name.starts_with(head) && tensor.name != head + "bias") {
           tensor.name.replace(0, head.size(), embedding);
         } else if (lacks_prefix && !tensor.name.starts_with(head)) {
           tensor.name.insert(0, family.prefix);
@@ -90,8 +90,10 @@ inline void complete_hub_names(Json& config, TensorFiles& tensors, std::string_v
         put(std::move(tensor));
       },
       where);
-  if (may_be_tied && tensors.find(head_weight) != nullptr && !tensors.are_equal(head_weight, embedding + "weight")) {
-    config["tie_word_embeddings"] = false;
+  for (const char* form : {"weight", "weight_packed", "qweight", "weight_mask", "bitmask", "weight.bitmask"}) {
+    if (may_be_tied && tensors.find(head + form) != nullptr && !tensors.are_equal(head + form, embedding + form)) {
+      config["tie_word_embeddings"] = false;
+    }
   }
 }
 

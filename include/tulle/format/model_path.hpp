@@ -74,12 +74,20 @@ inline std::string only_gguf_file(const std::string& directory) {
   return only->empty() ? "" : join_path(directory, *only);
 }
 
+/// Of a path that is neither a file nor a directory. `wanted`: what to give instead. Errors: not_found, always.
+[[noreturn]] inline void fail_no_file(const std::string& path, std::string_view wanted) {
+  std::error_code error;
+  const bool is_there = std::filesystem::exists(std::filesystem::symlink_status(path, error));
+  fail(ErrorCode::not_found, path, is_there ? " is no regular file and no directory" : ": no such file or directory",
+       "; give ", wanted);
+}
+
 /// Errors: not_found, unsupported; each names what was looked for.
 inline ModelPath resolve_model_path(const std::string& path) {
   if (is_directory(path)) return {"", path};
   if (!is_file(path)) {
-    fail(ErrorCode::not_found, path, ": no such file or directory; give a model directory or a GGUF file",
-         path.starts_with("hf:") ? "; tulle::resolve_model gives the path of a model of the hub" : "");
+    fail_no_file(path, path.starts_with("hf:") ? "what tulle::resolve_model makes of it, the path of a model of the hub"
+                                               : "a model directory or a GGUF file");
   }
   if (is_gguf_file(path)) return {path, ""};
   if (path.ends_with(".safetensors") || path.ends_with(".safetensors.index.json")) return {"", directory_of(path)};

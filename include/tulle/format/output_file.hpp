@@ -28,6 +28,18 @@
 
 namespace tulle {
 
+/// The path of the file behind symbolic links, the last of which may name none yet. `OutputFile` puts a file in place of
+/// a link, as caches of downloads need it; this is for files that a user names.
+inline std::string behind_links(const std::string& path) {
+  std::filesystem::path found = path;
+  std::error_code error;
+  constexpr int most_links = 40;  // as the system has it
+  for (int links = 0; links < most_links && std::filesystem::is_symlink(found, error); ++links) {
+    found = found.parent_path() / std::filesystem::read_symlink(found, error);
+  }
+  return found.string();
+}
+
 /// Refuses to replace a file that is not empty and does not begin with `magic`: it is not ours. Errors: invalid_argument,
 /// and io where the folder is missing.
 inline void require_replaceable(const std::string& path, const std::array<char, 8>& magic) {

@@ -89,9 +89,7 @@ TULLE_INLINE std::shared_ptr<const Tokenizer> load_tokenizer(const ModelFiles& f
 
 TULLE_INLINE std::shared_ptr<const Tokenizer> load_tokenizer(const std::string& path, ReadSentencePiece read) {
   if (is_directory(path)) return load_tokenizer(DirectoryFiles(path), read);
-  if (!is_file(path)) {
-    fail(ErrorCode::not_found, path, ": no such file or directory; give a model or a tokenizer");
-  }
+  if (!is_file(path)) fail_no_file(path, "a model or a tokenizer");
   const auto [files, name] = split_path(path);
   if (is_gguf_file(path)) return tokenizer_from_gguf_file(files, name);
   if (path.ends_with(".safetensors")) return load_tokenizer(files, read);
@@ -127,9 +125,7 @@ TULLE_INLINE std::string load_chat_template(const ModelFiles& files) {
 
 TULLE_INLINE std::string load_chat_template(const std::string& path) {
   if (detail::is_directory(path)) return load_chat_template(DirectoryFiles(path));
-  if (!detail::is_file(path)) {
-    fail(ErrorCode::not_found, path, ": no such file or directory; give a model or a tokenizer");
-  }
+  if (!detail::is_file(path)) detail::fail_no_file(path, "a model or a tokenizer");
   const auto [files, name] = detail::split_path(path);
   if (detail::is_gguf_file(path)) return detail::from_gguf_file(files, name, chat_template_from_gguf);
   const bool configured = files.has("chat_template.jinja") || files.has("tokenizer_config.json");

@@ -80,6 +80,9 @@ void require_name(const Names& names, std::string_view name, std::string_view wh
 
 }  // namespace detail
 
+/// `options.cache_dtype`, where that is not "auto": f16 where any matrix runs on quantized activations, else f32.
+std::string chosen_cache_dtype(const EngineOptions& options, const Model<AnyKernel>& model);
+
 /// An engine for `model` with the cache that the options name. `vocabulary`: ids at or above it are never sampled (0:
 /// all are). `threads`: those of another engine, which never runs meanwhile, in place of its own.
 /// Errors: invalid_argument for names and sizes that make no sense, memory, unsupported where threads cannot be pinned.

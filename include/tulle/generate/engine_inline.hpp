@@ -25,15 +25,6 @@ inline Architecture for_length(Architecture architecture, std::size_t sequence_l
   return architecture;
 }
 
-/// True when any layer's matrix runs on quantized activations.
-inline bool runs_quantized(const Model<AnyKernel>& model) {
-  bool quantized = false;
-  model.weights().for_each_linear([&](const Linear<AnyKernel>& linear) {
-    for (const auto& part : linear.parts) quantized = quantized || !part.weights.is_float();
-  });
-  return quantized;
-}
-
 template <class Element>
 std::unique_ptr<Engine> engine_with(std::shared_ptr<const Model<AnyKernel>> model, const EngineOptions& options,
                                     std::size_t vocabulary, std::shared_ptr<ThreadPool> threads) {
@@ -90,6 +81,15 @@ TULLE_INLINE StepReport Engine::step(const LogitsObserver& observe) {
   return report;
 }
 
+TULLE_INLINE std::string chosen_cache_dtype(const EngineOptions& options, const Model<AnyKernel>& model) {
+  if (options.cache_dtype != "auto") return options.cache_dtype;
+  bool quantized = false;
+  model.weights().for_each_linear([&](const Linear<AnyKernel>& linear) {
+    for (const auto& part : linear.parts) quantized = quantized || !part.weights.is_float();
+  });
+  return quantized ? "f16" : "f32";
+}
+
 TULLE_INLINE std::unique_ptr<Engine> make_engine(std::shared_ptr<const Model<AnyKernel>> model, EngineOptions options,
                                                  std::size_t vocabulary, std::shared_ptr<ThreadPool> threads) {
   detail::require_name(cache_names, options.cache, "cache");
@@ -114,7 +114,7 @@ TULLE_INLINE std::unique_ptr<Engine> make_engine(std::shared_ptr<const Model<Any
   }
   if (options.prefill_chunk == 0) fail(ErrorCode::invalid_argument, "the prompt sequence length must be at least 1");
   if (options.max_sequences == 0) fail(ErrorCode::invalid_argument, "at least one sequence is needed");
-  if (options.cache_dtype == "auto") options.cache_dtype = detail::runs_quantized(*model) ? "f16" : "f32";
+  options.cache_dtype = chosen_cache_dtype(options, *model);
   if (threads == nullptr) {
     const ThreadPlacement placement = options.pin_threads ? ThreadPlacement::own_cores : ThreadPlacement::anywhere;
     threads = std::make_shared<ThreadPool>(options.threads, placement);

@@ -41,7 +41,7 @@ inline std::uint64_t prompt_cache_key(const Checkpoint& checkpoint, const PackOp
 class PromptCache {
  public:
   /// Errors: invalid_argument where a file is there that is no prompt cache; io where the folder is missing.
-  PromptCache(std::string path, std::uint64_t key) : path_(std::move(path)), key_(key) {
+  PromptCache(const std::string& path, std::uint64_t key) : path_(behind_links(path)), key_(key) {
     require_replaceable(path_, expected_magic);
   }
 

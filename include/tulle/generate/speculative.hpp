@@ -262,7 +262,7 @@ class Speculative final : public Speculation<GeneratorType> {
     ++figures.passes;
     figures.tokens += tokens;
     figures.accepted += accepted;
-    if (!place.draft.tokens.empty()) ++figures.histogram[std::min(accepted, options_.max_tokens)];
+    ++figures.histogram[std::min(accepted, options_.max_tokens)];
     return tokens;
   }
 

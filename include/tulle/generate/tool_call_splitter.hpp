@@ -30,11 +30,12 @@ class ToolCallSplitter {
     std::vector<Call> calls;
   };
 
-  /// `inside`: the text is a call, without the mark in front of it.
-  explicit ToolCallSplitter(ToolCallFormat format, bool inside = false) noexcept
+  /// `forced`: the text is a call in its `tool_call_frame`, or the beginning of one, and nothing else.
+  explicit ToolCallSplitter(ToolCallFormat format, bool forced = false) noexcept
       : format_(format),
         marks_(format),
-        state_(inside && format != ToolCallFormat::tagged ? State::open : State::text) {}
+        is_forced_(forced),
+        state_(forced && format != ToolCallFormat::tagged ? State::open : State::text) {}
 
   ToolCallFormat format() const noexcept { return format_; }
   std::size_t calls() const noexcept { return calls_; }
@@ -48,9 +49,10 @@ class ToolCallSplitter {
     return parts;
   }
 
-  /// What was held back at the end of the text.
+  /// What was held back at the end of the text. Of a forced call that is a part of its frame, which is no text.
   Parts finish() {
     Parts parts;
+    if (is_forced_) return parts;
     const bool is_text = state_ == State::text || state_ == State::object || (state_ == State::open && calls_ == 0);
     const bool is_space = held_.find_first_not_of(" \n") == std::string::npos;
     if (is_text && !(is_space && calls_ != 0)) parts.text = std::exchange(opening_, {}) + std::exchange(held_, {});
@@ -275,6 +277,7 @@ class ToolCallSplitter {
 
   ToolCallFormat format_;
   ToolCallMarks marks_;
+  bool is_forced_;
   State state_;
   std::string held_;
   std::string opening_;  // a mark with the white space around it, until a call follows

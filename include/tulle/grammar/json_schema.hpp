@@ -19,6 +19,8 @@
 #include <tulle/grammar/schema_containers.hpp>
 #include <tulle/grammar/schema_ends.hpp>
 #include <tulle/grammar/schema_exclusion.hpp>
+#include <tulle/grammar/schema_place.hpp>
+#include <tulle/grammar/schema_size.hpp>
 #include <tulle/grammar/schema_values.hpp>
 
 namespace tulle {
@@ -127,6 +129,7 @@ class SchemaReader {
     OrderedJson result = OrderedJson::array();
     for (const OrderedJson& value : listed) {
       if (++steps_ > max_steps) refuse_schema("#", "is too large");
+      size_.add_value(value);
       const auto fits = [&](const std::string& type) { return is_type(value, type); };
       if (!allowed.empty() && std::none_of(allowed.begin(), allowed.end(), fits)) continue;
       check_numbers(value, where);
@@ -202,6 +205,8 @@ class SchemaReader {
         allowed = {"string"};
       } else if (has_any(given, {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"})) {
         allowed = {"number"};
+      } else if (known_format(given)) {
+        allowed = {"string"};
       } else {
         return OrderedJson::object();
       }
@@ -214,7 +219,13 @@ class SchemaReader {
       if (type == "integer") one = integer(given, where);
       if (type == "number") one = number(given, where);
       if (type == "array") one = list_schema(given, where, read_part);
-      if (type == "object") one = object_schema(given, where, read_part);
+      if (type == "object") {
+        size_.add_names(given);
+        one = object_schema(given, where, read_part);
+      }
+      if (one.contains("enum")) {  // multiples
+        for (const OrderedJson& value : one["enum"]) size_.add_value(value);
+      }
       result.push_back(std::move(one));
     }
     return result.size() == 1 ? result.front() : OrderedJson{{"anyOf", std::move(result)}};
@@ -224,6 +235,7 @@ class SchemaReader {
 
   const OrderedJson& root_;
   std::size_t steps_ = 0;
+  SchemaSize size_;
   std::map<std::string, std::string> names_;  // of places that are referred to
   std::vector<std::string> wanted_;           // such places without their definitions
   OrderedJson definitions_ = OrderedJson::object();

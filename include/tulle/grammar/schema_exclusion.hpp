@@ -8,18 +8,10 @@
 #include <vector>
 
 #include <tulle/core/json.hpp>
+#include <tulle/grammar/schema_place.hpp>
 #include <tulle/grammar/schema_values.hpp>
 
 namespace tulle::detail {
-
-/// What `uri`, "#" or "#/...", names. Errors: invalid_argument where nothing is there.
-inline const OrderedJson& schema_target(const OrderedJson& root, const std::string& uri) {
-  try {
-    return root.at(OrderedJson::json_pointer(uri.substr(1)));
-  } catch (const OrderedJson::exception&) {
-    refuse_schema(uri, "is not there");
-  }
-}
 
 /// Of two schemas as they are written. Lifetime: a view of the whole schema.
 class SchemaExclusion {

@@ -16,6 +16,7 @@
 #include <tulle/core/error.hpp>
 #include <tulle/core/json.hpp>
 #include <tulle/grammar/regex_subset.hpp>
+#include <tulle/grammar/schema_formats.hpp>
 
 namespace tulle::detail {
 
@@ -70,9 +71,29 @@ inline void counts(const OrderedJson& given, const char* min_name, const char* m
   if (most) result[max_name] = std::min(*most, max_schema_count);
 }
 
+/// The format of a schema's texts, an annotation that is followed where it is known.
+inline std::optional<SchemaFormat> known_format(const OrderedJson& given) {
+  if (!given.contains("format") || !given["format"].is_string()) return std::nullopt;
+  return schema_format(given["format"].get_ref<const std::string&>());
+}
+
 inline OrderedJson text(const OrderedJson& given, Where where) {
   OrderedJson result{{"type", "string"}}, length = OrderedJson::object();
   counts(given, "minLength", "maxLength", where, length);
+  if (const auto format = known_format(given)) {
+    // A length that every text of the format has says nothing.
+    if (length.value("minLength", std::size_t{0}) <= format->min_length) length.erase("minLength");
+    if (length.value("maxLength", format->max_length) >= format->max_length) length.erase("maxLength");
+    if (!length.empty() || given.contains("pattern")) {
+      refuse_schema(where, "has a \"format\" together with a length or a \"pattern\", which is not supported");
+    }
+    if (format->pattern.empty()) {
+      result["format"] = given["format"];
+    } else {
+      result["pattern"] = followed_json_regex(format->pattern);
+    }
+    return result;
+  }
   const bool has_length = !length.empty();
   if (given.contains("pattern")) {
     if (!given["pattern"].is_string()) refuse_schema(where, "has a \"pattern\" that is no text");
@@ -82,16 +103,6 @@ inline OrderedJson text(const OrderedJson& given, Where where) {
     const std::string most = length.contains("maxLength") ? length["maxLength"].dump() : "";
     result["pattern"] =
         followed_json_regex("[^]{" + length.value("minLength", OrderedJson(0)).dump() + "," + most + "}");
-  } else if (given.contains("format") && given["format"].is_string()) {  // an annotation, followed where it is known
-    const auto format = given["format"].get<std::string>();
-    const std::string pointer = "(/([^/~]|~[01])*)*";  // xgrammar's own would write control characters
-    if (format == "json-pointer") {
-      result["pattern"] = followed_json_regex(pointer);
-    } else if (format == "relative-json-pointer") {
-      result["pattern"] = followed_json_regex("(0|[1-9][0-9]*)(#|" + pointer + ")");
-    } else {
-      result["format"] = format;
-    }
   }
   return result;
 }

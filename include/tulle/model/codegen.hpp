@@ -19,13 +19,13 @@ inline Architecture codegen_architecture(const Json& config, std::string_view wh
   Architecture model;
   model.family = "codegen";
   model.vocabulary = size("vocab_size", 50400);
-  model.hidden = size("n_embd", 4096);
-  model.heads = model.kv_heads = size("n_head", 16);
+  model.hidden = first_size(config, {"n_embd", "hidden_size"}, 4096, where);
+  model.heads = model.kv_heads = first_size(config, {"n_head", "num_attention_heads"}, 16, where);
   model.head_dim = even_head_dim(model, where);
-  model.context_length = size("n_positions", 2048);
+  model.context_length = first_size(config, {"n_positions", "max_position_embeddings"}, 2048, where);
   model.norm = NormKind::layer;
   model.norm_epsilon = json_value(config, "layer_norm_epsilon", 1e-5f, where);
-  model.set_layers(size("n_layer", 28),
+  model.set_layers(first_size(config, {"n_layer", "num_hidden_layers"}, 28, where),
                    {.intermediate = size("n_inner", 4 * model.hidden),
                     .mlp = plain_mlp(json_value(config, "activation_function", std::string("gelu_new"), where), where),
                     .residual = Residual::parallel,

@@ -80,12 +80,14 @@ TULLE_INLINE Architecture describe_model(const Json& config, std::string_view wh
   std::string known;
   for (const Family& family : families()) {
     if (family.model_type == model_type) {
+      require_flag(config, "is_causal", true, where);
       Architecture model = family.describe(config, where);
       model.validate(where);
       return model;
     }
     known += (known.empty() ? "" : ", ") + std::string(family.model_type);
   }
+  if (model_type.empty()) fail(ErrorCode::unsupported, where, ": the config has no model_type; supported are ", known);
   fail(ErrorCode::unsupported, where, ": model_type \"", model_type, "\" is not supported; supported are ", known);
 }
 

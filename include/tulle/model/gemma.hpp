@@ -14,14 +14,16 @@
 namespace tulle {
 
 /// Llama's layers and tensor names, with a gate by gelu, norms that hold their difference from 1, and embeddings times
-/// sqrt(hidden). Keys and defaults are those of transformers' GemmaConfig. Early configs say "gelu" and mean the one by
-/// tanh. Errors: as `llama_architecture`.
+/// sqrt(hidden). Keys and defaults are those of transformers' GemmaConfig. Early configs of model type "gemma" say "gelu" and
+/// mean the one by tanh. Errors: as `llama_architecture`.
 inline Architecture gemma_architecture(const Json& config, std::string_view where) {
   std::string activation = json_value(config, "hidden_act", std::string("gelu_pytorch_tanh"), where);
   activation = json_value(config, "hidden_activation", activation, where);
-  if (activation != "gelu_pytorch_tanh" && activation != "gelu" && activation != "gelu_new") {
-    fail(ErrorCode::unsupported, where, ": hidden_activation \"", activation,
-         "\" is not known for gemma; known is gelu_pytorch_tanh");
+  const std::string type = json_value(config, "model_type", std::string("gemma"), where);
+  const bool is_first = type == "gemma" && activation == "gelu";
+  if (activation != "gelu_pytorch_tanh" && activation != "gelu_new" && !is_first) {
+    fail(ErrorCode::unsupported, where, ": hidden_activation \"", activation, "\" is not known for ", type,
+         "; known is gelu_pytorch_tanh");
   }
   require_flag(config, "use_bidirectional_attention", false, where);
   Json full = config;

@@ -18,16 +18,17 @@ inline Architecture gpt2_architecture(const Json& config, std::string_view where
   Architecture model;
   model.family = "gpt2";
   model.vocabulary = size("vocab_size", 50257);
-  model.hidden = size("n_embd", 768);
-  model.heads = model.kv_heads = size("n_head", 12);
+  model.hidden = first_size(config, {"n_embd", "hidden_size"}, 768, where);
+  model.heads = model.kv_heads = first_size(config, {"n_head", "num_attention_heads"}, 12, where);
   model.head_dim = even_head_dim(model, where);
-  model.context_length = model.learned_positions = size("n_positions", 1024);
+  model.context_length = model.learned_positions =
+      first_size(config, {"n_positions", "max_position_embeddings"}, 1024, where);
   model.norm = NormKind::layer;
   model.norm_epsilon = json_value(config, "layer_norm_epsilon", 1e-5f, where);
   require_flag(config, "scale_attn_weights", true, where);
   require_flag(config, "scale_attn_by_inverse_layer_idx", false, where);
   require_flag(config, "add_cross_attention", false, where);
-  model.set_layers(size("n_layer", 12),
+  model.set_layers(first_size(config, {"n_layer", "num_hidden_layers"}, 12, where),
                    {.intermediate = size("n_inner", 4 * model.hidden),
                     .mlp = plain_mlp(json_value(config, "activation_function", std::string("gelu_new"), where), where),
                     .residual = Residual::sequential,

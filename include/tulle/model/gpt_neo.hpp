@@ -23,13 +23,13 @@ inline Architecture gpt_neo_architecture(const Json& config, std::string_view wh
   model.family = "gpt_neo";
   model.vocabulary = size("vocab_size", 50257);
   model.hidden = size("hidden_size", 2048);
-  model.heads = model.kv_heads = size("num_heads", 16);
+  model.heads = model.kv_heads = first_size(config, {"num_heads", "num_attention_heads"}, 16, where);
   model.head_dim = even_head_dim(model, where);
   model.context_length = model.learned_positions = size("max_position_embeddings", 2048);
   model.norm = NormKind::layer;
   model.norm_epsilon = json_value(config, "layer_norm_epsilon", 1e-5f, where);
   model.query_scale = std::sqrt(static_cast<float>(model.head_dim));
-  model.set_layers(size("num_layers", 24),
+  model.set_layers(first_size(config, {"num_layers", "num_hidden_layers"}, 24, where),
                    {.intermediate = size("intermediate_size", 4 * model.hidden),
                     .mlp = plain_mlp(json_value(config, "activation_function", std::string("gelu_new"), where), where),
                     .residual = Residual::sequential,

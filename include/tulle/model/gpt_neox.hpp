@@ -36,11 +36,13 @@ inline Architecture gpt_neox_architecture(const Json& config, std::string_view w
                     .output_bias = attention_bias,
                     .mlp_bias = true},
                    where);
-  Json rotary = config;
-  if (!config.contains("rope_theta")) rotary["rope_theta"] = json_value(config, "rotary_emb_base", 10000.0, where);
-  const double part = json_value(config, "rotary_pct", 0.25, where);
+  Json rotary = config;  // in which the family's own names come first
+  const double theta = json_value(config, "rope_theta", 10000.0, where);
+  rotary["rope_theta"] = json_value(config, "rotary_emb_base", theta, where);
+  const double part = json_value(config, "partial_rotary_factor", 0.25, where);
+  rotary["partial_rotary_factor"] = json_value(config, "rotary_pct", part, where);
   model.rotary_tables = {
-      rotary_table(rotary, rotary_dimensions(rotary_part(config, part, where), model.head_dim, where), where)};
+      rotary_table(rotary, rotary_dimensions(rotary_part(rotary, part, where), model.head_dim, where), where)};
   model.tied_head = json_value(config, "tie_word_embeddings", false, where);
   model.fuse_query_key_value(model.heads);
   model.names = {.embedding = "gpt_neox.embed_in",

@@ -50,7 +50,8 @@ inline Architecture gpt_oss_architecture(const Json& config, std::string_view wh
   model.family = "gpt_oss";
   for (LayerSpec& layer : model.layers) {
     layer.mlp = MlpKind::gated_clamped;
-    layer.experts = {.count = size("num_local_experts", 128), .per_row = size("num_experts_per_tok", 4)};
+    layer.experts = {.count = first_size(config, {"num_local_experts", "num_experts"}, 128, where),
+                     .per_row = size("num_experts_per_tok", 4)};
   }
   model.router_bias = true;
   model.names.router = "mlp.router";

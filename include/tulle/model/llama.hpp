@@ -28,7 +28,8 @@ inline Architecture llama_architecture(const Json& config, std::string_view wher
   model.norm_epsilon = json_value(config, "rms_norm_eps", 1e-6f, where);
   const auto activation = json_value(config, "hidden_act", std::string("silu"), where);
   if (activation != "silu" && activation != "swish") {
-    fail(ErrorCode::unsupported, where, ": hidden_act \"", activation, "\" is not known for llama; known is silu");
+    fail(ErrorCode::unsupported, where, ": hidden_act \"", activation, "\" is not known for ",
+         json_value(config, "model_type", std::string("llama"), where), "; known is silu");
   }
   model.tied_head = json_value(config, "tie_word_embeddings", false, where);
   const bool attention_bias = json_value(config, "attention_bias", false, where);

@@ -21,7 +21,8 @@ inline Architecture mixtral_architecture(const Json& config, std::string_view wh
   Architecture model = mistral_architecture(full, where);
   model.family = "mixtral";
   for (LayerSpec& layer : model.layers) {
-    layer.experts = {.count = size("num_local_experts", 8), .per_row = size("num_experts_per_tok", 2)};
+    layer.experts = {.count = first_size(config, {"num_local_experts", "num_experts"}, 8, where),
+                     .per_row = size("num_experts_per_tok", 2)};
   }
   model.names.router = "block_sparse_moe.gate";
   model.names.expert = "block_sparse_moe.experts.{}.";

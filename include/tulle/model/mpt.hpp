@@ -23,8 +23,8 @@ inline Architecture mpt_architecture(const Json& config, std::string_view where)
   Architecture model;
   model.family = "mpt";
   model.vocabulary = size("vocab_size", 50368);
-  model.hidden = size("d_model", 2048);
-  model.heads = model.kv_heads = size("n_heads", 16);
+  model.hidden = first_size(config, {"d_model", "hidden_size"}, 2048, where);
+  model.heads = model.kv_heads = first_size(config, {"n_heads", "num_attention_heads"}, 16, where);
   model.head_dim = even_head_dim(model, where);
   model.context_length = size("max_seq_len", 2048);
   model.norm = NormKind::layer;
@@ -34,7 +34,7 @@ inline Architecture mpt_architecture(const Json& config, std::string_view where)
   if (config.contains("logit_scale") && !config["logit_scale"].is_null()) {
     fail(ErrorCode::unsupported, where, ": a logit_scale is not supported for mpt");
   }
-  model.set_layers(size("n_layers", 24),
+  model.set_layers(first_size(config, {"n_layers", "num_hidden_layers"}, 24, where),
                    {.intermediate = 4 * model.hidden, .mlp = MlpKind::gelu_erf, .residual = Residual::sequential},
                    where);
   const Json attention = config.value("attn_config", Json::object());

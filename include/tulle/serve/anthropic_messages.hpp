@@ -83,13 +83,13 @@ inline PreparedRequest prepare_messages(const RequestBody& body, const ServedMod
   const RequestFields fields(body.json);
   PreparedRequest prepared;
   GenerationRequest& request = prepared.request;
-  request.options = read_generation(fields, true);
+  request.options = read_generation(fields, true, "output_config.format");
   request.options.num_return_sequences = 1;
   request.options.begins_text = true;
   if (const Json* tools = fields.find("tools"); tools != nullptr && !tools->empty()) {
     throw ApiError(400, "tools are given to /v1/chat/completions here", "tools");
   }
-  fields.refuse({"output_format", "mcp_servers", "container"});
+  fields.refuse({"mcp_servers", "container"});
   if (!fields.has("max_tokens")) throw ApiError(400, "\"max_tokens\" is missing", "max_tokens");
   request.options.max_new_tokens = max_tokens_field(fields, {"max_tokens"}, 1);
   prepared.streams = fields.boolean("stream", false);

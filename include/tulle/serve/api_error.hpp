@@ -62,7 +62,6 @@ inline ApiError current_api_error() {
 constexpr std::string_view error_type(int status) noexcept {
   switch (status) {
     case 401: return "authentication_error";
-    case 404: return "not_found_error";
     case 429: return "rate_limit_error";
     case 503: return "service_unavailable_error";
     default: return status < 500 ? "invalid_request_error" : "server_error";
@@ -83,6 +82,7 @@ inline Json error_json(const ApiError& error) {
 inline Json anthropic_error_json(const ApiError& error) {
   const auto type = [&]() -> std::string_view {
     switch (error.status()) {
+      case 404: return "not_found_error";
       case 413: return "request_too_large";
       case 503: return "overloaded_error";
       case 500: return "api_error";

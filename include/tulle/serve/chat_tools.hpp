@@ -29,9 +29,6 @@ class ChatTools {
   /// Errors: ApiError 400.
   explicit ChatTools(const RequestBody& body) {
     const RequestFields fields(body.json);
-    for (const char* old : {"functions", "function_call"}) {
-      if (fields.asks(old)) throw ApiError(400, std::string("\"") + old + "\" is not supported; use \"tools\"", old);
-    }
     const Json* messages = fields.find("messages");
     has_calls_ =
         messages != nullptr && messages->is_array() &&
@@ -65,7 +62,8 @@ class ChatTools {
     return {std::move(text), std::move(tokens)};
   }
 
-  /// Makes the text a call of one of the tools, or of the named one. Errors: ApiError 400.
+  /// Makes the text a call of one of the tools, or of the named one. Stop strings do not count: they would cut the
+  /// frame of the call, which no client sees. Errors: ApiError 400.
   void force(GenerationOptions& options, const ServedModel& model, ToolCallFormat format) const {
     std::vector<FramedJson> choices;
     for (const OrderedJson& tool : tools_) {
@@ -76,6 +74,7 @@ class ChatTools {
       choices.push_back({std::move(before), arguments_schema(function), std::move(after)});
     }
     constrain(options, model, "tools", [&](Grammars& grammars) { return grammars.framed_json(choices); });
+    options.stop.clear();
   }
 
  private:

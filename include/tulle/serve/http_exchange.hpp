@@ -34,6 +34,10 @@ inline void set_error(httplib::Response& response, const ApiError& error, ErrorF
   set_json(response, form(error), error.status());
 }
 
+inline ApiError body_too_long(std::size_t limit) {
+  return ApiError(413, "the body of the request is longer than " + std::to_string(limit) + " bytes");
+}
+
 /// The body of a request. Errors: ApiError 413 for one that is too long, 400 for one that ends too early.
 inline std::string read_body(const httplib::ContentReader& reader, const httplib::Response& response,
                              std::size_t limit) {
@@ -48,9 +52,7 @@ inline std::string read_body(const httplib::ContentReader& reader, const httplib
   connection.received();
   connection.closes = !complete;
   if (complete) return body;
-  if (too_long || response.status == 413) {
-    throw ApiError(413, "the body of the request is longer than " + std::to_string(limit) + " bytes");
-  }
+  if (too_long || response.status == 413) throw body_too_long(limit);
   if (response.status == 415) throw ApiError(415, "the body must not be compressed (Content-Encoding)");
   throw ApiError(400, "the body of the request is not complete");
 }

@@ -5,10 +5,13 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <charconv>
+#include <cstddef>
 #include <map>
 #include <set>
 #include <string>
 #include <string_view>
+#include <system_error>
 
 #include <tulle/hub/hub_model.hpp>
 #include <tulle/serve/api_error.hpp>
@@ -35,10 +38,21 @@ class HttpGuard {
     CurrentConnection& connection = CurrentConnection::get();
     const bool has_length = request.has_header("Content-Length"), is_chunked = request.has_header("Transfer-Encoding");
     const bool takes_body = request.method == "POST" || request.method == "PUT" || request.method == "PATCH";
-    connection.closes = is_chunked || (has_length && request.get_header_value("Content-Length") != "0");
-    // What a proxy before this server may have understood otherwise (RFC 9112, 6.3).
+    const std::string length = request.get_header_value("Content-Length");
+    connection.closes = is_chunked || (has_length && length != "0");
+    // What a proxy before this server may have understood otherwise (RFC 9110, 5.1; RFC 9112, 3.2 and 6.3).
+    const auto has_name = [](const auto& header) { return is_token(header.first); };
+    if (!std::all_of(request.headers.begin(), request.headers.end(), has_name)) {
+      return refuse(request, response, ApiError(400, "the name of a header holds what no name may hold"));
+    }
+    const std::size_t hosts = request.get_header_value_count("Host");
+    if (hosts > 1 || (hosts == 0 && request.version != "HTTP/1.0")) {
+      return refuse(request, response, ApiError(400, "a request needs one Host header"));
+    }
     const bool unclear = (has_length && is_chunked) || request.get_header_value_count("Content-Length") > 1 ||
-                         (is_chunked && request.get_header_value("Transfer-Encoding") != "chunked");
+                         request.get_header_value_count("Transfer-Encoding") > 1 ||
+                         (has_length && !is_number(length)) ||
+                         (is_chunked && lower_case(request.get_header_value("Transfer-Encoding")) != "chunked");
     if (unclear) return refuse(request, response, ApiError(400, "the length of the body is not clear"));
     if (takes_body && !has_length && !is_chunked) {
       return refuse(request, response, ApiError(411, "a body needs Content-Length or Transfer-Encoding: chunked"));
@@ -58,6 +72,9 @@ class HttpGuard {
     if (!authorized(request)) {
       response.set_header("WWW-Authenticate", "Bearer");
       return refuse(request, response, ApiError(401, "the API key is missing or wrong", {}, "invalid_api_key"));
+    }
+    if (has_length && is_above(length, options_.max_body_bytes)) {
+      return refuse(request, response, body_too_long(options_.max_body_bytes));
     }
     return true;
   }
@@ -84,7 +101,9 @@ class HttpGuard {
   void finish(const httplib::Request& request, httplib::Response& response) const {
     if (!response.has_header("X-Request-Id")) (void)request_id(request, response);
     if (closes_connections_) CurrentConnection::get().closes = true;
-    if (CurrentConnection::get().closes) response.set_header("Connection", "close");
+    if (CurrentConnection::get().closes && !response.has_header("Connection")) {
+      response.set_header("Connection", "close");
+    }
   }
 
   /// That of the client, where it has an unsuspicious one; else a new one. The answer carries it.
@@ -99,6 +118,26 @@ class HttpGuard {
   }
 
  private:
+  static bool is_token_character(char c) noexcept {  // RFC 9110, 5.6.2
+    return tulle::detail::is_ascii_alphanumeric(c) || std::string_view("!#$%&'*+-.^_`|~").find(c) != std::string::npos;
+  }
+  static bool is_token(std::string_view text) noexcept {
+    return !text.empty() && std::all_of(text.begin(), text.end(), is_token_character);
+  }
+  static bool is_number(std::string_view text) noexcept {
+    return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
+  }
+  /// Of digits.
+  static bool is_above(std::string_view digits, std::size_t limit) noexcept {
+    std::size_t number = 0;
+    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
+    return error != std::errc() || number > limit;
+  }
+  static std::string lower_case(std::string text) {
+    for (char& c : text) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c;
+    return text;
+  }
+
   /// Of a body with the sizes of its chunks, where these are not very small.
   std::size_t max_body_bytes() const noexcept { return 2 * options_.max_body_bytes + http_head_bytes; }
 
@@ -120,8 +159,7 @@ class HttpGuard {
     if (options_.api_keys.empty() || holds(page_paths) || holds(health_paths) || holds(ready_paths)) return true;
     std::string key = request.get_header_value("X-Api-Key");  // Anthropic's
     const std::string bearer = request.get_header_value("Authorization");
-    std::string scheme = bearer.substr(0, std::string_view("bearer ").size());
-    for (char& c : scheme) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c;  // RFC 9110, 11.1
+    const std::string scheme = lower_case(bearer.substr(0, std::string_view("bearer ").size()));  // RFC 9110, 11.1
     if (scheme == "bearer ") key = bearer.substr(scheme.size());
     bool found = false;
     for (const std::string& each : options_.api_keys) found = equal_in_constant_time(key, each) || found;
@@ -140,8 +178,7 @@ class HttpGuard {
     // Clients have headers of their own (x-stainless-os, anthropic-version): what the page wants to send is allowed.
     const std::string wanted = request.get_header_value("Access-Control-Request-Headers");
     const bool are_names = !wanted.empty() && std::all_of(wanted.begin(), wanted.end(), [](char c) {
-      return tulle::detail::is_ascii_alphanumeric(c) ||
-             std::string_view("!#$%&'*+-.^_`|~, ").find(c) != std::string_view::npos;
+      return is_token_character(c) || c == ',' || c == ' ';
     });
     response.set_header("Access-Control-Allow-Headers",
                         are_names ? wanted : "Authorization, Content-Type, X-Api-Key, X-Request-Id");

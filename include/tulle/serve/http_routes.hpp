@@ -33,6 +33,12 @@ class HttpRoutes {
       return guard_.admit(request, response) ? httplib::Server::HandlerResponse::Unhandled
                                              : httplib::Server::HandlerResponse::Handled;
     });
+    http_->set_expect_100_continue_handler([this](const Request& request, Response& response) -> int {
+      Response refusal;  // a request that is admitted passes the guard once more, as all do
+      if (guard_.admit(request, refusal)) return httplib::StatusCode::Continue_100;
+      (void)guard_.admit(request, response);
+      return response.status;
+    });
     http_->set_exception_handler([](const Request&, Response& response, std::exception_ptr failure) {
       try {
         std::rethrow_exception(failure);

@@ -232,9 +232,7 @@ inline PreparedRequest prepare_chat(const RequestBody& body, const ServedModel& 
       max_tokens_field(fields, {"max_completion_tokens", "max_tokens"}, detail::most_tokens);
   read_chat_probabilities(fields, request);
   prepared.streams = fields.boolean("stream", false);
-  // Other servers' names for what "response_format" does here, and for stops that are tokens.
-  fields.refuse({"guided_json", "guided_regex", "guided_choice", "guided_grammar", "structured_outputs", "grammar",
-                 "json_schema", "stop_token_ids", "bad_words", "audio"});
+  fields.refuse({"audio"});
   const char* field = fields.has("messages") || !fields.has("prompt") ? "messages" : "prompt";
   const bool opens_answer = fields.boolean("add_generation_prompt", true);
   const ChatTools tools(body);

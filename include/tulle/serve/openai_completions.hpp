@@ -22,6 +22,7 @@
 #include <tulle/serve/sampling_fields.hpp>
 #include <tulle/serve/structured_output.hpp>
 #include <tulle/text/token_stream.hpp>
+#include <tulle/text/utf8.hpp>
 
 namespace tulle::serve {
 
@@ -57,6 +58,24 @@ class TextOffset {
   std::size_t offset_;
 };
 
+/// The text of a token. A part of a character is written as OpenAI does: "bytes:\xf0\x9f" with the backslashes, so that
+/// tokens with other bytes have other names.
+inline std::string token_name(const Tokenizer& tokenizer, Token token) {
+  std::string bytes = tokenizer.piece(token);
+  if (is_valid_utf8(bytes)) return bytes;
+  constexpr std::string_view digits = "0123456789abcdef";
+  std::string name = "bytes:";
+  for (const char byte : bytes) {
+    const auto value = static_cast<std::uint8_t>(byte);
+    if (value >= ' ' && value <= '~' && byte != '\\') {
+      name += byte;
+    } else {
+      name += {'\\', 'x', digits[value / 16], digits[value % 16]};
+    }
+  }
+  return name;
+}
+
 /// The `logprobs` object of a completion, filled token by token.
 class CompletionProbabilities {
  public:
@@ -64,13 +83,12 @@ class CompletionProbabilities {
 
   void add(Token token, std::optional<float> log_probability, std::span<const Candidate> alternatives,
            std::size_t text_offset) {
-    tokens_.push_back(token_text(tokenizer_, token));
+    tokens_.push_back(token_name(tokenizer_, token));
     token_log_probabilities_.push_back(log_probability ? Json(*log_probability) : Json(nullptr));
     Json top = log_probability ? Json::object() : Json(nullptr);
-    for (const Candidate& each : alternatives) {  // the most probable first; tokens that are no text have one text
-      top.emplace(token_text(tokenizer_, each.token), each.log_probability);
-    }
-    if (log_probability) top[token_text(tokenizer_, token)] = *log_probability;
+    // The most probable first: of tokens with one text it is the one that stays.
+    for (const Candidate& each : alternatives) top.emplace(token_name(tokenizer_, each.token), each.log_probability);
+    if (log_probability) top.emplace(token_name(tokenizer_, token), *log_probability);
     top_.push_back(std::move(top));
     offsets_.push_back(text_offset);
   }
@@ -247,6 +265,7 @@ inline PreparedRequest prepare_completion(const RequestBody& body, const ServedM
   CompletionReply::Options options;
   options.echo = fields.boolean("echo", false);
   request.options = read_generation(fields, true);
+  if (fields.asks("tools")) throw ApiError(400, "tools are given to /v1/chat/completions here", "tools");
   // A text of no tokens is asked for by those who want the probabilities of the prompt.
   request.options.max_new_tokens = max_tokens_field(fields, {"max_tokens"}, 16, options.echo ? 0 : 1);
   if (!fields.text("suffix", "").empty()) throw ApiError(400, "\"suffix\" is not supported", "suffix");

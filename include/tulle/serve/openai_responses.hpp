@@ -132,7 +132,7 @@ inline PreparedRequest prepare_responses(const RequestBody& body, const ServedMo
   fields.refuse({"conversation", "background", "prompt", "top_logprobs"});
   PreparedRequest prepared;
   GenerationRequest& request = prepared.request;
-  request.options = read_generation(fields, true);
+  request.options = read_generation(fields, true, "text.format");
   request.options.num_return_sequences = 1;
   request.options.begins_text = true;
   request.options.max_new_tokens = max_tokens_field(fields, {"max_output_tokens"}, detail::most_tokens);

@@ -111,11 +111,6 @@ inline Json finish_reason_json(FinishReason reason) {
   }
 }
 
-/// The text of one token, valid UTF-8 whatever its bytes.
-inline std::string token_text(const Tokenizer& tokenizer, Token token) {
-  return repair_utf8(tokenizer.piece(token));
-}
-
 inline Json usage_json(const GenerationSummary& summary) {
   Json usage{{"prompt_tokens", summary.prompt_tokens},
              {"completion_tokens", summary.generated_tokens},

@@ -29,7 +29,10 @@ class RequestFields {
     try {
       return parse_json(body, "the body of the request");
     } catch (const Error& error) {
-      throw ApiError(400, error.what());
+      std::string why = error.what();
+      constexpr std::string_view of_files = "; is the file complete?";
+      if (why.ends_with(of_files)) why.resize(why.size() - of_files.size());
+      throw ApiError(400, why);
     }
   }
 

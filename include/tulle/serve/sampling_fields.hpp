@@ -47,6 +47,40 @@ inline void read_logit_bias(const RequestFields& fields, SamplingOptions& sampli
   }
 }
 
+/// Whether `field` asks for another form than plain text. Behind a dot stands a member of an object.
+inline bool asks_for_format(const RequestFields& fields, std::string_view field) {
+  const std::size_t dot = field.find('.');
+  const Json* value = fields.find(field.substr(0, dot));
+  if (value != nullptr && dot != std::string_view::npos) {
+    value = value->is_object() ? RequestFields(*value).find(field.substr(dot + 1)) : nullptr;
+  }
+  const bool is_plain = value == nullptr || *value == false || *value == "" ||
+                        (value->is_structured() && value->empty()) ||
+                        (value->is_object() && value->value("type", Json()) == "text");
+  return !is_plain;
+}
+
+/// Fields of other APIs and servers that would change a text and are not followed. `format`: the field in which this
+/// API takes the form of a text. Errors: ApiError 400 for one that asks for something.
+inline void refuse_unfollowed(const RequestFields& fields, std::string_view format) {
+  const auto refuse = [](std::string_view name, std::string_view instead) {
+    throw ApiError(400, "\"" + std::string(name) + "\" is not supported; use " + std::string(instead),
+                   std::string(name));
+  };
+  const std::string form = "\"" + std::string(format) + "\"";
+  for (const std::string_view name : {"response_format", "text.format", "output_config.format"}) {
+    if (name != format && asks_for_format(fields, name)) refuse(name, form);
+  }
+  for (const std::string_view name : {"guided_json", "json_schema", "structured_outputs", "output_format"}) {
+    if (fields.asks(name)) refuse(name, form);
+  }
+  for (const std::string_view name : {"functions", "function_call"}) {
+    if (fields.asks(name)) refuse(name, "\"tools\" of /v1/chat/completions");
+  }
+  fields.refuse({"guided_regex", "guided_choice", "guided_grammar", "grammar", "stop_token_ids", "bad_words",
+                 "min_tokens", "allowed_token_ids", "no_repeat_ngram_size"});
+}
+
 }  // namespace detail
 
 /// The limit of new tokens: the first of `names` that is there. Errors: ApiError 400.
@@ -59,8 +93,11 @@ inline std::size_t max_tokens_field(const RequestFields& fields, std::initialize
 }
 
 /// Everything but the limit of tokens. Temperature 0 is greedy, a temperature or top_p that is given draws; without
-/// either `draws` decides. A seed that is not given is drawn. Errors: ApiError 400.
-inline GenerationOptions read_generation(const RequestFields& fields, bool draws) {
+/// either `draws` decides. A seed that is not given is drawn. `format`: the field in which this API takes the form of a
+/// text; those of other APIs are refused. Errors: ApiError 400.
+inline GenerationOptions read_generation(const RequestFields& fields, bool draws,
+                                         std::string_view format = "response_format") {
+  detail::refuse_unfollowed(fields, format);
   GenerationOptions options;
   SamplingOptions& sampling = options.sampling;
   sampling.temperature = fields.number("temperature", 1, 0, 2);

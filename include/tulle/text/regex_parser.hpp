@@ -119,7 +119,7 @@ class RegexParser : private RegexSetParser {
     RegexFragment code;
     if (const bool is_negated = sees("?!"); accept("?=") || accept("?!")) {
       const std::optional<std::int32_t> set = parse_set();
-      if (!set) reject("a lookahead that is not one character or class");
+      if (!set || !sees(")")) reject("a lookahead that is not one character or class");
       code = {{is_negated ? Op::look_not : Op::look, *set, 0}};
     } else {
       if (accept("?i:")) {

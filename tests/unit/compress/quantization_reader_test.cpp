@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tulle/compress/quantization_reader.hpp>
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -106,6 +107,34 @@ TEST_CASE("GPTQ is the same with its damping", "[compress][quantization_reader]"
   CHECK(gptq("{scheme: W4A16, observer: mse}").groups[0].weights->searches_scale);
   CHECK(gptq("{scheme: W4A16, observer: {weights: mse}}").groups[0].weights->searches_scale);
   CHECK(gptq("{scheme: W4A16, weight_observer: minmax}").groups[0].weights->searches_scale == false);
+}
+
+TEST_CASE("a recipe that llm-compressor 0.14 wrote is read", "[compress][quantization_reader]") {
+  const QuantizationModifier modifier = gptq(
+      "{targets: [Linear], ignore: [lm_head], scheme: W4A16, kv_cache_scheme: null, weight_observer: null, "
+      "bypass_divisibility_checks: false, requires_calibration_data: true, block_size: 128, dampening_frac: 0.01, "
+      "actorder: static, offload_hessians: false, batched_quantization: auto}");
+  CHECK(modifier.groups.size() == 1);
+  CHECK(error_of([] { gptq("{scheme: W4A16, actorder: bogus}"); }).find("must be static, group or weight") !=
+        std::string::npos);
+  CHECK(error_of([] { gptq("{scheme: W4A16, block_size: -5}"); }).find("must be a whole number from 1") !=
+        std::string::npos);
+}
+
+TEST_CASE("what only activations or the cache have becomes a note", "[compress][quantization_reader]") {
+  const auto has_note = [](const std::string& text, const std::string& part) {
+    std::vector<std::string> notes;
+    nearest(text, &notes);
+    return std::any_of(notes.begin(), notes.end(),
+                       [&](const std::string& note) { return note.find(part) != std::string::npos; });
+  };
+  CHECK(has_note("{scheme: W4A8}", "only weights are quantized"));
+  CHECK_FALSE(has_note("{scheme: W4A16}", "only weights are quantized"));
+  CHECK(has_note("{scheme: W8A8, kv_cache_scheme: {num_bits: 8}}", "the type that --cache-dtype gives"));
+  const std::string group = "{config_groups: {g: {targets: [Linear], weights: {num_bits: 8}, input_activations: ";
+  CHECK(has_note(group + "{dynamic: true, strategy: tensor}}}}", "activations of each token have one scale"));
+  CHECK(error_of([&] { nearest(group + "{strategy: bogus}}}}"); }).find("unknown strategy \"bogus\"") !=
+        std::string::npos);
 }
 
 TEST_CASE("descent searches scales for its own target", "[compress][quantization_reader]") {

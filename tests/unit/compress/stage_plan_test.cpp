@@ -126,6 +126,8 @@ TEST_CASE("flags that mean nothing or contradict each other are errors", "[compr
 
 TEST_CASE("sparsity may rise from layer to layer or follow outliers", "[compress][stage_plan]") {
   CHECK(rising_sparsities(3, 0.6, 0.1) == std::vector<double>{0.5, 0.6, 0.7});
+  CHECK(rising_sparsities(3, 0.95, 0.1)[0] == Catch::Approx(0.91));  // and 0.99: their mean is what was asked for
+  CHECK(rising_sparsities(3, 0.999, 0.1) == std::vector<double>{0.999, 0.999, 0.999});
   const std::vector<double> outliers{0.01, 0.03, 0.02};
   const std::vector<double> differences = owl_differences(outliers, 0.1);
   CHECK(differences[0] == Catch::Approx(0.1));

@@ -46,6 +46,14 @@ TEST_CASE("without targets the decoder layers are pruned", "[compress][stage_pla
   CHECK(plan.embedding_bits == 16);
 }
 
+TEST_CASE("the head is not pruned", "[compress][stage_planner]") {
+  const StagePlan plan = planned("  WandaPruningModifier: {sparsity: 0.5, targets: Linear}\n");
+  CHECK(plan.layers.size() == 14);
+  CHECK(has_note(plan, "lm_head is not pruned: only decoder layers are"));
+  CHECK(error("  WandaPruningModifier: {sparsity: 0.5, targets: lm_head}\n").find("name no linear layer") !=
+        std::string::npos);
+}
+
 TEST_CASE("ignore wins over targets", "[compress][stage_planner]") {
   CHECK(planned("  WandaPruningModifier: {sparsity: 0.5, targets: Linear, ignore: [lm_head, LlamaMLP]}\n")
             .layers.size() == 8);

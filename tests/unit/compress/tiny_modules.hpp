@@ -14,10 +14,8 @@ inline tulle::ModuleList tiny_modules(std::size_t layers = 2, bool tied = false,
   tulle::Json config{{"model_type", family},        {"vocab_size", 96},           {"hidden_size", 64},
                      {"num_attention_heads", 4},    {"num_key_value_heads", 2},   {"intermediate_size", 128},
                      {"num_hidden_layers", layers}, {"tie_word_embeddings", tied}};
-  if (std::string_view(family) == "codegen") {
-    config = {{"model_type", family}, {"vocab_size", 96},  {"n_embd", 64},
-              {"n_head", 4},          {"n_layer", layers}, {"rotary_dim", 8}};
-  }
+  config["rotary_dim"] = 8;
+  config["attention_types"] = tulle::Json::array({tulle::Json::array({{"global"}, layers})});
   if (std::string_view(family) == "mixtral") config.update({{"num_local_experts", 4}, {"num_experts_per_tok", 2}});
   return tulle::module_list(tulle::describe_model(config, "config.json"));
 }

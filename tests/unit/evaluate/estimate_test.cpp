@@ -22,13 +22,15 @@ TEST_CASE("a mean follows its weights", "[evaluate]") {
   CHECK(mean.standard_error == Approx(std::sqrt(2.0 * (4 + 4)) / 3));  // deviations 2 * -1 and 1 * 2
 }
 
-TEST_CASE("one observation has no error, and none has no mean", "[evaluate]") {
+TEST_CASE("one observation has an unknown error, and none has no mean", "[evaluate]") {
   const std::vector<double> value{3}, weight{7}, none;
   CHECK(weighted_mean(value, weight).value == Approx(3));
-  CHECK(weighted_mean(value, weight).standard_error == 0);
+  CHECK(std::isnan(weighted_mean(value, weight).standard_error));
   CHECK(weighted_mean(none, none).value == 0);
   CHECK(share(0, 0).value == 0);
-  CHECK(share(1, 1).standard_error == 0);
+  CHECK(std::isnan(share(1, 1).standard_error));
+  CHECK(std::isnan(exponential(share(1, 1)).standard_error));
+  CHECK(share(2, 2).standard_error == 0);
 }
 
 TEST_CASE("a share has the error of zeros and ones", "[evaluate]") {

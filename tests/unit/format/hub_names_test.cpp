@@ -86,6 +86,9 @@ TEST_CASE("a head that differs from the embedding is not tied to it", "[format][
     CHECK(Renamed("llama", {rows, head + "!"}, tied).config["tie_word_embeddings"] == false);
     CHECK(Renamed("llama", {"model.embed_tokens.weight_packed", head}, tied).config["tie_word_embeddings"] == false);
   }
+  for (const char* form : {"weight_packed", "qweight", "weight_mask", "bitmask"}) {
+    CHECK(Renamed("llama", {rows, std::string("lm_head.") + form}, true).config["tie_word_embeddings"] == false);
+  }
   CHECK(Renamed("gemma2", {"embed_tokens.weight", head + "!"}).config["tie_word_embeddings"] == false);
   CHECK(Renamed("llama", {rows, head + "!"}, "yes").config["tie_word_embeddings"] == false);
 }
@@ -93,6 +96,8 @@ TEST_CASE("a head that differs from the embedding is not tied to it", "[format][
 TEST_CASE("a head without an embedding that it is tied to is the embedding", "[format][hub_names]") {
   const Renamed alone("llama", {"lm_head.weight", "lm_head.weight_scale", "model.norm.weight"}, true);
   CHECK((alone.has("model.embed_tokens.weight") && alone.has("model.embed_tokens.weight_scale")));
+  const Renamed packed("llama", {"lm_head.qweight", "lm_head.scales", "model.norm.weight"}, true);
+  CHECK((packed.has("model.embed_tokens.qweight") && packed.has("model.embed_tokens.scales")));
   CHECK((alone.has("model.norm.weight") && !alone.has("lm_head.weight")));
   CHECK(Renamed("gpt_neox", {"embed_out.weight"}, true).has("gpt_neox.embed_in.weight"));
   CHECK(Renamed("llama", {"lm_head.weight"}, false).has("lm_head.weight"));

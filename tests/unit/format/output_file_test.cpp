@@ -52,6 +52,17 @@ TEST_CASE("a file that cannot be written is an error that names it", "[format][o
   CHECK(std::distance(std::filesystem::directory_iterator(folder.path()), {}) == 1);
 }
 
+TEST_CASE("the file behind links is found, also where the last names none", "[format][output_file]") {
+  const test::TemporaryFolder folder;
+  const std::string link = folder.path("link");
+  std::filesystem::create_symlink("target", folder.path("between"));
+  std::filesystem::create_symlink(folder.path("between"), link);
+  CHECK(behind_links(link) == folder.path("target"));
+  CHECK(behind_links(folder.path("plain")) == folder.path("plain"));
+  std::filesystem::create_symlink("loop", folder.path("loop"));
+  CHECK_FALSE(behind_links(folder.path("loop")).empty());
+}
+
 TEST_CASE("a directory is no file to replace", "[format][output_file]") {
   const test::TemporaryFolder folder;
   CHECK_THROWS_WITH(require_replaceable(folder.path(), {}), Catch::Matchers::ContainsSubstring("is no file"));

@@ -11,8 +11,8 @@ using tulle::ToolCallFormat;
 using tulle::ToolCallSplitter;
 
 /// "text|name(arguments)|name(arguments)", in pieces of `size` bytes.
-std::string split(ToolCallFormat format, std::string_view text, std::size_t size, bool inside = false) {
-  ToolCallSplitter splitter(format, inside);
+std::string split(ToolCallFormat format, std::string_view text, std::size_t size, bool forced = false) {
+  ToolCallSplitter splitter(format, forced);
   std::string said, calls;
   const auto take = [&](const ToolCallSplitter::Parts& parts) {
     said += parts.text;
@@ -66,6 +66,20 @@ TEST_CASE("The frame of a forced call is read back as a call") {
        {ToolCallFormat::tagged, ToolCallFormat::listed, ToolCallFormat::bare, ToolCallFormat::brackets}) {
     const auto [before, after] = tulle::tool_call_frame(format, "f");
     CHECK(split(format, before + "{\"a\":1}" + after, 2, true) == "|f:{\"a\":1}");
+  }
+}
+
+TEST_CASE("The frame of a forced call is no text where the text is cut") {
+  for (const auto format :
+       {ToolCallFormat::tagged, ToolCallFormat::listed, ToolCallFormat::bare, ToolCallFormat::brackets}) {
+    const auto [before, after] = tulle::tool_call_frame(format, "f");
+    for (std::size_t size = 0; size <= before.size(); ++size) {
+      CAPTURE(before.substr(0, size));
+      CHECK(split(format, before.substr(0, size), 2, true).empty());
+    }
+    for (std::size_t size = 0; size <= after.size(); ++size) {
+      CHECK(split(format, before + "{\"a\":1}" + after.substr(0, size), 2, true) == "|f:{\"a\":1}");
+    }
   }
 }
 

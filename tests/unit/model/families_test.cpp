@@ -16,6 +16,8 @@ TEST_CASE("every family is found by its model_type", "[model][families]") {
     if (family.model_type == "codegen") continue;
     Json config = testing::llama_config();
     config["model_type"] = family.model_type;
+    config["rotary_dim"] = 8;
+    config["attention_types"] = Json::array({Json::array({{"global"}, config["num_hidden_layers"]})});
     CHECK(describe_model(config, "x").family == family.model_type);
   }
 }
@@ -32,6 +34,14 @@ TEST_CASE("an unknown model_type is refused with the known ones", "[model][famil
       for (const char* part : {"dir/config.json", "codegen", "llama"}) CHECK(message.find(part) != std::string::npos);
     }
   }
+}
+
+TEST_CASE("attention in both directions is refused", "[model][families]") {
+  Json config = testing::llama_config();
+  config["is_causal"] = true;
+  CHECK_NOTHROW(describe_model(config, "x"));
+  config["is_causal"] = false;
+  CHECK(test::error_of([&] { (void)describe_model(config, "x"); }) == ErrorCode::unsupported);
 }
 
 TEST_CASE("a config that is no object, or of a wrong type, is malformed", "[model][families]") {

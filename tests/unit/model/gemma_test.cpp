@@ -11,6 +11,7 @@ using namespace tulle;
 
 TEST_CASE("Gemma is Llama with a gate by gelu, norms around 1 and larger embeddings", "[model][gemma]") {
   Json config = testing::llama_config();
+  config["model_type"] = "gemma";
   config["hidden_act"] = "gelu";
   const Architecture model = gemma_architecture(config, "config.json");
   CHECK(model.family == "gemma");
@@ -21,6 +22,9 @@ TEST_CASE("Gemma is Llama with a gate by gelu, norms around 1 and larger embeddi
   Json encoder = config;
   encoder["use_bidirectional_attention"] = true;
   CHECK(test::error_of([&] { (void)gemma_architecture(encoder, "x"); }) == ErrorCode::unsupported);
+  Json second = config;
+  second["model_type"] = "gemma2";
+  CHECK(test::error_of([&] { (void)gemma_architecture(second, "x"); }) == ErrorCode::unsupported);
   config["hidden_activation"] = "silu";
   CHECK(test::error_of([&] { (void)gemma_architecture(config, "x"); }) == ErrorCode::unsupported);
 }

@@ -22,6 +22,11 @@ TEST_CASE("GPT-Neo's local layers have a window and scores are not scaled", "[mo
   CHECK(model.query_scale == Catch::Approx(std::sqrt(128.0)));
 }
 
+TEST_CASE("GPT-Neo's sizes may have the usual names", "[model][gpt_neo]") {
+  const Architecture model = gpt_neo_architecture({{"num_attention_heads", 8}, {"num_hidden_layers", 24}}, "x");
+  CHECK(model.heads == 8);
+}
+
 TEST_CASE("GPT-Neo's list of layers must fit", "[model][gpt_neo]") {
   const auto code_of = [](const Json& types) {
     return test::error_of([&] { (void)gpt_neo_architecture({{"num_layers", 2}, {"attention_types", types}}, "x"); });

@@ -23,4 +23,9 @@ TEST_CASE("GPT-NeoX has two norms for branches side by side, and fuses by head",
       gpt_neox_architecture({{"use_parallel_residual", false}, {"rotary_pct", 1.0}, {"rotary_emb_base", 5000}}, "x");
   CHECK(model.layers[0].residual == Residual::sequential);
   CHECK(model.rotary_tables[0].inverse_frequencies[24] == Catch::Approx(std::pow(5000.0, -0.5)));
+  // The family's own names come before those of others.
+  const auto own = model.rotary_tables[0].inverse_frequencies;
+  model = gpt_neox_architecture(
+      {{"rotary_pct", 1.0}, {"partial_rotary_factor", 0.5}, {"rotary_emb_base", 5000}, {"rope_theta", 10000}}, "x");
+  CHECK(model.rotary_tables[0].inverse_frequencies == own);
 }

@@ -13,6 +13,7 @@ TEST_CASE("MPT has no biases, ALiBi and clipped queries", "[model][mpt]") {
   const Architecture model =
       mpt_architecture({{"n_heads", 6}, {"d_model", 48}, {"attn_config", attention}}, "config.json");
   model.validate("config.json");
+  CHECK(mpt_architecture({{"num_attention_heads", 6}, {"hidden_size", 48}}, "config.json").heads == 6);
   CHECK_FALSE(model.norm_bias);
   CHECK(model.qkv_clip == 8.0f);
   CHECK(model.layers[0].intermediate == 192);

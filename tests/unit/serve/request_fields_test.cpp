@@ -56,4 +56,10 @@ TEST_CASE("A body is a JSON object that is not too deep", "[serve]") {
     CHECK(refused([&] { (void)RequestFields::parse(body); }).empty());
   }
   CHECK(refused([&] { (void)RequestFields(Json::array()); }).empty());
+  try {
+    (void)RequestFields::parse("{");
+  } catch (const ApiError& error) {
+    CHECK_THAT(error.what(), Catch::Matchers::StartsWith("the body of the request: not valid JSON") &&
+                                 !Catch::Matchers::ContainsSubstring("file"));
+  }
 }

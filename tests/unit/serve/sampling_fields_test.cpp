@@ -3,6 +3,9 @@
 
 #include <catch2/catch_all.hpp>
 #include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 using namespace tulle;
 using namespace tulle::serve;
@@ -13,9 +16,9 @@ GenerationOptions read(const Json& body, bool draws = false) {
   return read_generation(RequestFields(body), draws);
 }
 
-std::string refused(const Json& body) {
+std::string refused(const Json& body, std::string_view format = "response_format") {
   try {
-    (void)read(body);
+    (void)read_generation(RequestFields(body), false, format);
   } catch (const ApiError& error) {
     CHECK(error.status() == 400);
     return error.param();
@@ -73,5 +76,60 @@ TEST_CASE("Values out of range are refused by name", "[serve]") {
                                                                              {"seed", "a"}}) {
     INFO(name << " " << value.dump());
     CHECK(refused({{name, value}}) == name);
+  }
+}
+
+TEST_CASE("Fields of other servers that would change a text are refused in every API", "[serve]") {
+  const Json schema{{"type", "null"}};
+  const std::vector<std::pair<std::string, Json>> all{{"guided_json", schema},
+                                                      {"guided_regex", "a"},
+                                                      {"guided_choice", {"a"}},
+                                                      {"guided_grammar", "a"},
+                                                      {"structured_outputs", {{"regex", "a"}}},
+                                                      {"grammar", "a"},
+                                                      {"json_schema", schema},
+                                                      {"output_format", {{"type", "json_schema"}}},
+                                                      {"stop_token_ids", {5}},
+                                                      {"bad_words", {"a"}},
+                                                      {"functions", {{{"name", "a"}}}},
+                                                      {"function_call", "auto"},
+                                                      {"min_tokens", 5},
+                                                      {"allowed_token_ids", {3}},
+                                                      {"no_repeat_ngram_size", 2}};
+  for (const auto& [name, value] : all) {
+    for (const std::string_view format : {"response_format", "text.format", "output_config.format"}) {
+      CAPTURE(name, format);
+      CHECK(refused({{name, value}}, format) == name);
+      CHECK(refused({{name, nullptr}}, format) == "nothing");
+      for (const Json& nothing : {Json(false), Json(0), Json(""), Json::array(), Json::object()}) {
+        CHECK(refused({{name, nothing}}, format) == "nothing");
+      }
+    }
+  }
+}
+
+TEST_CASE("The form of a text stands in the field of its API", "[serve]") {
+  const Json form{{"type", "json_object"}}, plain{{"type", "text"}};
+  const auto body = [](const std::string& field, const Json& value) {
+    const std::size_t dot = field.find('.');
+    if (dot == std::string::npos) return Json{{field, value}};
+    return Json{{field.substr(0, dot), {{field.substr(dot + 1), value}}}};
+  };
+  const std::vector<std::string> fields{"response_format", "text.format", "output_config.format"};
+  for (const std::string& given : fields) {
+    for (const std::string& own : fields) {
+      CAPTURE(given, own);
+      CHECK(refused(body(given, form), own) == (given == own ? "nothing" : given));
+      for (const Json& nothing : {plain, Json(nullptr), Json::object()}) {
+        CHECK(refused(body(given, nothing), own) == "nothing");
+      }
+    }
+  }
+  CHECK(refused({{"text", "a"}, {"output_config", {{"effort", "low"}}}}) == "nothing");
+  try {
+    (void)read_generation(RequestFields(Json{{"guided_json", {{"type", "null"}}}}), true, "text.format");
+    FAIL("no error");
+  } catch (const ApiError& error) {
+    CHECK(std::string(error.what()) == "\"guided_json\" is not supported; use \"text.format\"");
   }
 }

@@ -33,9 +33,9 @@ inline constexpr ArgumentRow<GenerationOptions> generation_rows[] = {
      [](auto& value, auto& options) { options.sampling.do_sample = !value.boolean(); }},
     {"do_sample", "1.8", "`sampling.do_sample`",
      [](auto& value, auto& options) { options.sampling.do_sample = value.boolean(); }},
-    {"sampling_temperature", "1.6 nightly", "`sampling.temperature`; 0 is greedy",
+    {"sampling_temperature", "1.6 nightly", "`sampling.temperature`; 0 is greedy; counts where `do_sample` is true",
      [](auto& value, auto& options) { options.sampling.temperature = value.number(); }},
-    {"temperature", "1.8", "`sampling.temperature`; 0 is greedy",
+    {"temperature", "1.8", "`sampling.temperature`; 0 is greedy; counts where `do_sample` is true",
      [](auto& value, auto& options) { options.sampling.temperature = value.number(); }},
     {"top_k", "1.8", "`sampling.top_k`; 0 and -1 are off, as is the default (DeepSparse: 50)",
      [](auto& value, auto& options) { options.sampling.top_k = value.whole() == -1 ? 0 : value.whole(); }},
@@ -91,17 +91,26 @@ inline constexpr ArgumentRow<GenerationOptions> generation_rows[] = {
      }},
     {"include_prompt_logits", "1.8", "`include_prompt_logits`",
      [](auto& value, auto& options) { options.include_prompt_logits = value.boolean(); }},
+    {"add_special_tokens", "Hugging Face",
+     "`add_special_tokens`; false for a prompt that a chat template made: it has its own, and an answer begins",
+     [](auto& value, auto& options) {
+       options.add_special_tokens = value.boolean();
+       options.begins_text = !options.add_special_tokens;
+     }},
     {"use_cache", "Hugging Face", "changes nothing: past keys and values are always kept", detail::change_nothing},
     {"bos_token_id", "Hugging Face", "changes nothing: the tokenizer's files say it", detail::change_nothing},
     {"pad_token_id", "Hugging Face", "changes nothing: nothing is padded", detail::change_nothing},
     {"transformers_version", "Hugging Face", "changes nothing", detail::change_nothing},
     {"_from_model_config", "Hugging Face", "changes nothing", detail::change_nothing},
+    {"cache_implementation", "Hugging Face", "changes nothing: give `cache` at construction", detail::change_nothing},
+    {"return_dict_in_generate", "Hugging Face", "changes nothing", detail::change_nothing},
     {"num_beams", "Hugging Face", "only 1: there is no beam search",
      [](auto& value, auto&) { value.require(value.count() == 1); }},
     {"min_length", "Hugging Face", "only 0: give `min_new_tokens`",
      [](auto& value, auto&) { value.require(value.count() == 0); }},
     {"max_time", "Hugging Face", "refused: stop by the `cancel` flag or the callback", detail::refuse_all},
     {"bad_words_ids", "Hugging Face", "refused: write a sampler of your own", detail::refuse_all},
+    {"suppress_tokens", "Hugging Face", "refused: write a sampler of your own", detail::refuse_all},
 };
 
 namespace detail {

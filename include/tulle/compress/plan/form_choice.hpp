@@ -183,21 +183,22 @@ inline FormChoice choose_forms(std::span<const std::vector<FormOption>> items, c
   return best;
 }
 
-/// Makes the cost that `limit` leaves open, where one is, as small as was found for a loss of at most `max_loss`. `choice`
-/// is that of `choose_forms`.
-inline FormChoice choose_cheaper(std::span<const std::vector<FormOption>> items, BytesAndTime limit, FormChoice choice,
-                                 double max_loss) {
+/// Makes the cost that `limit` leaves open, where one is, as small as was found for a loss of at most `max_loss`, where that
+/// saves a share of `min_saving` or more. `choice` is that of `choose_forms`.
+inline FormChoice choose_cheaper(std::span<const std::vector<FormOption>> items, BytesAndTime limit,
+                                 const FormChoice& choice, double max_loss, double min_saving) {
   double BytesAndTime::* const open = std::isinf(limit.seconds) ? &BytesAndTime::seconds : &BytesAndTime::bytes;
   if (!std::isinf(limit.*open)) return choice;
   double low = least_cost(items).*open, high = choice.cost.*open;
+  FormChoice best = choice;
   for (int step = 0; step < 12; ++step) {
     limit.*open = low + (high - low) / 2;
     FormChoice cheaper = choose_forms(items, limit);
     const bool fits = cheaper.cost.is_within(limit) && cheaper.loss <= max_loss;
     (fits ? high : low) = limit.*open;
-    if (fits) choice = std::move(cheaper);
+    if (fits) best = std::move(cheaper);
   }
-  return choice;
+  return best.cost.*open <= (1 - min_saving) * choice.cost.*open ? best : choice;
 }
 
 }  // namespace tulle

@@ -95,8 +95,7 @@ class FormPlanner {
       fill([&](std::size_t, std::size_t) { return *form; });
       result.form = request_.forms[*form].name;
     } else {
-      const double max_loss = (1 + free_loss) * choice.loss;
-      choice = choose_cheaper(items, limits, std::move(choice), max_loss);
+      choice = choose_cheaper(items, limits, choice, (1 + free_loss) * choice.loss, min_saving);
       fill([&](std::size_t item, std::size_t i) { return items[item][choice.options[item]].forms[i]; });
     }
     result.multiplier = choice.multiplier;
@@ -183,8 +182,8 @@ class FormPlanner {
 
   static constexpr double almost = 1 - 1e-9;  // sums are rounded
   // Losses are known no better than that (compress/README.md): a plan of several forms is expected to lose less than one
-  // form by `min_gain`, and what the budget does not limit is made small for `free_loss`.
-  static constexpr double min_gain = 0.15, free_loss = 0.05;
+  // form by `min_gain`, and what the budget does not limit is made small for `free_loss` where that saves `min_saving`.
+  static constexpr double min_gain = 0.15, free_loss = 0.05, min_saving = 0.05;
 
   /// What the budget asks for, as sums of costs. Errors: invalid_argument for a form that does not fit every matrix.
   BytesAndTime wanted(const FormPlan& sums) const {

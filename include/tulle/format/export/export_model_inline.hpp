@@ -64,6 +64,8 @@ class ExportFolder {
     add(name, [&](const std::string& path) { write_file(path, text); });
   }
 
+  bool has(const char* name) const { return std::filesystem::exists(std::filesystem::path(path_) / name); }
+
   /// Removes the parts of a model that was written here in several files before: readers follow its index.
   void remove_replaced_parts() const {
     const std::filesystem::path index = std::filesystem::path(path_) / "model.safetensors.index.json";
@@ -114,6 +116,11 @@ TULLE_INLINE ExportReport export_model(const TensorSource& tensors, const ModelD
     const GgufForm form = gguf_form(tensors, model, options.gguf_type);
     folder.add("model.gguf",
                [&](const std::string& path) { write_gguf(path, form.metadata, form.tensors, options.progress); });
+    if (folder.has("model.safetensors") || folder.has("model.safetensors.index.json")) {
+      report.notes.push_back(
+          "the directory holds a model in safetensors too, which is read where the directory is named: "
+          "name model.gguf");
+    }
     return keep(form.notes);
   }
   ExportedForm form = options.form == ExportForm::bitmask ? bitmask_form(tensors, model.config)

@@ -111,7 +111,7 @@ inline void add_tokenizer(const ModelDescription& model, std::size_t size, GgufM
   token("tokenizer.ggml.unknown_token_id", spec->unk);
   metadata.boolean("tokenizer.ggml.add_bos_token", spec->add_bos);
   metadata.boolean("tokenizer.ggml.add_eos_token", spec->add_eos);
-  metadata.boolean("tokenizer.ggml.add_space_prefix", spec->spaces.adds_one);
+  if (spec->model != "gpt2") metadata.boolean("tokenizer.ggml.add_space_prefix", spec->spaces.adds_one);
 
   const auto jinja = model.files.find("chat_template.jinja");
   const std::string chat_template =

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <istream>
+#include <span>
 #include <streambuf>
 #include <string>
 #include <string_view>
@@ -125,12 +126,37 @@ class YamlTreeBuilder final : public YAML::EventHandler {
   void close() {
     Open done = std::move(open_.back());
     open_.pop_back();
+    merge(done.node);
     const std::size_t size = nodes_ - done.first_node + 1;
     if (done.anchor != 0) {
       count(size, done.node.line);  // the copy
       anchors_.push_back({done.anchor, done.node, size});
     }
     put(std::move(done.node), 0);
+  }
+
+  /// Replaces `<<: mapping`, or a list of these, by the keys that the mapping lacks (YAML's type "merge").
+  void merge(YamlNode& node) {
+    if (!node.is_mapping()) return;
+    const auto key = std::find_if(node.keys.begin(), node.keys.end(),
+                                  [](const YamlNode& each) { return each.text == "<<" && !each.is_quoted; });
+    if (key == node.keys.end()) return;
+    const auto value = node.items.begin() + (key - node.keys.begin());
+    const YamlNode merged = std::move(*value);
+    node.keys.erase(key);
+    node.items.erase(value);
+    const std::span<const YamlNode> sources = merged.is_sequence() ? std::span(merged.items) : std::span(&merged, 1);
+    for (const YamlNode& source : sources) {
+      if (!source.is_mapping()) {
+        fail_at(ErrorCode::malformed, where_, merged.line, "<< takes a mapping or a list of these, not ",
+                source.kind_name());
+      }
+      for (std::size_t i = 0; i < source.keys.size(); ++i) {
+        if (node.find(source.keys[i].text) != nullptr) continue;
+        node.keys.push_back(source.keys[i]);
+        node.items.push_back(source.items[i]);
+      }
+    }
   }
 
   void put(YamlNode node, YAML::anchor_t anchor) {

@@ -67,9 +67,16 @@ TEST_CASE("what names change can be generated with", "[generate][deepsparse_gene
 
 TEST_CASE("a generation_config.json of Hugging Face is understood", "[generate][deepsparse_generation]") {
   const GenerationOptions options = options_of(R"({"_from_model_config": true, "bos_token_id": 1, "eos_token_id": 2,
-      "pad_token_id": 0, "max_length": 2048, "transformers_version": "4.35.0", "use_cache": false, "num_beams": 1})");
+      "pad_token_id": 0, "max_length": 2048, "transformers_version": "4.35.0", "use_cache": false, "num_beams": 1,
+      "cache_implementation": "hybrid", "return_dict_in_generate": true})");
   CHECK(options.max_new_tokens == 2048);
   CHECK(options.sampling.eos == std::vector<Token>{2});
+}
+
+TEST_CASE("a prompt without special tokens begins an answer", "[generate][deepsparse_generation]") {
+  const GenerationOptions plain = options_of("{}"), bare = options_of(R"({"add_special_tokens": false})");
+  CHECK((plain.add_special_tokens && !plain.begins_text));
+  CHECK((!bare.add_special_tokens && bare.begins_text));
 }
 
 TEST_CASE("max_length wins over max_new_tokens and counts no prompt", "[generate][deepsparse_generation]") {
@@ -99,6 +106,7 @@ TEST_CASE("settings that cannot be kept are refused with a reason", "[generate][
   CHECK_NOTHROW(options_of(R"({"min_length": 0})"));
   CHECK_THROWS_AS(options_of(R"({"max_time": 1.5})"), Error);
   CHECK_THROWS_AS(options_of(R"({"bad_words_ids": [[1]]})"), Error);
+  CHECK_THROWS_AS(options_of(R"({"suppress_tokens": [1]})"), Error);
   CHECK_THROWS_AS(options_of(R"({"eos_token_id": 4294967295})"), Error);
   CHECK_THROWS_AS(options_of(R"({"eos_token_id": "2"})"), Error);
   CHECK_THROWS_AS(options_of(R"({"do_sample": 1})"), Error);

@@ -44,6 +44,10 @@ TEST_CASE("YAML becomes a tree", "[format][parse_yaml]") {
   CHECK(parsed("a: ''\nb:\n") == "{a: \"\", b: ~}");
   CHECK(parsed("- !Type {a: 1}\n- !Other\n") == "[!Type {a: 1}, !Other ~]");
   CHECK(parsed("a: &x [1, 2]\nb: *x\n") == "{a: [1, 2], b: [1, 2]}");
+  CHECK(parsed("a: &x {p: 1, q: 2}\nb: {<<: *x, q: 3}\n") == "{a: {p: 1, q: 2}, b: {q: 3, p: 1}}");
+  CHECK(parsed("{<<: [{p: 1}, {p: 2, q: 3}]}") == "{p: 1, q: 3}");
+  CHECK(error("a: 1\n<<: 2\n") ==
+        "malformed: r.yaml, line 2: << takes a mapping or a list of these, not a single value");
   CHECK(parsed("pattern: 're:model.layers.\\d*$'") == "{pattern: \"re:model.layers.\\d*$\"}");
   CHECK(parsed("") == "~");
 }
