@@ -183,7 +183,7 @@ class FormPlanner {
   static constexpr double almost = 1 - 1e-9;  // sums are rounded
   // Losses are known no better than that (compress/README.md): a plan of several forms is expected to lose less than one
   // form by `min_gain`, and what the budget does not limit is made small for `free_loss` where that saves `min_saving`.
-  static constexpr double min_gain = 0.15, free_loss = 0.05, min_saving = 0.05;
+  static constexpr double min_gain = 0.15, free_loss = 0.07, min_saving = 0.05;
 
   /// What the budget asks for, as sums of costs. Errors: invalid_argument for a form that does not fit every matrix.
   BytesAndTime wanted(const FormPlan& sums) const {
