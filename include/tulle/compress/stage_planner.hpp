@@ -165,7 +165,7 @@ class StagePlanner {
     for (const Module* module : chosen) {
       PruningPlan pruning = modifier.pruning;
       if (!sparsities.empty()) {
-        const auto at = std::lower_bound(layers.begin(), layers.end(), *module->layer) - layers.begin();
+        const auto at = std::lower_bound(layers.begin(), layers.end(), module->layer.value_or(0)) - layers.begin();
         pruning.sparsity = sparsities[static_cast<std::size_t>(at)];
       }
       add_pruning(*module, pruning, modifier);
@@ -249,18 +249,19 @@ class StagePlanner {
     }
     const bool is_fitted = layer.pruning && (layer.pruning->method == PruningMethod::alps ||
                                              layer.pruning->method == PruningMethod::sparsegpt);
-    layer.quantization = weights;
+    QuantizationPlan codes = weights;
+    if (layer.pruning && !codes.symmetric) {
+      codes.symmetric = true;
+      note(place_ + ": pruned layers have symmetric codes, so that zero is a code");
+    }
+    layer.quantization = codes;
     if (!layer.pruning) {
       layer.target = modifier.target;
-      if (modifier.method == QuantizationMethod::descent) layer = with_own_target(std::move(layer));
+      if (modifier.method == QuantizationMethod::descent) layer = with_own_target(layer);
     } else if (!is_fitted) {
       layer.target.damping = modifier.target.damping;
     } else if (modifier.method == QuantizationMethod::gptq && layer.target != modifier.target) {
       note(place_ + ": the target and damping of the modifier that prunes hold for pruned layers");
-    }
-    if (layer.pruning && !weights.symmetric) {
-      layer.quantization->symmetric = true;
-      note(place_ + ": pruned layers have symmetric codes, so that zero is a code");
     }
     places_.try_emplace(module.name, place_);
   }
