@@ -46,7 +46,7 @@ void CompressFlags::add_to(CLI::App& app) {
       ->expected(1)
       ->take_all()
       ->allow_extra_args(false);
-  add("--sparsity", sparsity, "SHARE", "Share of weights that become zero")->check(in_range(0.0, 1.0).description(""));
+  add("--sparsity", sparsity, "SHARE", "Share of weights that become zero")->check(in_range(0.0, 1.0));
   add("--structure", structure, "N:M", "Of every M columns N stay: 2:4, 4:8, 8:16, 8:16-gap4; or row");
   add("--bits", bits, "16|8|4", "Of a value: 8 with a scale per row, 4 in groups of 32, 16 as they are")
       ->check(CLI::IsMember({16, 8, 4}).description(""))
