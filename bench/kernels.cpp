@@ -39,7 +39,7 @@ const std::map<std::string, std::vector<Shape>> models{
 
 /// A kernel and the sparsity pattern that it runs on, or the type of blocks that its codes and scales are read from.
 struct Form {
-  std::string zeros;  ///< "", "50 %" (unstructured) or "2:4"
+  std::string zeros;  ///< "", "50 %" (unstructured), "50 % uneven" (in some rows more) or "2:4"
   std::string kernel;
   const tulle::RowEncoding* blocks = nullptr;
 
@@ -72,6 +72,10 @@ const std::vector<Form> forms{{"", "dense_f32"},
                               {"80 %", "ell_i8"},
                               {"90 %", "ell_i8"},
                               {"95 %", "ell_i8"},
+                              {"80 % uneven", "ell_i8"},
+                              {"90 % uneven", "ell_i8"},
+                              {"60 % uneven", "ell_i4"},
+                              {"80 % uneven", "ell_i4"},
                               {"70 %", "ell_i4"},
                               {"80 %", "ell_i4"},
                               {"90 %", "ell_i4"},
@@ -133,12 +137,30 @@ std::vector<std::uint16_t> masks_of(const std::string& zeros, Random& random) {
   return masks;
 }
 
+/// Masks of four kinds of rows. Uneven rows have from half to seven fourths of the average's nonzeros.
+using RowMasks = std::array<std::vector<std::uint16_t>, 4>;
+
+RowMasks row_masks_of(const std::string& zeros, Random& random) {
+  if (!zeros.ends_with(" uneven")) {
+    const std::vector<std::uint16_t> masks = masks_of(zeros, random);
+    return {masks, masks, masks, masks};
+  }
+  constexpr std::array fourths{2u, 3u, 4u, 7u};
+  RowMasks masks;
+  for (std::size_t kind = 0; kind < masks.size(); ++kind) {
+    const unsigned long kept = (100 - std::stoul(zeros)) * fourths[kind] / 4;
+    masks[kind] = masks_of(std::to_string(100 - kept) + " %", random);
+  }
+  return masks;
+}
+
 /// int8 codes with these zeros and a scale per row.
-std::shared_ptr<const tulle::WeightSource> random_codes(const Shape& shape, const std::vector<std::uint16_t>& masks,
-                                                        Random& random) {
+std::shared_ptr<const tulle::WeightSource> random_codes(const Shape& shape, const RowMasks& masks, Random& random) {
   std::vector<std::byte> codes(shape.rows * shape.columns);
+  const std::vector<std::uint16_t>* of_row = nullptr;
   for (std::size_t at = 0; at < codes.size(); at += 16) {
-    const unsigned mask = masks[random() >> 50];
+    if (at % shape.columns == 0) of_row = &masks[random() >> 62];
+    const unsigned mask = (*of_row)[random() >> 50];
     for (std::size_t k = 0; k < 16; k += 8) {
       const std::uint64_t eight = random();
       for (std::size_t i = 0; i < 8; ++i) {
@@ -165,7 +187,7 @@ class Model {
  public:
   Model(const std::vector<Shape>& shapes, const Form& form, std::size_t layers, std::size_t inputs) {
     Random random;
-    const std::vector<std::uint16_t> masks = masks_of(form.zeros, random);
+    const RowMasks masks = row_masks_of(form.zeros, random);
     std::size_t max_columns = 0, max_rows = 0;
     for (const Shape& shape : shapes) {
       const auto rows =

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include <tulle/kernel/any_kernel.hpp>
+#include <tulle/kernel/schedule/work_partition.hpp>
 
 namespace tulle::conformance {
 
@@ -56,6 +57,7 @@ class WeightsUnderTest {
   virtual std::size_t rows() const = 0;
   virtual std::size_t columns() const = 0;
   virtual std::size_t size_bytes() const = 0;
+  virtual bool is_in_order() const = 0;
   virtual std::unique_ptr<InputUnderTest> make_input(std::size_t max_inputs, std::size_t max_columns) const = 0;
   virtual void start(std::size_t inputs, InputUnderTest& input) const = 0;
   virtual void prepare(MatrixView<const float> x, InputUnderTest& input, RowRange range) const = 0;
@@ -94,6 +96,7 @@ class TypedWeights final : public WeightsUnderTest {
   std::size_t rows() const override { return weights_.rows(); }
   std::size_t columns() const override { return weights_.columns(); }
   std::size_t size_bytes() const override { return weights_.size_bytes(); }
+  bool is_in_order() const override { return tulle::is_in_order(weights_); }
   std::unique_ptr<InputUnderTest> make_input(std::size_t max_inputs, std::size_t max_columns) const override {
     return std::make_unique<TypedInput<Kernel>>(max_inputs, max_columns);
   }

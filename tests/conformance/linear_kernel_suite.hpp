@@ -167,9 +167,10 @@ class LinearKernelLaws {
     const std::size_t step = round_up(part, panel_rows), last = (rows - 1) / step * step;
     for (std::size_t begin = last;; begin -= step) {
       problem.weights->multiply(input, output.view(), {begin, std::min(begin + step, rows)});
-      REQUIRE(output.untouched_beside({begin, rows}));
+      if (problem.weights->is_in_order()) REQUIRE(output.untouched_beside({begin, rows}));
       if (begin == 0) break;
     }
+    REQUIRE(output.untouched_beside({0, rows}));
     REQUIRE(problem.is_expected(output.view()));
   }
 

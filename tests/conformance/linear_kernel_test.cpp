@@ -162,6 +162,7 @@ TEMPLATE_LIST_TEST_CASE("ELL keeps the laws of linear kernels", "[conformance][l
   for (const std::size_t kept : {1, 4, 10}) Suite8(DType::i8, {}, {kept, 16}).check_all();
   Suite8(DType::i8).check_all();  // no zeros at all
   Suite8(DType::i8, {}, {1, 64, 64}).check_all();
+  Suite8(DType::i8, {}, {.kept = 4, .group = 16, .uneven = true}).check_all();
   Suite8(DType::q8_0, {}, {3, 10}).check_all();
   Suite8(DType::f32, {}, {3, 10}).check_all();
   using Suite4 = LinearKernelSuite<BasicEllI4<TestType>, BasicEllI4<ReferenceSet<TestType>>>;
@@ -170,6 +171,8 @@ TEMPLATE_LIST_TEST_CASE("ELL keeps the laws of linear kernels", "[conformance][l
   Suite8(DType::i8).check_spans();
   Suite8(DType::i8, {}, {4, 16}).check_spans();
   Suite4(DType::i8, {}, {3, 16}).check_spans();
+  Suite8(DType::i8, {}, {.kept = 4, .group = 16, .uneven = true}).check_spans();
+  Suite4(DType::i8, {}, {.kept = 4, .group = 16, .uneven = true}).check_spans();
 }
 
 TEMPLATE_LIST_TEST_CASE("the run-time kernel keeps the laws and gives the bits of the form it chose",

@@ -72,6 +72,7 @@ struct BasicAnyKernel<KernelList<Kernels...>> {
     std::size_t columns() const noexcept;
     std::size_t size_bytes() const noexcept;
     RowRange share(std::size_t inputs, std::size_t worker, std::size_t workers) const noexcept;
+    bool is_in_order() const noexcept;
     std::string_view kernel_name() const noexcept;
     bool is_float() const noexcept;  ///< whether the activations stay floats
 

@@ -41,6 +41,10 @@ RowRange BasicAnyKernel<KernelList<Kernels...>>::Weights::share(std::size_t inpu
   return visit([&](const auto&, const auto& weights) { return row_share(weights, inputs, worker, workers); });
 }
 template <LinearKernel... Kernels>
+bool BasicAnyKernel<KernelList<Kernels...>>::Weights::is_in_order() const noexcept {
+  return visit([](const auto&, const auto& weights) { return tulle::is_in_order(weights); });
+}
+template <LinearKernel... Kernels>
 std::string_view BasicAnyKernel<KernelList<Kernels...>>::Weights::kernel_name() const noexcept {
   return visit([](const auto& kernel, const auto&) { return kernel.name; });
 }

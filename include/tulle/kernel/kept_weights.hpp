@@ -22,7 +22,7 @@
 namespace tulle {
 
 /// Raised whenever a kernel lays its weights out in another way: what was kept before is packed again.
-inline constexpr unsigned kept_weights_version = 2;
+inline constexpr unsigned kept_weights_version = 3;
 
 /// A packed matrix, or a table of rows. `arrays` begin at multiples of 64 bytes and 64 readable bytes follow each.
 struct KeptMatrix {

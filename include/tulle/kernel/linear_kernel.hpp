@@ -35,7 +35,8 @@ struct PackOptions {
 /// - `start(weights, inputs, input)` sets how many rows of X follow; then `prepare(weights, x, input, range)` prepares
 ///   the rows of a range (any thread, any split into ranges that begin at multiples of 8). `shares_input(a, b)`:
 ///   whether activations prepared for a also serve b.
-/// - `multiply(weights, input, y, range)` writes y [rows of X, rows of W] for the output rows of `range`. The bits of
+/// - `multiply(weights, input, y, range)` writes y [rows of X, rows of W] for the output rows of `range`; weights that are
+///   not `is_in_order` (work_partition.hpp) for as many other rows, such that ranges that cover all write all. The bits of
 ///   an output depend on its row of W and its row of X alone: not on the other rows, their number, the ranges, or the
 ///   threads.
 /// - `keeps_values(format, options)`: whether packing a source of that format loses nothing.

@@ -37,27 +37,42 @@ class LinearRunner {
   }
 
   /// y = x W^T + bias of what was prepared; every worker computes a share of the output rows. `then(begin, end)` runs
-  /// on that share.
+  /// on that share, or, where the weights have their rows in another order, on an equal one when all are there.
   template <class Then>
   void multiply(const Linear<Kernel>& linear, MatrixView<float> y, Then&& then) noexcept {
     pool_.run([&](std::size_t worker) noexcept {
       for (const auto& part : linear.parts) {
         const RowRange share = row_share(part.weights, y.rows, worker, pool_.size());
         if (share.begin == share.end) continue;
-        const std::size_t first = part.first_row + share.begin, last = part.first_row + share.end;
         Kernel::multiply(part.weights, input_, {y.data + part.first_row, y.rows, y.columns, y.stride}, share);
-        if (!linear.bias.empty()) {
-          for (std::size_t row = 0; row < y.rows; ++row) add(linear.bias.data() + first, last - first, y[row] + first);
-        }
-        then(first, last);
+        if (is_in_order(part.weights))
+          finish(linear, part.first_row + share.begin, part.first_row + share.end, y, then);
       }
     });
+    for (const auto& part : linear.parts) {
+      if (is_in_order(part.weights)) continue;
+      constexpr std::size_t few = 4;  // rows of activations, which this thread alone finishes sooner
+      const std::size_t rows = part.weights.rows();
+      const auto work = [&](std::size_t begin, std::size_t end) noexcept {
+        finish(linear, part.first_row + begin, part.first_row + end, y, then);
+      };
+      for_rows(pool_, rows, work, y.rows < few ? rows : panel_rows);
+    }
   }
   void multiply(const Linear<Kernel>& linear, MatrixView<float> y) noexcept {
     multiply(linear, y, [](std::size_t, std::size_t) noexcept {});
   }
 
  private:
+  template <class Then>
+  static void finish(const Linear<Kernel>& linear, std::size_t begin, std::size_t end, MatrixView<float> y,
+                     Then& then) noexcept {
+    if (!linear.bias.empty()) {
+      for (std::size_t row = 0; row < y.rows; ++row) add(linear.bias.data() + begin, end - begin, y[row] + begin);
+    }
+    then(begin, end);
+  }
+
   ThreadPool& pool_;
   typename Kernel::Input input_;
 };

@@ -235,6 +235,7 @@ inline EncodedMatrix random_matrix(DType dtype, std::size_t rows, std::size_t co
 struct Zeros {
   std::size_t kept = 1, group = 1;
   std::size_t widest = 16;
+  bool uneven = false;  ///< every other row keeps nothing but in one of eight groups
 };
 
 /// Sets weights of an F32, I8, Q8_0 or Q4_0 matrix to zero.
@@ -275,7 +276,8 @@ inline EncodedMatrix pruned(EncodedMatrix matrix, Zeros zeros, std::uint32_t see
         for (std::size_t i = 1; i < kept.size(); ++i) good = good && kept[i] - kept[i - 1] <= zeros.widest;
       }
       for (std::size_t k = 0; k < zeros.group && begin + k < columns; ++k) {
-        if (!std::binary_search(kept.begin(), kept.end(), k)) clear(row, begin + k);
+        const bool is_thin = zeros.uneven && row % 2 == 1 && begin / zeros.group % 8 != 0;
+        if (is_thin || !std::binary_search(kept.begin(), kept.end(), k)) clear(row, begin + k);
       }
     }
   }

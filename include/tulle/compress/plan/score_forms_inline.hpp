@@ -45,7 +45,7 @@ TULLE_COMPRESS_INLINE std::vector<LayerLosses> score_forms(const TensorSource& d
   ThreadPool pool(options.threads);
   std::optional<WorkDirectory> work;
   Json settings = options.settings;
-  settings["scores"] = 2;  // what is kept of a layer
+  settings["scores"] = 3;  // what is kept of a layer
   if (!options.work_directory.empty()) work.emplace(options.work_directory, settings);
 
   std::vector<std::size_t> planned;  // layers of which something is

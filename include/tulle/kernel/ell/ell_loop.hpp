@@ -27,8 +27,9 @@ struct EllLoop {
   const std::uint8_t* advances;
   const std::size_t* bundles;  ///< [panels * spans + 1] where each begins
   std::size_t window, columns, spans;
-  const std::int32_t* sums;  ///< [panels * spans][16] of a row's values
-  const float* scales;       ///< [rows padded]
+  const std::int32_t* sums;    ///< [panels * spans][16] of a row's values
+  const float* scales;         ///< [rows padded]
+  const std::uint32_t* order;  ///< [rows] the output of each row of the panels; null: they are in order
   const ActivationsI14& input;
   MatrixView<float> y;
   RowRange rows;
@@ -81,7 +82,7 @@ struct EllLoop {
         }
         pairs.end_lists(next - row);
         for (std::size_t first = 0; first < input.inputs(); first += Pairs::inputs) {
-          for (std::size_t to = row; to < next; to += panel_rows) {
+          for (std::size_t to = row; order == nullptr && to < next; to += panel_rows) {
             prefetch_outputs(y, to / panel_rows, first, std::min(first + Pairs::inputs, input.inputs()));
           }
           pairs.multiply(next - row, input.codes(first) + span * span_columns * Pairs::inputs);
@@ -174,17 +175,16 @@ struct EllLoop {
 #pragma GCC unroll 4
         for (std::size_t i = 0; i < 4; ++i) {
           if (four + i >= tile_end) break;
-          float* const out = y[four + i] + row;
           float values[8] = {};
-          if (span > 0) std::memcpy(values, out, real * sizeof(float));
+          if (span > 0) load(four + i, row, real, values);
           __m256 sum = _mm256_add_ps(_mm256_loadu_ps(values), _mm256_cvtepi32_ps(products[i]));
           if (span + 1 == spans)
             sum = _mm256_mul_ps(sum, _mm256_mul_ps(_mm256_set1_ps(input.scale(four + i)), row_scales));
-          if (real == 8) {
-            _mm256_storeu_ps(out, sum);
+          if (real == 8 && order == nullptr) {
+            _mm256_storeu_ps(y[four + i] + row, sum);
           } else {
             _mm256_storeu_ps(values, sum);
-            std::memcpy(out, values, real * sizeof(float));
+            store(values, real, four + i, row);
           }
         }
       }
@@ -195,20 +195,25 @@ struct EllLoop {
                                         std::size_t first) const noexcept {
     const std::size_t tile_end = std::min(first + Pairs::inputs, input.inputs()), end = std::min(of.end, rows.end);
     for (std::size_t row = of.begin; row < end; row += 16) {
-      const auto real = static_cast<__mmask16>(end - row < 16 ? (1u << (end - row)) - 1 : 0xFFFF);
-      const __m512 row_scales = _mm512_maskz_loadu_ps(real, scales + row);
+      const std::size_t real = std::min<std::size_t>(end - row, 16);
+      const __m512 row_scales = _mm512_loadu_ps(scales + row);
       for (std::size_t four = first; four < tile_end; four += 4) {
         __m512i products[4];
         pairs.load_sums(row - of.begin, four - first, products);
 #pragma GCC unroll 4
         for (std::size_t i = 0; i < 4; ++i) {
           if (four + i >= tile_end) break;
-          float* const out = y[four + i] + row;
-          __m512 sum = _mm512_cvtepi32_ps(products[i]);
-          sum = _mm512_add_ps(span > 0 ? _mm512_maskz_loadu_ps(real, out) : _mm512_setzero_ps(), sum);
+          float values[16] = {};
+          if (span > 0) load(four + i, row, real, values);
+          __m512 sum = _mm512_add_ps(_mm512_loadu_ps(values), _mm512_cvtepi32_ps(products[i]));
           if (span + 1 == spans)
             sum = _mm512_mul_ps(sum, _mm512_mul_ps(_mm512_set1_ps(input.scale(four + i)), row_scales));
-          _mm512_mask_storeu_ps(out, real, sum);
+          if (real == 16 && order == nullptr) {
+            _mm512_storeu_ps(y[four + i] + row, sum);
+          } else {
+            _mm512_storeu_ps(values, sum);
+            store(values, real, four + i, row);
+          }
         }
       }
     }
@@ -218,7 +223,17 @@ struct EllLoop {
   void finish(std::size_t panel, std::size_t of, float* values) const noexcept {
     for (std::size_t row = 0; row < panel_rows; ++row)
       values[row] *= input.scale(of) * scales[panel * panel_rows + row];
-    store_panel(y, rows, panel, of, values);
+    store(values, real_rows(panel, rows), of, panel * panel_rows);
+  }
+
+  /// Outputs of rows of the panels from `row` on.
+  void load(std::size_t of, std::size_t row, std::size_t count, float* values) const noexcept {
+    if (order == nullptr) return copy_panel(y[of] + row, count, values);
+    for (std::size_t i = 0; i < count; ++i) values[i] = y[of][order[row + i]];
+  }
+  void store(const float* values, std::size_t count, std::size_t of, std::size_t row) const noexcept {
+    if (order == nullptr) return copy_panel(values, count, y[of] + row);
+    for (std::size_t i = 0; i < count; ++i) y[of][order[row + i]] = values[i];
   }
 };
 

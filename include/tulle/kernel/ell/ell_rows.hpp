@@ -14,10 +14,11 @@
 #include <tulle/core/checked.hpp>
 #include <tulle/kernel/int8/row_quantizer.hpp>
 #include <tulle/kernel/linear_kernel.hpp>
+#include <tulle/kernel/schedule/parallel_pack.hpp>
 
 namespace tulle::detail {
 
-/// A panel of 16 rows: codes [16][columns], scales [16]; rows behind the last are zeros.
+/// A panel of 16 rows: codes [16][columns], scales [16]; rows behind the last that was read are zeros.
 /// Not thread-safe: one for each thread. Lifetime: that of the source.
 class EllRows {
  public:
@@ -27,8 +28,8 @@ class EllRows {
         narrows_(nibbles && !fits_i4_rows(rows_.format())),
         codes_(panel_rows * source.columns()) {}
 
-  void read(std::size_t panel) noexcept {
-    const PanelRows rows(panel * panel_rows, rows_.rows());
+  /// Up to 16 rows.
+  void read(std::span<const std::uint32_t> rows) noexcept {
     const std::size_t count = rows.size();
     rows_.read(rows, {codes_.data(), count, rows_.columns()}, scales_.data());
     for (std::size_t row = 0; row < count && narrows_; ++row) {
@@ -41,19 +42,20 @@ class EllRows {
   const std::int8_t* codes(std::size_t row) const noexcept { return codes_.data() + row * rows_.columns(); }
   float scale(std::size_t row) const noexcept { return scales_[row]; }
 
-  /// The share of nonzeros among the first rows: pruning leaves no part of a matrix out.
-  static double nonzero_share(const WeightSource& source) {
-    constexpr std::size_t panels_seen = 16;
-    EllRows panel(source, false);
-    const std::size_t panels = std::min(panels_seen, round_up(source.rows(), panel_rows) / panel_rows);
-    std::size_t nonzeros = 0;
-    for (std::size_t index = 0; index < panels; ++index) {
-      panel.read(index);
-      nonzeros += panel.codes_.size() -
-                  static_cast<std::size_t>(std::count(panel.codes_.begin(), panel.codes_.end(), std::int8_t{0}));
-    }
-    const std::size_t seen = std::min(panels * panel_rows, source.rows()) * source.columns();
-    return static_cast<double>(nonzeros) / static_cast<double>(std::max<std::size_t>(seen, 1));
+  /// Of each row of the source.
+  static std::vector<std::uint32_t> nonzeros(const WeightSource& source, bool nibbles, ThreadPool* pool) {
+    std::vector<std::uint32_t> counts(source.rows());
+    std::vector<EllRows> parts(panel_parts(pool), EllRows(source, nibbles));
+    for_each_panel(pool, 0, round_up(source.rows(), panel_rows) / panel_rows, [&](std::size_t part, std::size_t panel) {
+      const PanelRows rows(panel * panel_rows, source.rows());
+      EllRows& own = parts[part];
+      own.read(rows);
+      for (std::size_t i = 0; i < rows.size(); ++i) {
+        const auto zeros = std::count(own.codes(i), own.codes(i) + source.columns(), std::int8_t{0});
+        counts[panel * panel_rows + i] = static_cast<std::uint32_t>(source.columns() - static_cast<std::size_t>(zeros));
+      }
+    });
+    return counts;
   }
 
  private:

@@ -43,8 +43,9 @@ struct EncodedPanels {
 
   std::size_t rows() const noexcept { return (bundles_.size() - 1) * panel_rows; }
   EllLoop<Form, Isa> loop() noexcept {
-    return {bytes_.data(),  advances_.data(), bundles_.data(),        window_,    columns_, 1, sums_.data(),
-            scales_.data(), input_,           {y_.data(), 2, rows()}, {0, rows()}};
+    return {
+        bytes_.data(), advances_.data(), bundles_.data(),        window_,    columns_, 1, sums_.data(), scales_.data(),
+        nullptr,       input_,           {y_.data(), 2, rows()}, {0, rows()}};
   }
   std::int32_t sum(std::size_t row) const noexcept { return sums_[row]; }
   float y(std::size_t input, std::size_t row) const noexcept { return y_[input * rows() + row]; }
@@ -283,7 +284,8 @@ TEST_CASE("panels are unpacked as far as they fit", "[kernel][ell_loop]") {
   const std::vector<std::uint8_t> advances(bundles.back() * detail::EllWide::steps);
   const ActivationsI14 input(16, 64);
   const detail::EllLoop<detail::EllWide, isa::Avx512> loop{
-      bytes.data(), advances.data(), bundles.data(), 64, 64, 1, nullptr, nullptr, input, {}, {0, panels * panel_rows}};
+      bytes.data(), advances.data(), bundles.data(), 64,    64, 1,
+      nullptr,      nullptr,         nullptr,        input, {}, {0, panels * panel_rows}};
   detail::UnpackedEll<detail::EllWide> unpacked(loop);
   unpacked.unpack(2, panels);
   CHECK(!unpacked.holds(1));

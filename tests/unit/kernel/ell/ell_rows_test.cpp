@@ -9,6 +9,7 @@
 
 #include <catch2/catch_all.hpp>
 #include <tulle/compress/compressed_matrix.hpp>
+#include <tulle/core/thread_pool.hpp>
 
 #include "unit/kernel/encoded_matrix.hpp"
 
@@ -21,7 +22,7 @@ TEST_CASE("a panel of 16 rows holds those of the matrix, and zeros behind the la
   EllRows panel(matrix.rows, false);
   std::vector<float> expected(columns);
   for (const std::size_t index : {0, 1, 0}) {
-    panel.read(index);
+    panel.read(PanelRows(index * panel_rows, rows));
     for (std::size_t row = 0; row < panel_rows; ++row) {
       std::fill(expected.begin(), expected.end(), 0.0f);
       if (index * panel_rows + row < rows) matrix.rows.decode_row(index * panel_rows + row, expected.data());
@@ -37,7 +38,7 @@ TEST_CASE("codes of 4 bits reach 7, and are the nearest of their scale", "[kerne
     CAPTURE(int{code});
     const auto matrix = testing::MatrixEncoder(DType::i8, 22, code).encode(3, 40);
     EllRows panel(matrix.rows, true);
-    panel.read(0);
+    panel.read(PanelRows(0, 3));
     for (std::size_t row = 0; row < 3; ++row) {
       CHECK(panel.codes(row)[39] == (code < 128 ? 7 : -7));
       CHECK(panel.scale(row) * 7 ==
@@ -46,8 +47,8 @@ TEST_CASE("codes of 4 bits reach 7, and are the nearest of their scale", "[kerne
   }
   const auto matrix = testing::random_matrix(DType::i8, 16, 200, 23);
   EllRows whole(matrix.rows, false), narrow(matrix.rows, true);
-  whole.read(0);
-  narrow.read(0);
+  whole.read(PanelRows(0, 16));
+  narrow.read(PanelRows(0, 16));
   for (std::size_t row = 0; row < 16; ++row) {
     for (std::size_t column = 0; column < 200; ++column) {
       const float exact = whole.scale(row) * static_cast<float>(whole.codes(row)[column]);
@@ -65,7 +66,7 @@ TEST_CASE("codes of 4 bits with a scale per row are kept, -8 too", "[kernel][ell
   codes.scales = {0.5f, -3};
   const auto matrix = matrix_of_codes(2, columns, {.bits = 4}, codes);
   EllRows panel(*matrix, true);
-  panel.read(0);
+  panel.read(PanelRows(0, 2));
   for (std::size_t row = 0; row < 2; ++row) {
     CHECK(panel.scale(row) == codes.scales[row]);
     CHECK(std::equal(panel.codes(row), panel.codes(row) + columns, &codes.codes[row * columns]));
@@ -75,12 +76,25 @@ TEST_CASE("codes of 4 bits with a scale per row are kept, -8 too", "[kernel][ell
 TEST_CASE("a row of zeros stays one with codes of 4 bits", "[kernel][ell_rows]") {
   const auto matrix = testing::MatrixEncoder(DType::i8, 24, 0).encode(1, 33);
   EllRows panel(matrix.rows, true);
-  panel.read(0);
+  panel.read(PanelRows(0, 1));
   CHECK(std::all_of(panel.codes(0), panel.codes(0) + 33, [](std::int8_t code) { return code == 0; }));
 }
 
-TEST_CASE("the share of nonzeros is estimated from the first rows, padding left out", "[kernel][ell_rows]") {
-  CHECK(EllRows::nonzero_share(testing::float_matrix(3, 4, {1, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 3}).rows) == 0.25);
-  const auto matrix = testing::pruned(testing::MatrixEncoder(DType::i8, 25, 5).encode(300, 80), {1, 4}, 8);
-  CHECK(EllRows::nonzero_share(matrix.rows) == 0.25);
+TEST_CASE("a panel holds any rows, in any order", "[kernel][ell_rows]") {
+  const auto matrix = testing::float_matrix(3, 2, {1, 0, 0, 127, 3, 0});
+  EllRows panel(matrix.rows, false);
+  const std::vector<std::uint32_t> rows{2, 1};
+  panel.read(rows);
+  CHECK(panel.scale(0) * static_cast<float>(panel.codes(0)[0]) == 3);
+  CHECK(panel.codes(1)[1] == 127);
+  CHECK(panel.codes(2)[0] == 0);
+}
+
+TEST_CASE("nonzeros are counted row by row, and those that 4 bits round to zero are none", "[kernel][ell_rows]") {
+  const auto matrix = testing::float_matrix(3, 4, {1, 0, 0, 0, 0, 2, 0.1f, 0, 0, 0, 0, 0});
+  CHECK(EllRows::nonzeros(matrix.rows, false, nullptr) == std::vector<std::uint32_t>{1, 2, 0});
+  CHECK(EllRows::nonzeros(matrix.rows, true, nullptr) == std::vector<std::uint32_t>{1, 1, 0});
+  const auto longer = testing::pruned(testing::MatrixEncoder(DType::i8, 25, 5).encode(300, 80), {1, 4}, 8);
+  ThreadPool pool(2);
+  CHECK(EllRows::nonzeros(longer.rows, false, &pool) == std::vector<std::uint32_t>(300, 20));
 }

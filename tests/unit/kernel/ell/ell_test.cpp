@@ -35,6 +35,14 @@ TEST_CASE("bytes a weight at 50, 70, 80 and 90 % sparsity", "[kernel][ell]") {
   CHECK(bytes_a_weight<isa::Avx2>({20, 100, 100}, true) < 0.29);
 }
 
+TEST_CASE("rows that are not as long as those beside them hardly take more bytes", "[kernel][ell]") {
+  constexpr testing::Zeros uneven{.kept = 40, .group = 128, .uneven = true};  // 18 % of the weights
+  CHECK(bytes_a_weight(uneven) < 0.36);
+  CHECK(bytes_a_weight(uneven, true) < 0.25);
+  CHECK(bytes_a_weight<isa::Avx2>(uneven) < 0.38);
+  CHECK(bytes_a_weight<isa::Avx2>(uneven, true) < 0.27);
+}
+
 TEST_CASE("rows of int8 keep their values", "[kernel][ell]") {
   const auto matrix = testing::pruned(testing::random_matrix(DType::i8, 35, 2500, 12), {1, 3}, 5);
   const EllWeights weights = EllWeights::pack<isa::Active>(matrix.rows, false);

@@ -18,6 +18,9 @@ struct Even {
 struct Uneven : Even {
   RowRange share(std::size_t inputs, std::size_t worker, std::size_t) const noexcept { return {inputs, worker}; }
 };
+struct Shuffled : Even {
+  bool is_in_order() const noexcept { return false; }
+};
 
 }  // namespace
 
@@ -52,4 +55,9 @@ TEST_CASE("weights that do not say how are shared by rows", "[kernel][row_share]
   CHECK(row_share(Even(), 1, 1, 2).begin == 48);
   CHECK(row_share(Uneven(), 5, 9, 10).begin == 5);
   CHECK(row_share(Uneven(), 5, 9, 10).end == 9);
+}
+
+TEST_CASE("weights that do not say otherwise have their rows in order", "[kernel][row_share]") {
+  CHECK(is_in_order(Even()));
+  CHECK_FALSE(is_in_order(Shuffled()));
 }
