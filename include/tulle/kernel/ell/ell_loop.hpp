@@ -13,6 +13,7 @@
 #include <tulle/kernel/ell/ell_loop_avx512.hpp>
 #include <tulle/kernel/ell/ell_pairs.hpp>
 #include <tulle/kernel/ell/ell_panels.hpp>
+#include <tulle/kernel/ell/ell_row_order.hpp>
 #include <tulle/kernel/schedule/tile_schedule.hpp>
 #include <tulle/tensor/x86.hpp>
 
@@ -27,9 +28,9 @@ struct EllLoop {
   const std::uint8_t* advances;
   const std::size_t* bundles;  ///< [panels * spans + 1] where each begins
   std::size_t window, columns, spans;
-  const std::int32_t* sums;    ///< [panels * spans][16] of a row's values
-  const float* scales;         ///< [rows padded]
-  const std::uint32_t* order;  ///< [rows] the output of each row of the panels; null: they are in order
+  const std::int32_t* sums;  ///< [panels * spans][16] of a row's values
+  const float* scales;       ///< [rows padded], in the order of the matrix
+  const EllRowOrder& order;
   const ActivationsI14& input;
   MatrixView<float> y;
   RowRange rows;
@@ -65,24 +66,23 @@ struct EllLoop {
   }
 
 #if defined(TULLE_X86)
-  /// All panels by a batch.
+  /// All rows by a batch.
   void run_many() const noexcept {
     using Pairs = EllPairs<isa::WithoutDots<Isa>>;
     const std::size_t begin = rows.begin / panel_rows * panel_rows, end = round_up(rows.end, panel_rows);
+    const RowRange around = order.places_around({begin, end});
     std::size_t max_bundles = 0;
-    for (std::size_t index = begin / panel_rows * spans; index < end / panel_rows * spans; ++index) {
+    for (std::size_t index = around.begin / panel_rows * spans; index < around.end / panel_rows * spans; ++index) {
       max_bundles = std::max(max_bundles, piece(index).bundles);
     }
     Pairs pairs(max_bundles * Form::steps);
     for (std::size_t row = begin, next; row < end; row = next) {
       next = std::min(row + pairs.rows_at_once(), end);
       for (std::size_t span = 0; span < spans; ++span) {
-        for (std::size_t eight = row; eight < next; eight += 8) {
-          pairs.template read<Form>(piece(eight / panel_rows * spans + span), eight % panel_rows, eight - row);
-        }
+        read_lists(span, {row, next}, pairs);
         pairs.end_lists(next - row);
         for (std::size_t first = 0; first < input.inputs(); first += Pairs::inputs) {
-          for (std::size_t to = row; order == nullptr && to < next; to += panel_rows) {
+          for (std::size_t to = row; to < next; to += panel_rows) {
             prefetch_outputs(y, to / panel_rows, first, std::min(first + Pairs::inputs, input.inputs()));
           }
           pairs.multiply(next - row, input.codes(first) + span * span_columns * Pairs::inputs);
@@ -139,6 +139,21 @@ struct EllLoop {
   }
 
 #if defined(TULLE_X86)
+  template <class Pairs>
+  void read_lists(std::size_t span, RowRange of, Pairs& pairs) const noexcept {
+    const auto piece_of = [&](std::size_t place) { return piece(place / panel_rows * spans + span); };
+    if (order.is_that_of_matrix()) {
+      for (std::size_t row = of.begin; row < of.end; row += 8) {
+        pairs.template read<Form>(piece_of(row), row % panel_rows, row - of.begin);
+      }
+      return;
+    }
+    for (std::size_t row = of.begin; row < of.end; ++row) {
+      const std::size_t place = order.place_of(row);
+      pairs.template read_row<Form>(piece_of(place), place % panel_rows, row - of.begin);
+    }
+  }
+
   template <std::size_t Inputs, std::size_t Panels>
   void compute(isa::Avx2, const EllPiece (&pieces)[Panels], const std::uint8_t* x,
                EllDots<Inputs> (&dots)[Panels]) const noexcept {
@@ -175,16 +190,17 @@ struct EllLoop {
 #pragma GCC unroll 4
         for (std::size_t i = 0; i < 4; ++i) {
           if (four + i >= tile_end) break;
+          float* const out = y[four + i] + row;
           float values[8] = {};
-          if (span > 0) load(four + i, row, real, values);
+          if (span > 0) std::memcpy(values, out, real * sizeof(float));
           __m256 sum = _mm256_add_ps(_mm256_loadu_ps(values), _mm256_cvtepi32_ps(products[i]));
           if (span + 1 == spans)
             sum = _mm256_mul_ps(sum, _mm256_mul_ps(_mm256_set1_ps(input.scale(four + i)), row_scales));
-          if (real == 8 && order == nullptr) {
-            _mm256_storeu_ps(y[four + i] + row, sum);
+          if (real == 8) {
+            _mm256_storeu_ps(out, sum);
           } else {
             _mm256_storeu_ps(values, sum);
-            store(values, real, four + i, row);
+            std::memcpy(out, values, real * sizeof(float));
           }
         }
       }
@@ -195,25 +211,20 @@ struct EllLoop {
                                         std::size_t first) const noexcept {
     const std::size_t tile_end = std::min(first + Pairs::inputs, input.inputs()), end = std::min(of.end, rows.end);
     for (std::size_t row = of.begin; row < end; row += 16) {
-      const std::size_t real = std::min<std::size_t>(end - row, 16);
-      const __m512 row_scales = _mm512_loadu_ps(scales + row);
+      const auto real = static_cast<__mmask16>(end - row < 16 ? (1u << (end - row)) - 1 : 0xFFFF);
+      const __m512 row_scales = _mm512_maskz_loadu_ps(real, scales + row);
       for (std::size_t four = first; four < tile_end; four += 4) {
         __m512i products[4];
         pairs.load_sums(row - of.begin, four - first, products);
 #pragma GCC unroll 4
         for (std::size_t i = 0; i < 4; ++i) {
           if (four + i >= tile_end) break;
-          float values[16] = {};
-          if (span > 0) load(four + i, row, real, values);
-          __m512 sum = _mm512_add_ps(_mm512_loadu_ps(values), _mm512_cvtepi32_ps(products[i]));
+          float* const out = y[four + i] + row;
+          __m512 sum = _mm512_cvtepi32_ps(products[i]);
+          sum = _mm512_add_ps(span > 0 ? _mm512_maskz_loadu_ps(real, out) : _mm512_setzero_ps(), sum);
           if (span + 1 == spans)
             sum = _mm512_mul_ps(sum, _mm512_mul_ps(_mm512_set1_ps(input.scale(four + i)), row_scales));
-          if (real == 16 && order == nullptr) {
-            _mm512_storeu_ps(y[four + i] + row, sum);
-          } else {
-            _mm512_storeu_ps(values, sum);
-            store(values, real, four + i, row);
-          }
+          _mm512_mask_storeu_ps(out, real, sum);
         }
       }
     }
@@ -221,19 +232,15 @@ struct EllLoop {
 #endif
 
   void finish(std::size_t panel, std::size_t of, float* values) const noexcept {
-    for (std::size_t row = 0; row < panel_rows; ++row)
-      values[row] *= input.scale(of) * scales[panel * panel_rows + row];
-    store(values, real_rows(panel, rows), of, panel * panel_rows);
-  }
-
-  /// Outputs of rows of the panels from `row` on.
-  void load(std::size_t of, std::size_t row, std::size_t count, float* values) const noexcept {
-    if (order == nullptr) return copy_panel(y[of] + row, count, values);
-    for (std::size_t i = 0; i < count; ++i) values[i] = y[of][order[row + i]];
-  }
-  void store(const float* values, std::size_t count, std::size_t of, std::size_t row) const noexcept {
-    if (order == nullptr) return copy_panel(values, count, y[of] + row);
-    for (std::size_t i = 0; i < count; ++i) y[of][order[row + i]] = values[i];
+    const std::size_t first = panel * panel_rows;
+    if (order.is_that_of_matrix()) {
+      for (std::size_t i = 0; i < panel_rows; ++i) values[i] *= input.scale(of) * scales[first + i];
+      return store_panel(y, rows, panel, of, values);
+    }
+    for (std::size_t i = 0; i < real_rows(panel, rows); ++i) {
+      const std::size_t row = order.row_at(first + i);
+      y[of][row] = values[i] * (input.scale(of) * scales[row]);
+    }
   }
 };
 

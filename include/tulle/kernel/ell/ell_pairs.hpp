@@ -89,6 +89,31 @@ class EllPairs {
     for (std::size_t i = 0; i < 8; ++i) counts_[to + i] = ends[i] - (to + i) * stride_;
   }
 
+  /// Reads row `row` of a piece as the list `to`.
+  template <class Form>
+  TULLE_TARGET_AVX2 void read_row(const EllPiece& piece, std::size_t row, std::size_t to) noexcept {
+    constexpr std::uint32_t each_byte = 0x01010101, gap_mask = Form::max_gap * each_byte;
+    const __m128i last = _mm_set1_epi16(0x0706);
+    __m128i position = _mm_setzero_si128();  // the column before, 4 times
+    std::size_t end = to * stride_;
+    const std::uint8_t* slots = piece.bytes + row * row_slots;
+    for (std::size_t left = piece.bundles; left > 0; --left, slots += Form::bundle_bytes) {
+      const std::uint32_t codes = load_four(slots);
+      for (std::size_t step = 0; step < Form::steps; ++step) {
+        const std::uint32_t values = Form::nibbles ? codes & ~gap_mask : load_four(slots + 64 * (1 + step));
+        const std::uint32_t run = (codes >> step * Form::gap_bits & gap_mask) * each_byte;  // running sums of the gaps
+        const __m128i bytes = _mm_cvtsi32_si128(static_cast<std::int32_t>(values));
+        const __m128i columns =
+            _mm_add_epi16(position, _mm_cvtepu8_epi16(_mm_cvtsi32_si128(static_cast<std::int32_t>(run))));
+        position = _mm_shuffle_epi8(columns, last);
+        const int zeros = _mm_movemask_epi8(_mm_cmpeq_epi8(bytes, _mm_setzero_si128()));
+        append(end, ~zeros,
+               _mm_unpacklo_epi64(_mm_cvtepi8_epi16(bytes), _mm_slli_epi16(columns, std::countr_zero(inputs))));
+      }
+    }
+    counts_[to] = end - to * stride_;
+  }
+
   /// Ends the first `count` lists, a multiple of 4. Rows of about the same length are processed in lockstep and end
   /// together.
   void end_lists(std::size_t count) noexcept {
@@ -156,6 +181,11 @@ class EllPairs {
     end += static_cast<std::size_t>(std::popcount(mask));
   }
 
+  static std::uint32_t load_four(const std::uint8_t* bytes) noexcept {
+    std::uint32_t four;
+    std::memcpy(&four, bytes, sizeof four);
+    return four;
+  }
   /// Two places, or two values.
   template <class Number>
   static std::uint32_t load_pair(const Number* numbers) noexcept {

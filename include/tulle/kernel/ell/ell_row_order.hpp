@@ -9,53 +9,82 @@
 #include <span>
 #include <vector>
 
-#include <tulle/kernel/linear_kernel.hpp>
+#include <tulle/core/aligned_buffer.hpp>
+#include <tulle/core/types.hpp>
 
 namespace tulle::detail {
 
-/// The slots that panels of 16 rows fill where each row takes as many as the longest of its panel. `nonzeros` of each row.
-template <class RowAt>
-std::size_t filled_slots(std::span<const std::uint32_t> nonzeros, RowAt&& row_at) {
-  std::size_t slots = 0;
-  for (std::size_t begin = 0; begin < nonzeros.size(); begin += panel_rows) {
-    std::uint32_t longest = 0;
-    for (std::size_t i = begin; i < std::min(begin + panel_rows, nonzeros.size()); ++i) {
-      longest = std::max(longest, nonzeros[row_at(i)]);
+/// The places of rows: 16 to a panel, each within the same 128 as in the matrix. (Among more, threads would often write to
+/// the same cache lines.)
+class EllRowOrder {
+ public:
+  static constexpr std::size_t group = 128;
+
+  /// The order of the matrix.
+  EllRowOrder() = default;
+
+  /// Of each group the longest row first, so that rows of one panel are about as long (SELL-C-sigma, Kreutzer et al. 2014,
+  /// arXiv:1307.6209). Where lengths differ little more than those of random rows would, that spares no slots, and the
+  /// order is that of the matrix: then outputs lie beside each other. `nonzeros` of each row; behind the last come rows
+  /// up to `padded`. Errors: memory.
+  EllRowOrder(std::span<const std::uint32_t> nonzeros, std::size_t columns, std::size_t padded) {
+    constexpr double uneven = 3;  // times the variance of random rows
+    AlignedBuffer<std::uint8_t> rows(padded), places(padded);
+    double squares = 0, expected = 0;
+    std::vector<std::uint8_t> order;
+    for (std::size_t begin = 0; begin < padded; begin += group) {
+      const std::size_t count = std::min(group, nonzeros.size() - begin);
+      const std::span<const std::uint32_t> lengths = nonzeros.subspan(begin, count);
+      const double sum = std::accumulate(lengths.begin(), lengths.end(), 0.0), mean = sum / static_cast<double>(count);
+      for (const std::uint32_t length : lengths) squares += (length - mean) * (length - mean);
+      expected += sum * (1 - mean / static_cast<double>(columns));
+      order.resize(std::min(group, padded - begin));
+      std::iota(order.begin(), order.end(), std::uint8_t{0});
+      std::stable_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(count),
+                       [&](std::uint8_t a, std::uint8_t b) { return lengths[a] > lengths[b]; });
+      for (std::size_t i = 0; i < order.size(); ++i) {
+        rows[begin + i] = order[i];
+        places[begin + order[i]] = static_cast<std::uint8_t>(i);
+      }
     }
-    slots += longest * panel_rows;
+    if (squares <= uneven * expected) return;
+    rows_ = std::move(rows);
+    places_ = std::move(places);
   }
-  return slots;
-}
 
-/// Of each 256 rows the longest first, so that rows of one panel are about as long (SELL-C-sigma, Kreutzer et al. 2014,
-/// arXiv:1307.6209). No order, which means that of the matrix, where that spares less than a fifth of the slots: outputs
-/// beside each other are written faster. Among more rows, two threads would write to the same cache lines.
-inline std::vector<std::uint32_t> longest_first(std::span<const std::uint32_t> nonzeros) {
-  constexpr double worth = 0.8;
-  constexpr std::size_t sigma = 256;
-  std::vector<std::uint32_t> order(nonzeros.size());
-  std::iota(order.begin(), order.end(), 0u);
-  for (std::size_t begin = 0; begin < order.size(); begin += sigma) {
-    const std::span<std::uint32_t> rows(&order[begin], std::min(sigma, order.size() - begin));
-    std::stable_sort(rows.begin(), rows.end(),
-                     [&](std::uint32_t a, std::uint32_t b) { return nonzeros[a] > nonzeros[b]; });
-  }
-  const std::size_t own = filled_slots(nonzeros, [](std::size_t i) { return i; });
-  const std::size_t sorted = filled_slots(nonzeros, [&](std::size_t i) { return order[i]; });
-  if (static_cast<double>(sorted) >= worth * static_cast<double>(own)) order.clear();
-  return order;
-}
+  bool is_that_of_matrix() const noexcept { return rows_.size() == 0; }
+  std::size_t size_bytes() const noexcept { return rows_.size_bytes() + places_.size_bytes(); }
 
-/// Whether `order` names each of `rows` rows once, or none.
-inline bool is_row_order(std::span<const std::uint32_t> order, std::size_t rows) {
-  if (order.empty()) return true;
-  if (order.size() != rows) return false;
-  std::vector<bool> seen(rows);
-  for (const std::uint32_t row : order) {
-    if (row >= rows || seen[row]) return false;
-    seen[row] = true;
+  std::size_t row_at(std::size_t place) const noexcept { return is_that_of_matrix() ? place : moved(place, rows_); }
+  std::size_t place_of(std::size_t row) const noexcept { return is_that_of_matrix() ? row : moved(row, places_); }
+
+  /// The places that rows of `range` may have.
+  RowRange places_around(RowRange range) const noexcept {
+    if (is_that_of_matrix()) return range;
+    return {range.begin / group * group, std::min(round_up(range.end, group), rows_.size())};
   }
-  return true;
-}
+
+  template <class Self, class Fields>
+  static void each_field(Self& self, Fields& fields) {
+    fields(self.rows_, self.places_);
+  }
+  /// Whether every one of `padded` rows has a place within its group, and each place one row.
+  bool is_sound(std::size_t padded) const noexcept {
+    if (rows_.size() != places_.size() || (rows_.size() != 0 && rows_.size() != padded)) return false;
+    for (std::size_t row = 0; row < rows_.size(); ++row) {
+      const std::size_t place = place_of(row);
+      if (places_[row] >= group || place >= padded || row_at(place) != row) return false;
+    }
+    return true;
+  }
+
+ private:
+  static std::size_t moved(std::size_t index, const AlignedBuffer<std::uint8_t>& to) noexcept {
+    return index / group * group + to[index];
+  }
+
+  AlignedBuffer<std::uint8_t> rows_,
+      places_;  ///< [padded] the row of each place and the place of each row in its group
+};
 
 }  // namespace tulle::detail

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <numeric>
@@ -37,7 +38,7 @@ class EllWeights {
   }
 
   /// Whether panel p holds rows 16 p ... 16 p + 15, so that a share of `multiply` writes the rows of its range.
-  bool is_in_order() const noexcept { return order_.size() == 0; }
+  bool is_in_order() const noexcept { return order_.is_that_of_matrix(); }
 
   /// The cost of a panel is its number of bundles.
   RowRange share(std::size_t, std::size_t worker, std::size_t workers) const noexcept {
@@ -53,26 +54,25 @@ class EllWeights {
     const std::vector<std::uint32_t> nonzeros = detail::EllRows::nonzeros(source, nibbles, pool);
     const auto sum = static_cast<double>(std::accumulate(nonzeros.begin(), nonzeros.end(), std::size_t{0}));
     const double share = sum / static_cast<double>(std::max<std::size_t>(source.rows() * source.columns(), 1));
-    const std::vector<std::uint32_t> order = detail::longest_first(nonzeros);
+    detail::EllRowOrder order(nonzeros, source.columns(), round_up(source.rows(), panel_rows));
     if (!nibbles && share > narrow_share) {
-      return pack_as<detail::EllNarrow>(source, order, Form::narrow, detail::EllNarrow::window, pool);
+      return pack_as<detail::EllNarrow>(source, std::move(order), Form::narrow, detail::EllNarrow::window, pool);
     }
     const std::size_t window = with_instruction_set<Isa>([&](auto tag) { return best_window(tag, nibbles, share); });
-    return nibbles ? pack_as<detail::EllNibbles>(source, order, Form::nibbles, window, pool)
-                   : pack_as<detail::EllWide>(source, order, Form::wide, window, pool);
+    return nibbles ? pack_as<detail::EllNibbles>(source, std::move(order), Form::nibbles, window, pool)
+                   : pack_as<detail::EllWide>(source, std::move(order), Form::wide, window, pool);
   }
 
   void unpack_row(std::size_t row, float* out) const noexcept {
     std::fill_n(out, columns_, 0.0f);
-    const auto found = std::find(order_.begin(), order_.end(), row);  // the end, at 0, where rows are in order
-    row = is_in_order() ? row : static_cast<std::size_t>(found - order_.begin());
+    const std::size_t place = order_.place_of(row);
     with_form([&]<class Layout>(Layout) {
       for (std::size_t span = 0; span < spans(); ++span) {
-        const std::size_t piece = row / panel_rows * spans() + span;
+        const std::size_t piece = place / panel_rows * spans() + span;
         detail::for_each_ell_value<Layout>(
             bytes_.data() + bundles_[piece] * Layout::bundle_bytes, bundles_[piece + 1] - bundles_[piece],
             [&](std::size_t of, std::size_t column, std::int8_t value) {
-              if (of == row % panel_rows)
+              if (of == place % panel_rows)
                 out[span * detail::span_columns + column] = scales_[row] * static_cast<float>(value);
             });
       }
@@ -90,7 +90,7 @@ class EllWeights {
     const bool has_window =
         window_ == detail::short_window || window_ == detail::middle_window || window_ == detail::EllWide::window;
     if (form_ > Form::nibbles || !has_window || bundles_.size() != padded / panel_rows * spans() + 1 ||
-        sums_.size() != padded * spans() || scales_.size() != padded || !detail::is_row_order(order_.span(), rows_)) {
+        sums_.size() != padded * spans() || scales_.size() != padded || !order_.is_sound(padded)) {
       return false;
     }
     bool sound = true;
@@ -160,8 +160,8 @@ class EllWeights {
   }
 
   template <class Layout>
-  static EllWeights pack_as(const WeightSource& source, std::span<const std::uint32_t> order, Form form,
-                            std::size_t window, ThreadPool* pool) {
+  static EllWeights pack_as(const WeightSource& source, detail::EllRowOrder order, Form form, std::size_t window,
+                            ThreadPool* pool) {
     struct Part {  // of a thread
       detail::EllRows rows;
       detail::EllEncoder encoder;
@@ -175,21 +175,20 @@ class EllWeights {
     const std::size_t padded = round_up(source.rows(), panel_rows);
     weights.sums_ = AlignedBuffer<std::int32_t>(padded * weights.spans(), Pages::shared);
     weights.scales_ = AlignedBuffer<float>(padded, Pages::shared);
-    weights.order_ = AlignedBuffer<std::uint32_t>(order.size(), Uninitialized{}, Pages::shared);
-    std::copy(order.begin(), order.end(), weights.order_.data());
+    weights.order_ = std::move(order);
     const std::size_t panels = padded / panel_rows, spans = weights.spans();
     std::vector<detail::EllPanel> pieces(panels * spans);
     std::vector<Part> parts(detail::panel_parts(pool), {detail::EllRows(source, Layout::nibbles), {}});
     detail::for_each_panel(pool, 0, panels, [&](std::size_t part, std::size_t panel) {
       auto& [rows, encoder] = parts[part];
       const std::size_t first = panel * panel_rows;
-      if (order.empty()) {
-        rows.read(PanelRows(first, source.rows()));
-      } else {
-        rows.read(order.subspan(first, std::min(panel_rows, order.size() - first)));
+      std::array<std::uint32_t, panel_rows> of_panel;
+      for (std::size_t i = 0; i < panel_rows; ++i) {
+        of_panel[i] = static_cast<std::uint32_t>(weights.order_.row_at(first + i));
       }
+      rows.read({of_panel.data(), std::min(panel_rows, source.rows() - first)});
       for (std::size_t row = 0; row < panel_rows; ++row) {
-        weights.scales_[first + row] = rows.scale(row) / value_steps;
+        weights.scales_[of_panel[row]] = rows.scale(row) / value_steps;
       }
       for (std::size_t span = 0; span < spans; ++span) {
         const std::size_t begin = span * detail::span_columns,
@@ -223,29 +222,20 @@ class EllWeights {
   Form form_ = Form::wide;
   std::size_t window_ = detail::EllWide::window;  ///< columns of one
   AlignedBuffer<std::uint8_t> bytes_, advances_;
-  std::vector<std::size_t> bundles_;    ///< [panels * spans + 1], the first bundle of each
-  AlignedBuffer<std::int32_t> sums_;    ///< [panels * spans][16] of a row's values
-  AlignedBuffer<float> scales_;         ///< [rows padded]
-  AlignedBuffer<std::uint32_t> order_;  ///< [rows] the row of each place in the panels; empty: places are rows
-  InstructionSetHold hold_;             ///< the window suits the set
+  std::vector<std::size_t> bundles_;  ///< [panels * spans + 1], the first bundle of each
+  AlignedBuffer<std::int32_t> sums_;  ///< [panels * spans][16] of a row's values
+  AlignedBuffer<float> scales_;       ///< [rows padded], in the order of the matrix
+  detail::EllRowOrder order_;
+  InstructionSetHold hold_;  ///< the window suits the set
 };
 
 template <class Tag>
 void EllWeights::multiply_on(const ActivationsI14& input, MatrixView<float> y, RowRange range) const noexcept {
   if (range.begin >= range.end) return;  // a worker without a share; its range may begin inside a panel
   with_form([&]<class Layout>(Layout) {
-    const detail::EllLoop<Layout, Tag> loop{bytes_.data(),
-                                            advances_.data(),
-                                            bundles_.data(),
-                                            window_,
-                                            columns_,
-                                            spans(),
-                                            sums_.data(),
-                                            scales_.data(),
-                                            is_in_order() ? nullptr : order_.data(),
-                                            input,
-                                            y,
-                                            range};
+    const detail::EllLoop<Layout, Tag> loop{
+        bytes_.data(), advances_.data(), bundles_.data(), window_, columns_, spans(),
+        sums_.data(),  scales_.data(),   order_,          input,   y,        range};
     if constexpr (ActivationsI14::tile_of<Tag> > 0) {
       if (input.many()) return loop.run_many();
     }

@@ -45,7 +45,7 @@ struct EncodedPanels {
   EllLoop<Form, Isa> loop() noexcept {
     return {
         bytes_.data(), advances_.data(), bundles_.data(),        window_,    columns_, 1, sums_.data(), scales_.data(),
-        nullptr,       input_,           {y_.data(), 2, rows()}, {0, rows()}};
+        order_,        input_,           {y_.data(), 2, rows()}, {0, rows()}};
   }
   std::int32_t sum(std::size_t row) const noexcept { return sums_[row]; }
   float y(std::size_t input, std::size_t row) const noexcept { return y_[input * rows() + row]; }
@@ -76,6 +76,7 @@ struct EncodedPanels {
   std::vector<std::size_t> bundles_{0};
   std::vector<std::int32_t> sums_;
   std::vector<float> scales_, y_;
+  detail::EllRowOrder order_;
 };
 
 /// One panel times ones: the sums of its rows.
@@ -283,9 +284,10 @@ TEST_CASE("panels are unpacked as far as they fit", "[kernel][ell_loop]") {
   AlignedBuffer<std::uint8_t> bytes(bundles.back() * detail::EllWide::bundle_bytes);
   const std::vector<std::uint8_t> advances(bundles.back() * detail::EllWide::steps);
   const ActivationsI14 input(16, 64);
+  const detail::EllRowOrder order;
   const detail::EllLoop<detail::EllWide, isa::Avx512> loop{
       bytes.data(), advances.data(), bundles.data(), 64,    64, 1,
-      nullptr,      nullptr,         nullptr,        input, {}, {0, panels * panel_rows}};
+      nullptr,      nullptr,         order,          input, {}, {0, panels * panel_rows}};
   detail::UnpackedEll<detail::EllWide> unpacked(loop);
   unpacked.unpack(2, panels);
   CHECK(!unpacked.holds(1));
