@@ -29,7 +29,7 @@ struct EllLoop {
   const std::size_t* bundles;  ///< [panels * spans + 1] where each begins
   std::size_t window, columns, spans;
   const std::int32_t* sums;  ///< [panels * spans][16] of a row's values
-  const float* scales;       ///< [rows padded], in the order of the matrix
+  const float* scales;       ///< [rows padded]
   const EllRowOrder& order;
   const ActivationsI14& input;
   MatrixView<float> y;
@@ -78,6 +78,8 @@ struct EllLoop {
     Pairs pairs(max_bundles * Form::steps);
     for (std::size_t row = begin, next; row < end; row = next) {
       next = std::min(row + pairs.rows_at_once(), end);
+      float row_scales[Pairs::max_rows];
+      for (std::size_t i = row; i < next; ++i) row_scales[i - row] = scales[order.place_of(i)];
       for (std::size_t span = 0; span < spans; ++span) {
         read_lists(span, {row, next}, pairs);
         pairs.end_lists(next - row);
@@ -86,7 +88,7 @@ struct EllLoop {
             prefetch_outputs(y, to / panel_rows, first, std::min(first + Pairs::inputs, input.inputs()));
           }
           pairs.multiply(next - row, input.codes(first) + span * span_columns * Pairs::inputs);
-          add_products(Isa{}, pairs, span, {row, next}, first);
+          add_products(Isa{}, pairs, span, {row, next}, first, row_scales);
         }
       }
     }
@@ -176,14 +178,14 @@ struct EllLoop {
     add_sums_avx512(dots, of_rows, values);
   }
 
-  /// y holds the sums of the spans before.
+  /// y holds the sums of the spans before. row_scales [rows of `of`].
   template <class Pairs>
-  TULLE_TARGET_AVX2 void add_products(isa::Avx2, const Pairs& pairs, std::size_t span, RowRange of,
-                                      std::size_t first) const noexcept {
+  TULLE_TARGET_AVX2 void add_products(isa::Avx2, const Pairs& pairs, std::size_t span, RowRange of, std::size_t first,
+                                      const float* row_scales) const noexcept {
     const std::size_t tile_end = std::min(first + Pairs::inputs, input.inputs()), end = std::min(of.end, rows.end);
     for (std::size_t row = of.begin; row < end; row += 8) {
       const std::size_t real = std::min<std::size_t>(end - row, 8);
-      const __m256 row_scales = _mm256_loadu_ps(scales + row);
+      const __m256 of_rows = _mm256_loadu_ps(row_scales + (row - of.begin));
       for (std::size_t four = first; four < tile_end; four += 4) {
         __m256i products[4];
         pairs.load_sums(row - of.begin, four - first, products);
@@ -195,7 +197,7 @@ struct EllLoop {
           if (span > 0) std::memcpy(values, out, real * sizeof(float));
           __m256 sum = _mm256_add_ps(_mm256_loadu_ps(values), _mm256_cvtepi32_ps(products[i]));
           if (span + 1 == spans)
-            sum = _mm256_mul_ps(sum, _mm256_mul_ps(_mm256_set1_ps(input.scale(four + i)), row_scales));
+            sum = _mm256_mul_ps(sum, _mm256_mul_ps(_mm256_set1_ps(input.scale(four + i)), of_rows));
           if (real == 8) {
             _mm256_storeu_ps(out, sum);
           } else {
@@ -208,11 +210,11 @@ struct EllLoop {
   }
   template <class Pairs>
   TULLE_TARGET_AVX512 void add_products(isa::Avx512, const Pairs& pairs, std::size_t span, RowRange of,
-                                        std::size_t first) const noexcept {
+                                        std::size_t first, const float* row_scales) const noexcept {
     const std::size_t tile_end = std::min(first + Pairs::inputs, input.inputs()), end = std::min(of.end, rows.end);
     for (std::size_t row = of.begin; row < end; row += 16) {
       const auto real = static_cast<__mmask16>(end - row < 16 ? (1u << (end - row)) - 1 : 0xFFFF);
-      const __m512 row_scales = _mm512_maskz_loadu_ps(real, scales + row);
+      const __m512 of_rows = _mm512_maskz_loadu_ps(real, row_scales + (row - of.begin));
       for (std::size_t four = first; four < tile_end; four += 4) {
         __m512i products[4];
         pairs.load_sums(row - of.begin, four - first, products);
@@ -223,7 +225,7 @@ struct EllLoop {
           __m512 sum = _mm512_cvtepi32_ps(products[i]);
           sum = _mm512_add_ps(span > 0 ? _mm512_maskz_loadu_ps(real, out) : _mm512_setzero_ps(), sum);
           if (span + 1 == spans)
-            sum = _mm512_mul_ps(sum, _mm512_mul_ps(_mm512_set1_ps(input.scale(four + i)), row_scales));
+            sum = _mm512_mul_ps(sum, _mm512_mul_ps(_mm512_set1_ps(input.scale(four + i)), of_rows));
           _mm512_mask_storeu_ps(out, real, sum);
         }
       }
@@ -232,15 +234,11 @@ struct EllLoop {
 #endif
 
   void finish(std::size_t panel, std::size_t of, float* values) const noexcept {
-    const std::size_t first = panel * panel_rows;
-    if (order.is_that_of_matrix()) {
-      for (std::size_t i = 0; i < panel_rows; ++i) values[i] *= input.scale(of) * scales[first + i];
-      return store_panel(y, rows, panel, of, values);
-    }
-    for (std::size_t i = 0; i < real_rows(panel, rows); ++i) {
-      const std::size_t row = order.row_at(first + i);
-      y[of][row] = values[i] * (input.scale(of) * scales[row]);
-    }
+    for (std::size_t i = 0; i < panel_rows; ++i) values[i] *= input.scale(of) * scales[panel * panel_rows + i];
+    if (order.is_that_of_matrix()) return store_panel(y, rows, panel, of, values);
+    const auto [group, in_group] = order.rows_from(panel * panel_rows);
+    float* const out = y[of] + group;
+    for (std::size_t i = 0; i < real_rows(panel, rows); ++i) out[in_group[i]] = values[i];
   }
 };
 

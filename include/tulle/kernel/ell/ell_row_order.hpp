@@ -58,6 +58,13 @@ class EllRowOrder {
   std::size_t row_at(std::size_t place) const noexcept { return is_that_of_matrix() ? place : moved(place, rows_); }
   std::size_t place_of(std::size_t row) const noexcept { return is_that_of_matrix() ? row : moved(row, places_); }
 
+  struct RowsOfPanel {
+    std::size_t group;             ///< begins with this row
+    const std::uint8_t* in_group;  ///< [16]
+  };
+  /// Of the panel that begins at a place. Requires: not the order of the matrix.
+  RowsOfPanel rows_from(std::size_t place) const noexcept { return {place / group * group, rows_.data() + place}; }
+
   /// The places that rows of `range` may have.
   RowRange places_around(RowRange range) const noexcept {
     if (is_that_of_matrix()) return range;

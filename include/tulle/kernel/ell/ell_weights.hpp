@@ -73,7 +73,7 @@ class EllWeights {
             bytes_.data() + bundles_[piece] * Layout::bundle_bytes, bundles_[piece + 1] - bundles_[piece],
             [&](std::size_t of, std::size_t column, std::int8_t value) {
               if (of == place % panel_rows)
-                out[span * detail::span_columns + column] = scales_[row] * static_cast<float>(value);
+                out[span * detail::span_columns + column] = scales_[place] * static_cast<float>(value);
             });
       }
     });
@@ -188,7 +188,7 @@ class EllWeights {
       }
       rows.read({of_panel.data(), std::min(panel_rows, source.rows() - first)});
       for (std::size_t row = 0; row < panel_rows; ++row) {
-        weights.scales_[of_panel[row]] = rows.scale(row) / value_steps;
+        weights.scales_[first + row] = rows.scale(row) / value_steps;
       }
       for (std::size_t span = 0; span < spans; ++span) {
         const std::size_t begin = span * detail::span_columns,
@@ -224,7 +224,7 @@ class EllWeights {
   AlignedBuffer<std::uint8_t> bytes_, advances_;
   std::vector<std::size_t> bundles_;  ///< [panels * spans + 1], the first bundle of each
   AlignedBuffer<std::int32_t> sums_;  ///< [panels * spans][16] of a row's values
-  AlignedBuffer<float> scales_;       ///< [rows padded], in the order of the matrix
+  AlignedBuffer<float> scales_;       ///< [rows padded]
   detail::EllRowOrder order_;
   InstructionSetHold hold_;  ///< the window suits the set
 };
