@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <numeric>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include <tulle/core/aligned_buffer.hpp>
@@ -29,7 +30,7 @@ class EllRowOrder {
   /// up to `padded`. Errors: memory.
   EllRowOrder(std::span<const std::uint32_t> nonzeros, std::size_t columns, std::size_t padded) {
     constexpr double uneven = 3;  // times the variance of random rows
-    AlignedBuffer<std::uint8_t> rows(padded), places(padded);
+    AlignedBuffer<std::uint8_t> rows(padded, Pages::shared), places(padded, Pages::shared);
     double squares = 0, expected = 0;
     std::vector<std::uint8_t> order;
     for (std::size_t begin = 0; begin < padded; begin += group) {
@@ -90,8 +91,8 @@ class EllRowOrder {
     return index / group * group + to[index];
   }
 
-  AlignedBuffer<std::uint8_t> rows_,
-      places_;  ///< [padded] the row of each place and the place of each row in its group
+  AlignedBuffer<std::uint8_t> rows_;    ///< [padded], in its group, the row of each place
+  AlignedBuffer<std::uint8_t> places_;  ///< [padded], in its group, the place of each row
 };
 
 }  // namespace tulle::detail
