@@ -33,7 +33,7 @@ function filesOf(at) {
     .filter((file) => statSync(file).isFile());
 }
 
-test('the package is small: 2 MB unpacked, 336,000 bytes a module', (context) => {
+test('the package is small: 2 MB unpacked, 337,000 bytes a module', (context) => {
   const files = filesOf(installed);
   const total = files.reduce((sum, file) => sum + statSync(file).size, 0);
   context.diagnostic(`${total} bytes unpacked`);
@@ -42,7 +42,7 @@ test('the package is small: 2 MB unpacked, 336,000 bytes a module', (context) =>
   assert.equal(modules.length, 4);
   for (const file of modules) {
     context.diagnostic(`${file.slice(installed.length + 1)}: ${statSync(file).size} bytes`);
-    assert.ok(statSync(file).size <= 336_000, `${file}: ${statSync(file).size} bytes`);
+    assert.ok(statSync(file).size <= 337_000, `${file}: ${statSync(file).size} bytes`);
   }
   for (const name of ['README.md', 'LICENSE', 'dist/index.d.ts'])
     assert.ok(files.includes(join(installed, name)), name);

@@ -37,11 +37,11 @@ test('the modules export the C ABI but what needs a file system, functions of Ja
   assert.deepEqual(exported, [...wanted, 'tulle_host_load', 'malloc', 'free'].sort());
 });
 
-test('a module has at most 336,000 bytes when it is compressed', () => {
+test('a module has at most 337,000 bytes when it is compressed', () => {
   for (const name of names) {
     const size = zlib.gzipSync(fs.readFileSync(path.join(dist, `${name}.wasm`)), { level: 9 }).length;
     console.log(`${name}.wasm: ${size} bytes gzip`);
-    assert.ok(size <= 336_000, `${name}: ${size}`);
+    assert.ok(size <= 337_000, `${name}: ${size}`);
   }
 });
 

@@ -14,7 +14,6 @@
 #include <tulle/core/checked.hpp>
 #include <tulle/kernel/int8/row_quantizer.hpp>
 #include <tulle/kernel/linear_kernel.hpp>
-#include <tulle/kernel/schedule/parallel_pack.hpp>
 
 namespace tulle::detail {
 
@@ -42,20 +41,9 @@ class EllRows {
   const std::int8_t* codes(std::size_t row) const noexcept { return codes_.data() + row * rows_.columns(); }
   float scale(std::size_t row) const noexcept { return scales_[row]; }
 
-  /// Of each row of the source.
-  static std::vector<std::uint32_t> nonzeros(const WeightSource& source, bool nibbles, ThreadPool* pool) {
-    std::vector<std::uint32_t> counts(source.rows());
-    std::vector<EllRows> parts(panel_parts(pool), EllRows(source, nibbles));
-    for_each_panel(pool, 0, round_up(source.rows(), panel_rows) / panel_rows, [&](std::size_t part, std::size_t panel) {
-      const PanelRows rows(panel * panel_rows, source.rows());
-      EllRows& own = parts[part];
-      own.read(rows);
-      for (std::size_t i = 0; i < rows.size(); ++i) {
-        const auto zeros = std::count(own.codes(i), own.codes(i) + source.columns(), std::int8_t{0});
-        counts[panel * panel_rows + i] = static_cast<std::uint32_t>(source.columns() - static_cast<std::size_t>(zeros));
-      }
-    });
-    return counts;
+  std::uint32_t nonzeros(std::size_t row) const noexcept {
+    const auto zeros = std::count(codes(row), codes(row) + rows_.columns(), std::int8_t{0});
+    return static_cast<std::uint32_t>(rows_.columns() - static_cast<std::size_t>(zeros));
   }
 
  private:

@@ -51,16 +51,23 @@ class EllWeights {
   template <class Isa>
   static EllWeights pack(const WeightSource& source, bool nibbles, ThreadPool* pool = nullptr) {
     constexpr double narrow_share = 0.44;  // from there on 2-bit gaps take less memory, in spite of more filled slots
-    const std::vector<std::uint32_t> nonzeros = detail::EllRows::nonzeros(source, nibbles, pool);
+    std::vector<Part> parts(detail::panel_parts(pool), {detail::EllRows(source, nibbles), {}});
+    std::vector<std::uint32_t> nonzeros(source.rows());
+    const std::size_t panels = round_up(source.rows(), panel_rows) / panel_rows;
+    detail::for_each_panel(pool, 0, panels, [&](std::size_t part, std::size_t panel) {
+      const PanelRows rows(panel * panel_rows, source.rows());
+      parts[part].rows.read(rows);
+      for (std::size_t i = 0; i < rows.size(); ++i) nonzeros[panel * panel_rows + i] = parts[part].rows.nonzeros(i);
+    });
     const auto sum = static_cast<double>(std::accumulate(nonzeros.begin(), nonzeros.end(), std::size_t{0}));
     const double share = sum / static_cast<double>(std::max<std::size_t>(source.rows() * source.columns(), 1));
     detail::EllRowOrder order(nonzeros, source.columns(), round_up(source.rows(), panel_rows));
     if (!nibbles && share > narrow_share) {
-      return pack_as<detail::EllNarrow>(source, std::move(order), Form::narrow, detail::EllNarrow::window, pool);
+      return pack_as<detail::EllNarrow>(source, order, Form::narrow, detail::EllNarrow::window, parts, pool);
     }
     const std::size_t window = with_instruction_set<Isa>([&](auto tag) { return best_window(tag, nibbles, share); });
-    return nibbles ? pack_as<detail::EllNibbles>(source, std::move(order), Form::nibbles, window, pool)
-                   : pack_as<detail::EllWide>(source, std::move(order), Form::wide, window, pool);
+    return nibbles ? pack_as<detail::EllNibbles>(source, order, Form::nibbles, window, parts, pool)
+                   : pack_as<detail::EllWide>(source, order, Form::wide, window, parts, pool);
   }
 
   void unpack_row(std::size_t row, float* out) const noexcept {
@@ -111,6 +118,12 @@ class EllWeights {
  private:
   enum class Form : std::uint8_t { narrow, wide, nibbles };
 
+  /// What a thread packs with.
+  struct Part {
+    detail::EllRows rows;
+    detail::EllEncoder encoder;
+  };
+
   /// Where AVX2 is memory-bound, fewer bytes are worth more shuffles (bench/README).
   template <class Tag>
   static std::size_t best_window(Tag, bool nibbles, double nonzero_share) noexcept {
@@ -160,12 +173,8 @@ class EllWeights {
   }
 
   template <class Layout>
-  static EllWeights pack_as(const WeightSource& source, detail::EllRowOrder order, Form form, std::size_t window,
-                            ThreadPool* pool) {
-    struct Part {  // of a thread
-      detail::EllRows rows;
-      detail::EllEncoder encoder;
-    };
+  static EllWeights pack_as(const WeightSource& source, detail::EllRowOrder& order, Form form, std::size_t window,
+                            std::vector<Part>& parts, ThreadPool* pool) {
     constexpr int value_steps = Layout::nibbles ? 16 : 1;  // a nibble is read as the high half of a byte
     EllWeights weights;
     weights.form_ = form;
@@ -178,9 +187,8 @@ class EllWeights {
     weights.order_ = std::move(order);
     const std::size_t panels = padded / panel_rows, spans = weights.spans();
     std::vector<detail::EllPanel> pieces(panels * spans);
-    std::vector<Part> parts(detail::panel_parts(pool), {detail::EllRows(source, Layout::nibbles), {}});
     detail::for_each_panel(pool, 0, panels, [&](std::size_t part, std::size_t panel) {
-      auto& [rows, encoder] = parts[part];
+      detail::EllRows& rows = parts[part].rows;
       const std::size_t first = panel * panel_rows;
       std::array<std::uint32_t, panel_rows> of_panel;
       for (std::size_t i = 0; i < panel_rows; ++i) {
@@ -198,24 +206,28 @@ class EllWeights {
           weights.sums_[piece * panel_rows + row] =
               value_steps * std::accumulate(rows.codes(row) + begin, rows.codes(row) + end, std::int32_t{0});
         }
-        pieces[piece] = encoder.template encode<Layout>(rows.codes(0) + begin, source.columns(), end - begin, window);
+        pieces[piece] =
+            parts[part].encoder.template encode<Layout>(rows.codes(0) + begin, source.columns(), end - begin, window);
       }
     });
-    weights.bundles_.push_back(0);
+    weights.join(pieces, Layout::bundle_bytes, Layout::steps, pool);
+    return weights;
+  }
+
+  /// Sets bundles and their bytes from those of the pieces, whose memory goes back.
+  void join(std::span<detail::EllPanel> pieces, std::size_t bundle_bytes, std::size_t steps, ThreadPool* pool) {
+    bundles_.push_back(0);
     for (const detail::EllPanel& piece : pieces) {
-      weights.bundles_.push_back(weights.bundles_.back() + piece.bytes.size() / Layout::bundle_bytes);
+      bundles_.push_back(bundles_.back() + piece.bytes.size() / bundle_bytes);
     }
-    weights.bytes_ =
-        AlignedBuffer<std::uint8_t>(weights.bundles_.back() * Layout::bundle_bytes, Uninitialized{}, Pages::shared);
-    weights.advances_ =
-        AlignedBuffer<std::uint8_t>(weights.bundles_.back() * Layout::steps, Uninitialized{}, Pages::shared);
+    bytes_ = AlignedBuffer<std::uint8_t>(bundles_.back() * bundle_bytes, Uninitialized{}, Pages::shared);
+    advances_ = AlignedBuffer<std::uint8_t>(bundles_.back() * steps, Uninitialized{}, Pages::shared);
     detail::for_each_panel(pool, 0, pieces.size(), [&](std::size_t, std::size_t index) {
       const detail::EllPanel piece = std::move(pieces[index]);
-      const std::size_t bundle = weights.bundles_[index];
-      std::copy(piece.bytes.begin(), piece.bytes.end(), weights.bytes_.data() + bundle * Layout::bundle_bytes);
-      std::copy(piece.advances.begin(), piece.advances.end(), weights.advances_.data() + bundle * Layout::steps);
+      const std::size_t bundle = bundles_[index];
+      std::copy(piece.bytes.begin(), piece.bytes.end(), bytes_.data() + bundle * bundle_bytes);
+      std::copy(piece.advances.begin(), piece.advances.end(), advances_.data() + bundle * steps);
     });
-    return weights;
   }
 
   std::size_t rows_ = 0, columns_ = 0;

@@ -40,10 +40,10 @@ RowRange row_share(const Weights& weights, std::size_t inputs, std::size_t worke
 }
 
 /// Whether a share writes the rows of y that are its range. Else the shares of all workers together write all of y, each
-/// rows anywhere: `weights.is_in_order()`, where the weights have it.
+/// rows anywhere: `weights.is_in_order()`, where the weights have it. (In WebAssembly no weights move their rows.)
 template <class Weights>
 bool is_in_order(const Weights& weights) noexcept {
-  if constexpr (requires { weights.is_in_order(); }) {
+  if constexpr (!is_web && requires { weights.is_in_order(); }) {
     return weights.is_in_order();
   } else {
     return true;
