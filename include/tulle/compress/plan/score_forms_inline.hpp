@@ -15,6 +15,7 @@
 #include <tulle/compress/work_directory.hpp>
 #include <tulle/core/error.hpp>
 #include <tulle/core/thread_pool.hpp>
+#include <tulle/kernel/kept_weights.hpp>
 #include <tulle/model/architecture.hpp>
 
 namespace tulle {
@@ -45,7 +46,8 @@ TULLE_COMPRESS_INLINE std::vector<LayerLosses> score_forms(const TensorSource& d
   ThreadPool pool(options.threads);
   std::optional<WorkDirectory> work;
   Json settings = options.settings;
-  settings["scores"] = 3;  // what is kept of a layer
+  settings["scores"] = 2;                      // what is kept of a layer
+  settings["layouts"] = kept_weights_version;  // and its bytes are those of packed matrices
   if (!options.work_directory.empty()) work.emplace(options.work_directory, settings);
 
   std::vector<std::size_t> planned;  // layers of which something is
