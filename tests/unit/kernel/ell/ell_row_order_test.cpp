@@ -17,7 +17,8 @@ TEST_CASE("of each 128 rows the longest come first, and rows of one length stay 
   std::vector<std::uint32_t> nonzeros(150);
   for (std::size_t row = 0; row < nonzeros.size(); ++row) nonzeros[row] = row % 3 == 0 ? 100 : 10;
   const EllRowOrder order(nonzeros, 200, 160);
-  REQUIRE_FALSE(order.is_that_of_matrix());
+  REQUIRE(order.is_that_of_matrix() != EllRowOrder::moves_rows);
+  if (!EllRowOrder::moves_rows) SKIP("rows stay where they are in this build");
   CHECK(order.is_sound(160));
   CHECK_FALSE(order.is_sound(176));
   CHECK(order.row_at(0) == 0);
@@ -48,7 +49,7 @@ TEST_CASE("rows whose lengths differ as those of random rows do keep the order o
   }
   CHECK(is_that_of_matrix(nonzeros));
   for (std::size_t row = 0; row < nonzeros.size(); row += 2) nonzeros[row] += 40;
-  CHECK_FALSE(is_that_of_matrix(nonzeros));
+  CHECK(is_that_of_matrix(nonzeros) != EllRowOrder::moves_rows);
   std::stable_sort(nonzeros.begin(), nonzeros.end());
   CHECK(is_that_of_matrix(nonzeros));  // long rows lie together already
   CHECK(is_that_of_matrix({}));

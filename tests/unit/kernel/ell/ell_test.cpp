@@ -36,6 +36,7 @@ TEST_CASE("bytes a weight at 50, 70, 80 and 90 % sparsity", "[kernel][ell]") {
 }
 
 TEST_CASE("rows that are not as long as those beside them hardly take more bytes", "[kernel][ell]") {
+  if (!detail::EllRowOrder::moves_rows) SKIP("rows stay where they are in this build");
   constexpr testing::Zeros uneven{.kept = 40, .group = 128, .uneven = true};  // 18 % of the weights
   CHECK(bytes_a_weight(uneven) < 0.36);
   CHECK(bytes_a_weight(uneven, true) < 0.25);
