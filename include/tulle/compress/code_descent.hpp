@@ -3,10 +3,12 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <type_traits>
 #include <utility>
 
 #include <tulle/compress/column_compensation.hpp>
@@ -87,13 +89,22 @@ class CodeDescent {
   /// The best scale for the codes as they are.
   void move_scale(const Group& group, CodeScale<T>& scale) const noexcept {
     T slope = 0, curvature = 0;
-    for (std::size_t j = 0; j < group.count; ++j) {
-      const T* own = problem_.hessian[group.begin + j] + group.begin;
-      T sum = 0;
-      for (std::size_t k = 0; k < group.count; ++k) sum += own[k] * group.values[k];
-      slope += group.gradient[j] * group.values[j];
-      curvature += group.values[j] * sum;
-    }
+    constexpr std::size_t most = 16;
+    const auto add = [&](std::size_t begin, auto count) {
+      std::array<T, most>
+          products{};  // beside each other: the additions of one wait for each other, those of several do not
+      for (std::size_t k = 0; k < group.count; ++k) {
+        const T* row = problem_.hessian[group.begin + k] + group.begin + begin;  // of a symmetric matrix: as a column
+        for (std::size_t j = 0; j < count; ++j) products[j] += row[j] * group.values[k];
+      }
+      for (std::size_t j = 0; j < count; ++j) {
+        slope += group.gradient[begin + j] * group.values[begin + j];
+        curvature += group.values[begin + j] * products[j];
+      }
+    };
+    const std::size_t whole = group.count / most * most;
+    for (std::size_t begin = 0; begin < whole; begin += most) add(begin, std::integral_constant<std::size_t, most>());
+    if (whole < group.count) add(whole, group.count - whole);
     if (!(curvature > 0)) return;
     const T best = stored_scale(code_format(plan_), scale.scale * (1 - slope / curvature));
     if (!(best * scale.scale > 0) || !std::isfinite(best)) return;

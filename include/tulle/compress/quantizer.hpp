@@ -16,6 +16,14 @@
 
 namespace tulle {
 
+/// The nearest integer, half to even, of a value far below 2^22. (std::nearbyint is a call for every value where the compiler
+/// may assume no more than SSE2.)
+template <class T>
+T round_code(T value) noexcept {
+  constexpr T rounder = static_cast<T>(std::uint64_t{3} << (std::numeric_limits<T>::digits - 2));
+  return (value + rounder) - rounder;
+}
+
 /// value = scale * (code - zero_point). Symmetric codes lie in [-2^(bits-1), 2^(bits-1) - 1] and have no zero point,
 /// others in [0, 2^bits - 1].
 template <class T>
@@ -27,7 +35,7 @@ struct CodeScale {
   int code(T value) const noexcept {
     const T position =
         std::clamp(value / scale + static_cast<T>(zero_point), static_cast<T>(lowest), static_cast<T>(highest));
-    return static_cast<int>(std::nearbyint(position));  // clamped first, then rounded half to even
+    return static_cast<int>(round_code(position));  // clamped first, then rounded
   }
   T value(int code) const noexcept { return scale * static_cast<T>(code - zero_point); }
   T nearest(T weight) const noexcept { return value(code(weight)); }
@@ -68,9 +76,31 @@ CodeScale<T> scale_of_range(T low, T high, const QuantizationPlan& plan, double 
   if (!(result.scale > std::numeric_limits<float>::min())) result.scale = std::numeric_limits<float>::epsilon();
   result.scale = stored_scale(code_format(plan), result.scale);
   if (!plan.symmetric)
-    result.zero_point =
-        static_cast<int>(std::nearbyint(std::clamp<T>(-low / result.scale, 0, static_cast<T>(codes - 1))));
+    result.zero_point = static_cast<int>(round_code(std::clamp<T>(-low / result.scale, 0, static_cast<T>(codes - 1))));
   return result;
+}
+
+/// Sums over the weights that `mask` has of importance * (nearest value - weight)^2, for each of the scales, whose
+/// codes have one range.
+template <class T, std::size_t most>
+std::array<T, most> squared_errors(const std::array<CodeScale<T>, most>& candidates, std::span<const T> weights,
+                                   const std::uint8_t* mask, const T* importance) noexcept {
+  const T lowest = static_cast<T>(candidates[0].lowest), highest = static_cast<T>(candidates[0].highest);
+  std::array<T, most> scales, zeros, sums{};
+  for (std::size_t c = 0; c < most; ++c) {
+    scales[c] = candidates[c].scale;
+    zeros[c] = static_cast<T>(candidates[c].zero_point);
+  }
+  for (std::size_t i = 0; i < weights.size(); ++i) {
+    if (mask != nullptr && mask[i] == 0) continue;
+    const T weight = weights[i], cost = importance == nullptr ? T{1} : importance[i];
+    for (std::size_t c = 0; c < most; ++c) {  // side by side, as vectors: the additions of one sum wait for each other
+      const T position = weight / scales[c] + zeros[c], above = position < lowest ? lowest : position;
+      const T difference = scales[c] * (round_code(highest < above ? highest : above) - zeros[c]) - weight;
+      sums[c] += difference * difference * cost;
+    }
+  }
+  return sums;
 }
 
 }  // namespace detail
@@ -92,26 +122,21 @@ CodeScale<T> find_scale(std::span<const T> weights, const std::uint8_t* mask, co
   const double half = static_cast<double>(1 << (plan.bits - 1));
   if (!plan.searches_scale) return detail::scale_of_range(low, high, plan, half - 0.5);
   const bool is_negative = plan.method == QuantizationMethod::descent && plan.symmetric && plan.bits < 8 && high > -low;
-  CodeScale<T> best;
-  T least = std::numeric_limits<T>::infinity();
+  constexpr std::size_t most = 28;  // in steps of 4, as vectors have them
+  std::array<CodeScale<T>, most> candidates;
+  std::size_t count = 0;
   for (const double factor : {1.0, 0.95, 0.9, 0.85, 0.8, 0.75, 0.7, 0.65, 0.6}) {
     for (const double steps : {half - 1, half - 0.5, half}) {
       if (!plan.symmetric && steps > half - 1) continue;
       const T share = static_cast<T>(factor);
-      CodeScale<T> scale = detail::scale_of_range(low * share, high * share, plan, steps);
+      CodeScale<T>& scale = candidates[count++];
+      scale = detail::scale_of_range(low * share, high * share, plan, steps);
       if (is_negative) scale.scale = -scale.scale;
-      T error = 0;
-      for (std::size_t i = 0; i < weights.size(); ++i) {
-        if (mask != nullptr && mask[i] == 0) continue;
-        const T difference = scale.nearest(weights[i]) - weights[i];
-        error += difference * difference * (importance == nullptr ? T{1} : importance[i]);
-      }
-      if (!(error < least)) continue;
-      least = error;
-      best = scale;
     }
   }
-  return best;
+  const std::array<T, most> errors = detail::squared_errors(candidates, weights, mask, importance);
+  return candidates[static_cast<std::size_t>(std::min_element(errors.begin(), errors.begin() + count) -
+                                             errors.begin())];
 }
 
 }  // namespace tulle

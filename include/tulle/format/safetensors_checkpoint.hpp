@@ -94,17 +94,15 @@ void open_shards(const ModelFiles& files, const std::string& index_name, Checkpo
   complete_tensors(files, parts);
 }
 
-#if defined(__EMSCRIPTEN__)
 inline void refuse_model(const ModelFiles& files, const std::string& name, CheckpointParts&) {
   fail(ErrorCode::unsupported, files.where(), " holds ", name,
        ", which is not read here; save the model as safetensors");
 }
-#endif
 
 /// `CheckpointOpener::open` of a format that modules for the web, which are to be small, leave out.
-constexpr auto native_only(decltype(CheckpointOpener::open) open) noexcept {
+constexpr auto native_only([[maybe_unused]] decltype(CheckpointOpener::open) open) noexcept {
 #if defined(__EMSCRIPTEN__)
-  return (static_cast<void>(open), refuse_model);
+  return refuse_model;
 #else
   return open;
 #endif
