@@ -104,6 +104,12 @@ class CompressTest(CommandTest):
         (again / "speeds.json").unlink()  # so it is not
         self.refuse(1, "compress", Q8_0, "--dataset", self.dataset, "-o", again, "--text-column", "instruction+output",
                     "--recipe", recipe, saying="not empty")
+        older = self.folder / "older"
+        older.mkdir()
+        speeds = json.loads((self.folder / "out" / "speeds.json").read_text())
+        (older / "speeds.json").write_text(json.dumps(speeds | {"layouts": 0}))
+        self.refuse(1, "compress", Q8_0, "--dataset", self.dataset, "-o", older, "--text-column", "instruction+output",
+                    "--recipe", recipe, saying="not what this version wrote; remove it")
         self.refuse_compress("--bytes-per-weight", 0.1, saying="give that or more")
         self.refuse_compress("--bytes-per-weight", 0.5, "--bits", 8, saying="leave", status=2)
         self.refuse_compress("--bytes-per-weight", 1.01, "--speedup", 100, saying="give that or less")

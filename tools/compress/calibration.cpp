@@ -17,11 +17,13 @@
 namespace {
 
 /// Texts that the model writes by itself at temperature 1, from its first token (or one of the dataset's) on.
-std::vector<std::vector<tulle::Token>> write_texts(const CalibrationFlags& flags, const tulle::Checkpoint& checkpoint,
+std::vector<std::vector<tulle::Token>> write_texts(const CalibrationFlags& flags, std::size_t threads,
+                                                   const tulle::Checkpoint& checkpoint,
                                                    const std::vector<std::vector<tulle::Token>>& texts,
                                                    const tulle::Progress& progress) {
-  const auto model = tulle::Model<tulle::AnyKernel>::load(checkpoint);
+  const auto model = tulle::Model<tulle::AnyKernel>::load(checkpoint, {}, {}, threads);
   tulle::EngineOptions options;
+  options.threads = threads;
   options.max_sequences = std::min<std::size_t>(flags.self_generated, 8);
   options.sequence_length = std::min(flags.max_length, model->architecture().context_length);
   const auto engine = tulle::make_engine(model, options);
@@ -55,7 +57,7 @@ std::vector<std::vector<tulle::Token>> write_texts(const CalibrationFlags& flags
 
 }  // namespace
 
-Calibration read_calibration(const CalibrationFlags& flags, const std::string& path,
+Calibration read_calibration(const CalibrationFlags& flags, std::size_t threads, const std::string& path,
                              const tulle::Checkpoint& checkpoint, const tulle::Progress& progress) {
   std::vector<std::string> columns;
   if (!flags.text_column.empty()) columns = tulle::parse_columns(flags.text_column);
@@ -75,7 +77,7 @@ Calibration read_calibration(const CalibrationFlags& flags, const std::string& p
                 " are held out; give more text, a smaller --max-seq-length or --held-out");
   }
   if (flags.self_generated == 0) return result;
-  auto written = write_texts(flags, checkpoint, result.sequences, progress);
+  auto written = write_texts(flags, threads, checkpoint, result.sequences, progress);
   // Before the held-out ones, which stay the last.
   result.sequences.insert(result.sequences.end() - static_cast<std::ptrdiff_t>(result.held_out),
                           std::make_move_iterator(written.begin()), std::make_move_iterator(written.end()));

@@ -22,7 +22,7 @@ struct Calibration {
   std::size_t held_out = 0;  ///< the last ones, which are only for measuring
 };
 
-/// `path`: of the model, for its tokenizer. The held-out sequences come from the dataset, never from what is generated.
-/// Errors: those of the dataset and of the tokenizer.
-Calibration read_calibration(const CalibrationFlags& flags, const std::string& path,
+/// `threads`: with which texts are generated; 0: all. `path`: of the model, for its tokenizer. The held-out sequences
+/// come from the dataset, never from what is generated. Errors: those of the dataset and of the tokenizer.
+Calibration read_calibration(const CalibrationFlags& flags, std::size_t threads, const std::string& path,
                              const tulle::Checkpoint& checkpoint, const tulle::Progress& progress);

@@ -16,7 +16,7 @@ compression.json and compression.html: error, sparsity and time of every matrix,
 DIR/speeds.json.
 
 Interrupted work (DIR.unfinished) goes on where it stopped when the same command is given again; stages of a recipe that
-are done stay as they are.
+are done stay as they are. With --force all of them begin again.
 
 Examples:
   tulle compress models/llama-1b --dataset wiki.txt -o sparse --sparsity 0.5 --bits 8
@@ -96,6 +96,7 @@ void CompressFlags::add_to(CLI::App& app) {
 void CompressFlags::check() const {
   if (directory.empty()) throw UsageError("--output is required");
   if (calibration.dataset.empty()) throw UsageError("--dataset is required");
+  if (recipe.empty() && !variables.empty()) throw UsageError("--recipe-args needs --recipe");
   const bool by_flags = sparsity || !structure.empty() || bits != 16 || allocation != "auto";
   if (survey) {
     if (by_flags || has_budget() || !recipe.empty()) {
@@ -107,7 +108,6 @@ void CompressFlags::check() const {
   if (!second.empty() || !references.empty() || !cells.empty()) {
     throw UsageError("--second-dataset, --reference and --cells are of --survey");
   }
-  if (recipe.empty() && !variables.empty()) throw UsageError("--recipe-args needs --recipe");
   if (!recipe.empty() && (by_flags || has_budget())) {
     throw UsageError(
         "--recipe says what is done; --sparsity, --structure, --allocation and --bits are for a run without one");

@@ -17,6 +17,7 @@
 #include <tulle/core/content_hash.hpp>
 #include <tulle/core/error.hpp>
 #include <tulle/format/checkpoint.hpp>
+#include <tulle/format/dataset/named_dataset.hpp>
 #include <tulle/format/dataset/read_dataset.hpp>
 #include <tulle/format/export/export_model.hpp>
 #include <tulle/format/output_file.hpp>
@@ -85,7 +86,7 @@ StageResult compress_stage(const CompressFlags& flags, const std::string& path, 
   const tulle::ModuleList modules = tulle::module_list(model);
   tulle::StagePlan plan = make_plan(modules);
   if (flags.refine && !plan.refinement) plan.refinement.emplace();
-  const Calibration calibration = read_calibration(flags.calibration, path, *checkpoint, progress);
+  const Calibration calibration = read_calibration(flags.calibration, flags.threads, path, *checkpoint, progress);
   tulle::CompressionOptions options;
   options.held_out = calibration.held_out;
   options.work_directory = work_directory(directory);
@@ -170,8 +171,11 @@ int survey(const CompressFlags& flags) {
   {
     const auto checkpoint = open_checkpoint(job.model, flags.adapters);
     job.modules = tulle::module_list(tulle::describe_model(checkpoint->config(), checkpoint->path()));
-    Calibration calibration = read_calibration(flags.calibration, job.model, *checkpoint, progress);
-    if (calibration.held_out == 0) throw UsageError("a survey measures on held-out text: --held-out must not be 0");
+    Calibration calibration = read_calibration(flags.calibration, flags.threads, job.model, *checkpoint, progress);
+    if (calibration.held_out == 0) {
+      throw UsageError("a survey measures on held-out text, and of " + std::to_string(calibration.sequences.size()) +
+                       " sequences none is held out; give --held-out 1 or more");
+    }
     auto& sequences = calibration.sequences;
     job.settings = {
         {"model", state_of(job.model)}, {"tokens", tulle::checksum(sequences)}, {"held_out", calibration.held_out}};
@@ -181,10 +185,13 @@ int survey(const CompressFlags& flags) {
     if (!flags.second.empty()) {
       CalibrationFlags second = flags.calibration;
       second.dataset = flags.second;
-      if (tulle::is_stream(flags.second)) second.text_column.clear();
+      const std::string second_path = tulle::find_dataset(flags.second).path;
+      if (second_path != flags.second || tulle::is_stream(second_path))
+        second.text_column.clear();  // it has its own, or none
       second.samples = calibration.held_out;
       second.held_out = second.self_generated = 0;
-      job.texts.push_back({flags.second, read_calibration(second, job.model, *checkpoint, progress).sequences});
+      job.texts.push_back(
+          {flags.second, read_calibration(second, flags.threads, job.model, *checkpoint, progress).sequences});
       job.settings["second"] = tulle::checksum(job.texts.back().sequences);
     }
   }

@@ -15,6 +15,7 @@
 #include <tulle/compress/stage_planner.hpp>
 #include <tulle/core/json.hpp>
 #include <tulle/core/thread_pool.hpp>
+#include <tulle/kernel/kept_weights.hpp>
 #include <vector>
 
 #include "tools/tulle/new_file.hpp"
@@ -27,11 +28,19 @@ struct PlanFiles {
   std::string scores;  ///< directory of the losses
 };
 
+/// What an older or other program kept is refused. Errors: malformed.
+inline tulle::Json read_speeds(const std::string& file) {
+  tulle::Json speeds = tulle::parse_json(read_file(file), file);
+  const bool is_known = speeds.is_object() && speeds.value("layouts", tulle::Json()) == tulle::kept_weights_version;
+  tulle::read_costs(is_known ? speeds.value("forms", tulle::Json()) : tulle::Json(), file);
+  return speeds;
+}
+
 /// Bytes and speed of all forms that `request` and a comparison with int8 need.
 inline tulle::Json speeds_of(const PlanFiles& files, const tulle::ModuleList& modules,
                              const tulle::FormRequest& request, std::size_t threads, const tulle::Progress& progress) {
   for (const std::string& file : {files.given, files.made}) {
-    if (std::filesystem::exists(file)) return tulle::parse_json(read_file(file), file);
+    if (std::filesystem::exists(file)) return read_speeds(file);
   }
   const std::set<std::string> names(request.layers.begin(), request.layers.end());
   std::set<std::size_t> columns;
@@ -48,14 +57,10 @@ inline tulle::Json speeds_of(const PlanFiles& files, const tulle::ModuleList& mo
     const auto of_width = tulle::measure_costs(tulle::matrix_forms, width, std::min(weights, most), pool, progress);
     for (const tulle::Json& cost : tulle::costs_json(of_width)) costs.push_back(cost);
   }
-  tulle::Json speeds{{"threads", pool.size()}, {"forms", costs}};
+  tulle::Json speeds{{"threads", pool.size()}, {"layouts", tulle::kept_weights_version}, {"forms", costs}};
   std::filesystem::create_directories(std::filesystem::path(files.made).parent_path());
   NewFile(files.made).write(speeds.dump(2) + "\n");
   return speeds;
-}
-
-inline std::vector<tulle::FormCost> costs_of(const tulle::Json& speeds, const PlanFiles& files) {
-  return tulle::read_costs(speeds.is_object() ? speeds.value("forms", tulle::Json()) : speeds, files.given);
 }
 
 /// Chooses the forms that `stage` asks for, if any, and puts them into it. Returns the plan for the report, or null.
@@ -67,7 +72,7 @@ inline tulle::Json choose_forms_of_stage(tulle::StagePlan& stage, const tulle::T
   if (!stage.forms) return nullptr;
   const tulle::FormRequest request = *stage.forms;
   const tulle::Json speeds = speeds_of(files, modules, request, options.threads, options.progress);
-  const auto costs = costs_of(speeds, files);
+  const auto costs = tulle::read_costs(speeds["forms"], "speeds.json");
   tulle::check_budget(request, model, modules, costs);
   options.work_directory = files.scores;
   for (const tulle::MatrixForm& form : request.forms) options.settings["forms"].push_back(std::string(form.name));

@@ -85,8 +85,11 @@ class BlockCompressor {
       const bool solves = !known && is_planned(role);
       if (solves) {
         const auto collect = [&](TargetPlan target) {
-          target.gamma *= stream_share(role);
-          return statistics.collect(target);
+          const double share = stream_share(role);
+          if (share == 0) target.gamma = 0;
+          LayerStatistics found = statistics.collect(target);
+          for (double& lacking : std::span(found.correction.data(), found.correction.size())) lacking *= share;
+          return found;
         };
         keep(solver_.solve(layer_names(model_, layer_, role), collect, reports), classic, held_back);
         if (!classic) chain_.replace(loader_.load_layer(layer));

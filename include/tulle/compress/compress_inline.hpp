@@ -33,18 +33,24 @@ namespace tulle {
 namespace detail {
 
 /// Every weight by the nearest code: for layers outside of the decoder layers, of which nothing is measured.
-inline std::shared_ptr<const WeightSource> round_matrix(const WeightSource& rows, const QuantizationPlan& plan,
-                                                        ThreadPool& pool) {
+/// Errors: malformed for weights that are not finite.
+inline std::shared_ptr<const WeightSource> round_matrix(const std::string& name, const WeightSource& rows,
+                                                        const QuantizationPlan& plan, ThreadPool& pool) {
   const std::size_t n = rows.columns(), groups = scale_groups(plan, n), width = plan.group == 0 ? n : plan.group;
   OwnedCodes made;
   made.codes.resize(rows.rows() * n);
   made.scales.resize(rows.rows() * groups);
   if (!plan.symmetric) made.minimums.resize(rows.rows() * groups);
   std::vector<std::vector<float>> buffers(pool.size(), std::vector<float>(n));
+  std::atomic<bool> is_finite = true;
   pool.run([&](std::size_t worker) noexcept {
     std::vector<float>& values = buffers[worker];
     for (std::size_t row = worker; row < rows.rows(); row += pool.size()) {
       rows.decode_row(row, values.data());
+      if (!std::all_of(values.begin(), values.end(), [](float value) { return std::isfinite(value); })) {
+        is_finite = false;
+        continue;
+      }
       for (std::size_t group = 0; group < groups; ++group) {
         const std::size_t begin = group * width, end = std::min(n, begin + width), at = row * groups + group;
         const CodeScale<float> scale = find_scale<float>({values.data() + begin, end - begin}, nullptr, plan);
@@ -56,6 +62,7 @@ inline std::shared_ptr<const WeightSource> round_matrix(const WeightSource& rows
       }
     }
   });
+  if (!is_finite) fail_not_finite(name);
   return matrix_of_codes(rows.rows(), n, {.bits = plan.bits, .group = plan.group}, std::move(made));
 }
 
@@ -76,7 +83,10 @@ inline void require_refinable(const Architecture& model, const StagePlan& plan, 
   }
   for (const auto& [name, layer] : plan.layers) {
     if (!layer.target.sequential && name != model.names.head) {
-      fail(ErrorCode::unsupported, name, ": refinement needs sequential_update: true");
+      fail(
+          ErrorCode::unsupported, name,
+          ": refinement goes on from layers that were compressed one after the other; give sequential_update: true, or "
+          "another modifier where this one has no such argument");
     }
   }
 }
@@ -85,15 +95,17 @@ inline void require_refinable(const Architecture& model, const StagePlan& plan, 
 inline void compress_ends(const TensorSource& dense, const Architecture& model, const StagePlan& plan, ThreadPool& pool,
                           CompressedModel& result) {
   if (plan.embedding_bits == 8) {
-    result.tensors->replace(model.names.embedding, round_matrix(*dense.matrix(model.names.embedding),
-                                                                {.bits = 8, .searches_scale = false}, pool));
+    result.tensors->replace(model.names.embedding,
+                            round_matrix(model.names.embedding, *dense.matrix(model.names.embedding),
+                                         {.bits = 8, .searches_scale = false}, pool));
   }
   const auto head = plan.layers.find(model.names.head);
   if (model.tied_head || head == plan.layers.end()) return;
   const auto& quantization = head->second.quantization;
   if (!quantization) return;
   result.notes.push_back(model.names.head + " is rounded to the nearest codes, without calibration");
-  result.tensors->replace(model.names.head, round_matrix(*dense.matrix(model.names.head), *quantization, pool));
+  result.tensors->replace(model.names.head,
+                          round_matrix(model.names.head, *dense.matrix(model.names.head), *quantization, pool));
 }
 
 }  // namespace detail

@@ -28,7 +28,7 @@ struct LayerReport {
   std::size_t rows = 0, columns = 0;
   std::string form;  ///< "alps 8:16, descent int4 group 32"
   double sparsity = 0;
-  double relative_error = 0;  ///< of its output on the same inputs, squared
+  double relative_error = 0;  ///< of its output on the same inputs, squared, with damping and before refinement
   double extra_damping = 0;   ///< that its Hessian needed beyond the plan's, in means of the diagonal
   double seconds = 0;
   std::size_t bytes = 0;  ///< codes and scales, or floats; zeros count

@@ -29,6 +29,11 @@
 
 namespace tulle {
 
+/// Errors: malformed, always.
+[[noreturn]] inline void fail_not_finite(const std::string& layer) {
+  fail(ErrorCode::malformed, "tensor \"", layer, ".weight\" has a weight that is NaN or infinite");
+}
+
 /// Threads: one call at a time.
 class PlannedSolver {
  public:
@@ -84,7 +89,7 @@ class PlannedSolver {
       for (std::size_t row = 0; row < parts[i]; ++row) {
         const std::span<const float> values(weights[begin_of_part + row], sources.front()->columns());
         if (std::all_of(values.begin(), values.end(), [](float value) { return std::isfinite(value); })) continue;
-        fail(ErrorCode::malformed, "tensor \"", names[i], ".weight\" has a weight that is NaN or infinite");
+        fail_not_finite(names[i]);
       }
     }
     const LayerStatistics statistics = statistics_of(plan.target);

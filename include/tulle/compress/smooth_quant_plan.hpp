@@ -123,7 +123,7 @@ inline void map_layers(const ModuleList& list, std::span<const TargetRank> balan
 }  // namespace detail
 
 /// Without mappings: each norm of a layer and the linear layers that read it.
-/// Errors: as `map_layers`; `place` begins the message.
+/// Errors: as `map_layers`; unsupported where there are neither mappings nor such norms; `place` begins the message.
 inline SmoothQuantPlan plan_smooth_quant(const SmoothQuantModifier& modifier, const ModuleList& list,
                                          std::string_view place) {
   SmoothQuantPlan plan{modifier.strength, modifier.is_logarithmic, {}};
@@ -133,6 +133,9 @@ inline SmoothQuantPlan plan_smooth_quant(const SmoothQuantModifier& modifier, co
                        plan);
   }
   if (!modifier.mappings.empty()) return plan;
+  if (list.attention_norm.empty() && list.mlp_norm.empty()) {
+    fail(ErrorCode::unsupported, place, ": this model has no norms in front of its layers; give mappings");
+  }
   std::vector<TargetRank> norm(list.modules.size(), TargetRank::none), readers = norm;
   const auto map_norm = [&](const std::string& name, bool is_attention) {
     if (name.empty()) return;

@@ -238,7 +238,7 @@ class StagePlanner {
     }
     plan_.embedding_bits = 8;
     note(place_ + ": " + list_.embedding + (list_.tied_head ? ", whose matrix is the head's too, has" : " has") +
-         " 8 bits in the bitmask form and stays in 16 bits in compressed-tensors, where " +
+         " 8 bits in the bitmask form; in compressed-tensors its rounded values have 16, as there " +
          (list_.tied_head ? "a tied matrix has one form" : "vLLM takes no int8 embedding"));
   }
 

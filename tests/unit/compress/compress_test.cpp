@@ -8,10 +8,14 @@
 #include <fstream>
 #include <limits>
 #include <string>
+#include <tulle/compress/compressed_matrix.hpp>
+#include <tulle/compress/edited_tensors.hpp>
 #include <tulle/compress/stage_plan.hpp>
 #include <tulle/format/checkpoint.hpp>
 #include <tulle/model/families.hpp>
 #include <tulle/tensor/sparsity.hpp>
+#include <utility>
+#include <vector>
 
 #include "unit/generate/golden_model.hpp"
 
@@ -80,6 +84,34 @@ TEST_CASE("rotary frequencies are those of so long sequences", "[compress]") {
   tiny.model.rotary_tables[0].inverse_frequencies = longer.rotary_tables[0].inverse_frequencies;
   tiny.model.rotary_tables[0].of_length = {};
   CHECK(found.dense_perplexity == tiny.compress(tiny.plan({}, "", 8)).held_out.dense_perplexity);
+}
+
+TEST_CASE("Branches that are scaled make good as much as those whose weights are", "[compress]") {
+  Tiny tiny("llama-tiny-gqa");
+  EditedTensors scaled(tiny.checkpoint.get());
+  constexpr float factor = 0.25f;  // a power of 2, so that all is the same to the bit
+  const auto ends = [](const std::string& name) { return name.ends_with("o_proj") || name.ends_with("down_proj"); };
+  for (const Module& module : module_list(tiny.model).modules) {
+    if (!ends(module.name)) continue;
+    std::vector<float> values = values_of(*tiny.checkpoint->matrix(module.name));
+    for (float& value : values) value *= factor;
+    scaled.replace(module.name, matrix_of_floats(module.rows, module.columns, DType::f32, std::move(values)));
+  }
+  CompressionOptions options;
+  options.held_out = 2;
+  options.threads = 1;
+  const StagePlan plan = tiny.plan(0.5, "", 16);
+  const CompressedModel of_weights = tulle::compress(scaled, tiny.model, tiny.sequences, plan, options);
+  tiny.model.residual_scale = factor;
+  const CompressedModel of_branches = tulle::compress(*tiny.checkpoint, tiny.model, tiny.sequences, plan, options);
+  CHECK(of_weights.held_out.perplexity == Catch::Approx(of_branches.held_out.perplexity).epsilon(1e-5));
+  for (std::size_t i = 0; i < of_weights.layers.size(); ++i) {
+    const std::string& name = of_weights.layers[i].name;
+    CAPTURE(name);
+    std::vector<float> wanted = values_of(*of_branches.tensors->matrix(name));
+    for (float& value : wanted) value *= ends(name) ? factor : 1;
+    CHECK_THAT(values_of(*of_weights.tensors->matrix(name)), Catch::Matchers::Approx(wanted).margin(1e-5));
+  }
 }
 
 TEST_CASE("Every family and kind of plan is compressed as the plan says") {
@@ -401,6 +433,17 @@ TEST_CASE("What cannot be compressed is refused with a reason") {
     broken.replace(name, matrix_of_floats(matrix->rows(), matrix->columns(), DType::f32, values));
     CHECK_THROWS_WITH(compress(broken, tiny.model, tiny.sequences, plan),
                       ContainsSubstring("mlp.down_proj.weight\" has a weight that is NaN"));
+  }
+  SECTION("a weight of the head that is not a number, which is only rounded") {
+    EditedTensors broken(tiny.checkpoint.get());
+    const auto matrix = tiny.checkpoint->matrix("lm_head");
+    std::vector<float> values = values_of(*matrix);
+    values[3] = std::numeric_limits<float>::infinity();
+    broken.replace("lm_head", matrix_of_floats(matrix->rows(), matrix->columns(), DType::f32, values));
+    StagePlan of_head;
+    of_head.layers["lm_head"].quantization = QuantizationPlan{.bits = 8};
+    CHECK_THROWS_WITH(compress(broken, tiny.model, tiny.sequences, of_head),
+                      ContainsSubstring("lm_head.weight\" has a weight that is NaN"));
   }
   SECTION("no sequences besides those that are held out") {
     tiny.sequences.resize(2);

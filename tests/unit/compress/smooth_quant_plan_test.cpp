@@ -44,6 +44,14 @@ TEST_CASE("by default each norm is smoothed against the layers that read it", "[
         Mapping{{"transformer.h.0.attn.qkv_proj", "transformer.h.0.mlp.fc_in"}, "transformer.h.0.ln_1"});
 }
 
+TEST_CASE("a model without norms in front of its layers needs mappings", "[compress][smooth_quant_plan]") {
+  ModuleList list = tiny_modules();
+  list.attention_norm.clear();
+  CHECK(plan_smooth_quant({}, list, "here").mappings.size() == 2);
+  list.mlp_norm.clear();
+  CHECK(error_of([&] { plan_smooth_quant({}, list, "here"); }).find("give mappings") != std::string::npos);
+}
+
 TEST_CASE("mappings pair layers of the same decoder layer", "[compress][smooth_quant_plan]") {
   const SmoothQuantPlan plan = plan_smooth_quant(modifier({"re:.*down_proj"}, "re:.*up_proj"), tiny_modules(), "here");
   REQUIRE(plan.mappings.size() == 2);

@@ -59,7 +59,7 @@ inline std::vector<FormCost> read_costs(const Json& json, std::string_view place
     is_known = false;
   }
   if (!is_known) {
-    fail(ErrorCode::malformed, place, ": not what this program wrote; remove it, and speeds are measured again");
+    fail(ErrorCode::malformed, place, ": not what this version wrote; remove it, and speeds are measured again");
   }
   return costs;
 }

@@ -206,7 +206,8 @@ class FormScorer {
       }
     };
     std::vector<Scored> scored(forms_.size());
-    bool has_probe = false;
+    std::size_t probe = forms_.size();
+    bool probe_changes = false;
     for (std::size_t i = 0; i < forms_.size(); ++i) {
       if (!forms_[i].fits(columns)) continue;
       LayerPlan plan = forms_[i].plan();
@@ -214,10 +215,15 @@ class FormScorer {
       LayerPlan cheap = plan;
       if (cheap.pruning) cheap.pruning->method = PruningMethod::sparsegpt;
       solve(cheap, scored[i]);
-      if (has_probe) scored[i].probe.clear();
-      // The probe is a form that changes something: int8 is nearly exact.
-      has_probe = has_probe || forms_[i].bits != 8 || forms_[i].sparsity > 0;
-      if (!has_probe) scored[i].probe.clear();
+      // The probe is the first form that changes something, int8 where there is no other: it is nearly exact.
+      const bool changes = forms_[i].bits != 8 || forms_[i].sparsity > 0;
+      if (probe == forms_.size() || (changes && !probe_changes)) {
+        if (probe != forms_.size()) scored[probe].probe.clear();
+        probe = i;
+        probe_changes = changes;
+      } else {
+        scored[i].probe.clear();
+      }
       if (with_final && plan.pruning) solve(plan, scored[i]);
     }
     return scored;

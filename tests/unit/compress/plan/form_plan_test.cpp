@@ -108,6 +108,21 @@ TEST_CASE("bytes of zeros that can be anywhere are those of the model's own", "[
   }
 }
 
+TEST_CASE("losses of int8 are measured alone as beside other forms", "[compress][plan]") {
+  const Planned tiny;
+  FormRequest request = tiny.stage(1.01).forms.value();
+  const auto all = score_forms(*tiny.checkpoint, tiny.model, tiny.sequences, request, tiny.options);
+  REQUIRE(request.forms.front().name == "int8");
+  request.forms.resize(1);
+  const auto alone = score_forms(*tiny.checkpoint, tiny.model, tiny.sequences, request, tiny.options);
+  for (std::size_t layer = 0; layer < all.size(); ++layer) {
+    for (const auto& [name, losses] : alone[layer].losses) {
+      CAPTURE(name);
+      CHECK(losses.front() == Catch::Approx(all[layer].losses.at(name).front()).epsilon(0.5));
+    }
+  }
+}
+
 TEST_CASE("a plan keeps to its budget and says which the nearest is", "[compress][plan]") {
   const Planned tiny;
   const StagePlan stage = tiny.stage(0.5);
