@@ -24,7 +24,8 @@
  * Handles. Opaque and never dereferenced: each call looks its handle up, so a freed or invalid handle gives
  *          TULLE_INVALID_HANDLE. A session keeps its model alive: free them in any order.
  * Threads. A model is immutable and may be used from any number of threads at once. A session is for one thread at a
- *          time; any other use meanwhile gives TULLE_BUSY. Only tulle_session_cancel is for other threads.
+ *          time; any other use meanwhile gives TULLE_BUSY. Only tulle_session_cancel and tulle_session_free are for
+ *          other threads. Strings of a session must not be read any more when it is freed.
  */
 #ifndef TULLE_H
 #define TULLE_H
@@ -283,8 +284,9 @@ typedef struct tulle_token {
 
 #define TULLE_TOKEN_INIT {sizeof(tulle_token), 0, 0, 0, {NULL, 0}, {NULL, 0}}
 
-/* The next token; the first call reads the prompt. bytes and text are valid until the next call on this session.
- * Errors: TULLE_END after the last one; *token is unchanged. */
+/* The next token; the first call reads the prompt. bytes and text are valid until the next call on this session, or
+ * until it is freed. Errors: TULLE_INVALID_HANDLE where it was freed meanwhile; TULLE_END after the last one; *token is
+ * unchanged. */
 TULLE_API int32_t tulle_session_next(tulle_session* session, tulle_token* token, tulle_error* error);
 
 /* Ends the running generation within the time of one layer, also while the prompt is read. Its next token has

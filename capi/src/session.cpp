@@ -56,7 +56,6 @@ void OpenSession::generate(std::vector<Token> tokens, GenerationOptions options,
   logits_.clear();
   unread_logits_.clear();
   timings_ = {};
-  cancel_.store(false, std::memory_order_relaxed);
   options.cancel = &cancel_;
   constraint_.apply(options);
   if (keep_logits) {

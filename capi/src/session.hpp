@@ -49,6 +49,7 @@ class OpenSession {
   /// What texts follow from now on. Errors: invalid_argument, unsupported; nothing changes then.
   void constrain(std::int32_t kind, std::string_view text);
   void cancel() noexcept { cancel_.store(true, std::memory_order_relaxed); }
+  void forget_cancel() noexcept { cancel_.store(false, std::memory_order_relaxed); }  ///< before a generation begins
   /// Errors: state when the generation does not keep them.
   const std::vector<float>& logits() const;
   const Timings& timings() const noexcept { return timings_; }

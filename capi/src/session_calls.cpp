@@ -120,6 +120,7 @@ std::int32_t generate(tulle_session* session, const tulle_generate_options* give
                       TokensOf&& tokens_of) noexcept {
   return guarded(error, [&] {
     const Use used(session);
+    used->forget_cancel();
     const auto read = read_struct(given, generate_defaults(), "tulle_generate_options");
     const GenerationOptions options = generation_options(read, used->model());
     std::vector<Token> tokens = tokens_of(used->resting(), options);
@@ -181,6 +182,7 @@ int32_t tulle_session_next(tulle_session* session, tulle_token* token, tulle_err
     tulle_token next{};
     (void)output_size(token, "tulle_token");  // checked before a token is generated
     if (!used->next(next)) return TULLE_END;
+    (void)session_of(session);  // freed meanwhile: its strings end with it
     write_struct(token, next, "tulle_token");
     return TULLE_OK;
   });

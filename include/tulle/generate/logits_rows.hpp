@@ -12,19 +12,20 @@
 
 namespace tulle::detail {
 
-/// Rows of logits [rows, vocabulary]: some always, more while steps need them. Threads: one at a time.
+/// Rows of logits [rows, vocabulary]: some always, more while steps need them. Rows that were never written take no
+/// memory. Threads: one at a time.
 class LogitsRows {
  public:
   /// Errors: memory.
   LogitsRows(std::size_t always, std::size_t vocabulary)
-      : always_(always), vocabulary_(vocabulary), some_(always * vocabulary) {}
+      : always_(always), vocabulary_(vocabulary), some_(always * vocabulary, Uninitialized{}) {}
 
   /// There is room for `rows` afterwards. Errors: memory, which changes nothing.
   void reserve(std::size_t rows) {
     const std::size_t size = rows * vocabulary_;
     if (size <= std::max(some_.size(), more_.size())) return;
     more_ = {};
-    more_ = AlignedBuffer<float>(size);
+    more_ = AlignedBuffer<float>(size, Uninitialized{});
   }
 
   /// There is room for a copy of a row afterwards. Errors: memory, which changes nothing.
@@ -33,9 +34,10 @@ class LogitsRows {
   [[gnu::noinline]] void copy(std::span<const float> row) noexcept { copy_.assign(row.begin(), row.end()); }
   std::span<const float> copied() const noexcept { return copy_; }
 
-  /// Gives memory back that `rows` do not need.
+  /// Gives memory back that `rows` do not need, but for a few rows, which drafts need again and again.
   void shrink(std::size_t rows) noexcept {
-    if (rows <= always_) more_ = {};
+    constexpr std::size_t few = 16;
+    if (rows <= always_ && more_.size() > few * vocabulary_) more_ = {};
   }
 
   MatrixView<float> view() noexcept {

@@ -237,7 +237,11 @@ std::shared_ptr<const Model<Kernel>> load_packed(const Checkpoint& checkpoint, c
   auto model = load(kept);
   if (kept != nullptr || key.empty()) return model;
   if (progress) progress("keeping packed weights", 0);
-  if (packed_key(checkpoint.path(), pack) == key) detail::keep_packed(file, key, kept_weights(model->weights()));
+  try {
+    if (packed_key(checkpoint.path(), pack) == key) detail::keep_packed(file, key, kept_weights(model->weights()));
+  } catch (const Error&) {
+    // The model's file is gone meanwhile; what was loaded is whole.
+  }
   return model;
 }
 

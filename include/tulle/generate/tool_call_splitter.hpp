@@ -53,7 +53,8 @@ class ToolCallSplitter {
   Parts finish() {
     Parts parts;
     if (is_forced_) return parts;
-    const bool is_text = state_ == State::text || state_ == State::object || (state_ == State::open && calls_ == 0);
+    const bool may_speak = calls_ == 0 || format_ == ToolCallFormat::brackets;  // behind a mark, or calls
+    const bool is_text = state_ == State::text || state_ == State::object || (state_ == State::open && may_speak);
     const bool is_space = held_.find_first_not_of(" \n") == std::string::npos;
     if (is_text && !(is_space && calls_ != 0)) parts.text = std::exchange(opening_, {}) + std::exchange(held_, {});
     return parts;
@@ -118,7 +119,9 @@ class ToolCallSplitter {
     if (marks_.may_begin(held_)) return false;
     const std::size_t mark = marks_.length(held_);
     if (mark != 0 || held_.front() == '[') {
-      held_.erase(0, std::max<std::size_t>(mark, 1));
+      const std::size_t size = std::max<std::size_t>(mark, 1);
+      if (!opening_.empty()) opening_ += held_.substr(0, size);
+      held_.erase(0, size);
       return true;
     }
     if (held_.front() == '{') {
@@ -128,18 +131,23 @@ class ToolCallSplitter {
     if (format_ == ToolCallFormat::tagged && call_end.starts_with(std::string_view(held_).substr(0, call_end.size()))) {
       if (held_.size() < call_end.size()) return false;
       held_.erase(0, call_end.size());
-    } else if (format_ == ToolCallFormat::brackets && begins_name(held_.front())) {
-      const std::size_t brace = held_.find('{');
-      if (brace == std::string::npos) return false;
-      std::string name = held_.substr(0, brace);
-      for (const std::string_view mark_behind : {"[CALL_ID]", "[ARGS]"})
-        name.resize(std::min(name.find(mark_behind), name.size()));
-      name.resize(name.find_last_not_of(" \n") + 1);
-      begin_call(name, parts);
-      held_.erase(0, brace);
-      is_framed_ = false;
-      return true;
-    } else if (held_.front() == ']') {
+    } else if (format_ == ToolCallFormat::brackets && is_of_name(held_.front())) {
+      const auto end =
+          static_cast<std::size_t>(std::find_if_not(held_.begin(), held_.end(), is_of_name) - held_.begin());
+      const std::size_t behind = std::min(held_.find_first_not_of(" \n", end), held_.size());
+      const std::string_view rest = std::string_view(held_).substr(behind);
+      constexpr std::string_view call_id = "[CALL_ID]", arguments = "[ARGS]";
+      if (rest.empty() || (rest.size() < call_id.size() && (call_id.starts_with(rest) || arguments.starts_with(rest))))
+        return false;
+      if (rest.front() == '{' || rest.starts_with(call_id) || rest.starts_with(arguments)) {
+        const std::size_t brace = held_.find('{', behind);
+        if (brace == std::string::npos) return false;
+        begin_call(held_.substr(0, end), parts);
+        held_.erase(0, brace);
+        is_framed_ = false;
+        return true;
+      }
+    } else if (held_.front() == ']' && calls_ != 0) {
       state_ = State::ended;  // perhaps a closing mark behind it
       return true;
     }
@@ -148,7 +156,7 @@ class ToolCallSplitter {
     return true;
   }
 
-  static bool begins_name(char c) noexcept {
+  static bool is_of_name(char c) noexcept {
     return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '-';
   }
 

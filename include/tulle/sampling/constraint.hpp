@@ -43,6 +43,7 @@ class Constraint {
 /// Bans the tokens that a constraint does not allow after the generated ones. The state that it keeps only saves work:
 /// it is brought to the generated tokens of each call, so what is banned depends on these alone, whatever was
 /// rolled back, forked or drafted between two calls.
+/// Threads: one at a time, which also holds for samplers with one; a copy has a state of its own.
 class Constrained {
  public:
   Constrained() = default;

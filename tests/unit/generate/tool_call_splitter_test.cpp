@@ -55,7 +55,11 @@ TEST_CASE("Calls of tools are found in the formats of the families, whatever the
        {ToolCallFormat::brackets, "[TOOL_CALLS]f[ARGS]{\"a\": 1}[TOOL_CALLS]g[ARGS]{}", "|f:{\"a\": 1}|g:{}"},
        {ToolCallFormat::brackets, "[TOOL_CALLS]_f[ARGS]{\"a\": 1}[TOOL_CALLS]2g[ARGS]{}", "|_f:{\"a\": 1}|2g:{}"},
        {ToolCallFormat::brackets, "[TOOL_CALLS]f[CALL_ID]123456789[ARGS]{}[TOOL_CALLS]g[CALL_ID]a[ARGS]{\"a\": 1}",
-        "|f:{}|g:{\"a\": 1}"}}));
+        "|f:{}|g:{\"a\": 1}"},
+       {ToolCallFormat::listed, "<|tool_call|>[] The answer is 4.", "<|tool_call|>[] The answer is 4."},
+       {ToolCallFormat::listed, "<tool_call>[see below]", "<tool_call>[see below]"},
+       {ToolCallFormat::brackets, "[TOOL_CALLS]f[ARGS]{}Here is {x}", "Here is {x}|f:{}"},
+       {ToolCallFormat::brackets, "[TOOL_CALLS]f[ARGS]{} Done", "Done|f:{}"}}));
   CAPTURE(text);
   for (const std::size_t size : {std::size_t{1}, std::size_t{3}, text.size()})
     CHECK(split(format, text, size) == expected);

@@ -28,9 +28,12 @@ inline void require_same_vocabulary(const Tokenizer& target, const Tokenizer& dr
     if (target.is_special(token) && draft.is_special(token)) continue;
     const std::string ours_text = target.piece(token), theirs_text = draft.piece(token);
     if (ours_text == theirs_text) continue;
-    fail(ErrorCode::invalid_argument, "the draft model ", draft_name, " has another vocabulary: token ", id, " is \"",
-         theirs_text, "\" there and \"", ours_text,
-         "\" in the model; take a draft model of the same family, \"ngram\" or \"self:KERNEL\"");
+    const auto shown = [](const std::string& text) {  // which may be a part of a code point
+      return Json(text).dump(-1, ' ', false, Json::error_handler_t::replace);
+    };
+    fail(ErrorCode::invalid_argument, "the draft model ", draft_name, " has another vocabulary: token ", id, " is ",
+         shown(theirs_text), " there and ", shown(ours_text),
+         " in the model; take a draft model of the same family, \"ngram\" or \"self:KERNEL\"");
   }
   if (std::max(ours, theirs) - common > max_padding) {
     fail(ErrorCode::invalid_argument, "the draft model ", draft_name, " has another vocabulary: it has ", theirs,
