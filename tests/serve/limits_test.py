@@ -306,6 +306,17 @@ class OperationTest(unittest.TestCase):
                                                                  "Access-Control-Request-Headers": wanted})
                 self.assertEqual(found[1]["Access-Control-Allow-Headers"] == wanted, allowed)
 
+    def test_pages_of_other_origins_cannot_ask_without_a_key(self):
+        body = {"prompt": "Once", "max_tokens": 1}
+        with Server("--cors-origin", "https://page.example") as server:
+            own = f"http://127.0.0.1:{server.port}"
+            for origin, status in [("https://page.example", 200), (own, 200), ("https://other.example", 403), ("null", 403)]:
+                found = server.request("POST", TEXT, body, headers={"Origin": origin, "Content-Type": "text/plain"})
+                self.assertEqual(found[0], status, origin)
+            self.assertEqual(server.post(TEXT, body)[0], 200)
+            long = {"X-Long": "x" * 20000}
+            self.assertEqual(server.post(TEXT, body, headers=long)[0], 200)
+
     def test_flags_come_twice_and_before_the_model_which_is_not_that_of_the_environment(self):
         others = {**environment(), "TULLE_MODEL": "/no/such/model"}
         flags = ("--host", "::1", "--host", "127.0.0.1", "--cors-origin", "*", "--api-key", "secret", Q8_0)

@@ -286,6 +286,21 @@ class RoutesTest(ServeTest):
         self.assertEqual(chat["choices"][0]["message"]["content"], text)
         other = self.succeed("/v1/chat/completions", {**turns, **GREEDY, "max_tokens": 8})
         self.assertGreater(other["usage"]["prompt_tokens"], chat["usage"]["prompt_tokens"])  # it opens another turn
+        turns["messages"][1] |= {"tool_calls": None, "refusal": None}  # as OpenAI's library writes an answer again
+        self.succeed("/v1/chat/completions", {**turns, "continue_final_message": True, **GREEDY, "max_tokens": 8})
+
+    def test_a_message_that_the_end_of_a_turn_holds_too_is_continued(self):
+        def size(content):
+            turns = [{"role": "user", "content": "Hello"}, {"role": "assistant", "content": content}]
+            usage = self.succeed("/v1/messages", {"messages": turns, "max_tokens": 1})["usage"]
+            return usage["input_tokens"] + usage["cache_read_input_tokens"]
+
+        self.assertEqual([size(content) for content in "<|>"], [size("~")] * 3)
+
+    def test_a_temperature_next_to_0_is_greedy(self):
+        body = {"messages": "Hello", **GREEDY}
+        texts = [self.succeed("/v1/chat/completions", {**body, "temperature": value})["choices"] for value in (0, 1e-8)]
+        self.assertEqual(*texts)
 
     def test_messages_follow_a_schema(self):
         schema = {"type": "object", "properties": {"a": {"enum": [1, 2]}}, "required": ["a"], "additionalProperties": False}

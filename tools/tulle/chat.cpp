@@ -44,23 +44,6 @@ struct ChatFlags {
   CLI::Option* system_flag = nullptr;
 };
 
-/// The special token with which the template ends an assistant's turn, which need not be the model's end of text.
-std::optional<tulle::Token> end_of_turn(const tulle::TextGeneration& pipeline) {
-  const std::string mark = "end of turn";
-  std::string text;
-  try {
-    text = pipeline.apply_chat_template(std::vector<tulle::ChatMessage>{{"user", "?"}, {"assistant", mark}}, false);
-  } catch (const tulle::Error&) {
-    return std::nullopt;  // a template for other conversations; the model's end of text remains
-  }
-  const std::size_t at = text.rfind(mark);
-  if (at == std::string::npos) return std::nullopt;
-  for (const tulle::Token token : pipeline.tokenizer().encode(std::string_view(text).substr(at + mark.size()))) {
-    if (pipeline.tokenizer().is_special(token)) return token;
-  }
-  return std::nullopt;
-}
-
 class Chat {
  public:
   Chat(const ChatFlags& flags, tulle::TextGeneration& pipeline)
@@ -71,9 +54,7 @@ class Chat {
         interrupt_(interactive_ ? Interrupt::Again::is_ignored : Interrupt::Again::ends_program) {
     if (flags.system_flag->count() > 0) system_.push_back({"system", flags.system});
     messages_ = system_;
-    options_.sampling.eos = pipeline.engine().architecture().eos;
-    if (const auto token = pipeline.tokenizer().eos_token()) options_.sampling.eos.push_back(*token);
-    if (const auto token = end_of_turn(pipeline)) options_.sampling.eos.push_back(*token);
+    options_.sampling.eos = pipeline.chat_ends();
     options_.cancel = &interrupt_.flag();
     options_.begins_text = true;
     options_.verification = flags.draft.verification();

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include <tulle/core/progress.hpp>
+#include <tulle/core/types.hpp>
 #include <tulle/format/lora/adapter_path.hpp>
 #include <tulle/generate/draft/draft_options.hpp>
 #include <tulle/generate/engine_options.hpp>
@@ -74,6 +75,10 @@ class TextGeneration {
   std::string apply_chat_template(std::span<const ChatMessage> messages, bool add_generation_prompt = true) const {
     return render_chat(chat_template_, *tokenizer_, messages, add_generation_prompt);
   }
+
+  /// The tokens that end an answer in a conversation, for `SamplingOptions::eos`: the model's own, the tokenizer's end
+  /// of text and the end of a turn in the chat template.
+  std::vector<Token> chat_ends() const;
 
  private:
   std::vector<std::vector<Token>> encode(std::span<const std::string> prompts, const GenerationOptions& options) const;

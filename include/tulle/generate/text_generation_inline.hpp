@@ -2,7 +2,9 @@
 /// \file Definitions for text_generation.hpp (L4).
 #pragma once
 
+#include <optional>
 #include <utility>
+#include <vector>
 
 #include <tulle/core/compiled.hpp>
 #include <tulle/format/tokenizer_files.hpp>
@@ -12,6 +14,7 @@
 #include <tulle/generate/packed_cache.hpp>
 #include <tulle/generate/text_generation.hpp>
 #include <tulle/kernel/any_kernel.hpp>
+#include <tulle/text/end_of_turn.hpp>
 
 namespace tulle {
 
@@ -77,6 +80,14 @@ TULLE_INLINE std::vector<std::vector<Token>> TextGeneration::encode(std::span<co
     tokens.push_back(tokenizer_->encode(prompt, {.add_special_tokens = options.add_special_tokens}));
   }
   return tokens;
+}
+
+TULLE_INLINE std::vector<Token> TextGeneration::chat_ends() const {
+  std::vector<Token> ends = engine_->architecture().eos;
+  for (const std::optional<Token>& token : {tokenizer_->eos_token(), end_of_turn(chat_template_, *tokenizer_)}) {
+    if (token) ends.push_back(*token);
+  }
+  return ends;
 }
 
 }  // namespace tulle

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include <tulle/core/json.hpp>
+#include <tulle/serve/chat_parts.hpp>
 #include <tulle/serve/chat_prompt.hpp>
 #include <tulle/serve/reply.hpp>
 #include <tulle/serve/request_fields.hpp>
@@ -22,13 +23,14 @@ namespace tulle::serve {
 
 class MessagesReply : public Reply {
  public:
-  MessagesReply(const ServedModel& model, std::size_t prompt_tokens)
+  MessagesReply(const ServedModel& model, std::size_t prompt_tokens, ChatParts parts)
       : prompt_tokens_(prompt_tokens),
+        parts_(std::move(parts)),
         head_{{"id", new_id("msg_")}, {"type", "message"}, {"role", "assistant"}, {"model", model.id}} {}
 
   Json whole(std::span<const FinishedText> texts, const GenerationJob& job) override {
     Json result = head_;
-    result["content"] = Json::array({Json{{"type", "text"}, {"text", texts.front().text}}});
+    result["content"] = Json::array({Json{{"type", "text"}, {"text", parts_.next(texts.front().text, true).text}}});
     result.update(ending(texts.front().finish_reason, job));
     result["usage"] = usage(job.summary());
     return result;
@@ -44,9 +46,9 @@ class MessagesReply : public Reply {
   }
   std::string next(const GenerationEvent& generated) override {
     reason_ = generated.piece.finish_reason;
-    if (generated.piece.text.empty()) return {};
-    return event("content_block_delta",
-                 {{"index", 0}, {"delta", {{"type", "text_delta"}, {"text", generated.piece.text}}}});
+    const std::string text = parts_.next(generated.piece.text, reason_ != FinishReason::none).text;
+    if (text.empty()) return {};
+    return event("content_block_delta", {{"index", 0}, {"delta", {{"type", "text_delta"}, {"text", text}}}});
   }
   std::string closing(const GenerationJob& job) override {
     return event("content_block_stop", {{"index", 0}}) +
@@ -74,6 +76,7 @@ class MessagesReply : public Reply {
   }
 
   std::size_t prompt_tokens_;
+  ChatParts parts_;
   Json head_;
   FinishReason reason_ = FinishReason::none;
 };
@@ -85,7 +88,7 @@ inline PreparedRequest prepare_messages(const RequestBody& body, const ServedMod
   GenerationRequest& request = prepared.request;
   request.options = read_generation(fields, true, "output_config.format");
   request.options.num_return_sequences = 1;
-  request.options.begins_text = true;
+  request.options.sampling.eos = model.chat_ends;
   if (const Json* tools = fields.find("tools"); tools != nullptr && !tools->empty()) {
     throw ApiError(400, "tools are given to /v1/chat/completions here", "tools");
   }
@@ -98,15 +101,17 @@ inline PreparedRequest prepare_messages(const RequestBody& body, const ServedMod
     messages.insert(messages.begin(), {"system", detail::content_text(*system, "system")});
   }
   const bool continues = messages.size() > 1 && messages.back().role == "assistant";
-  request.prompts.push_back(
-      (continues ? continued_prompt(model, std::move(messages)) : chat_prompt(model, messages, true)).tokens);
+  ChatPrompt prompt = continues ? continued_prompt(model, std::move(messages)) : chat_prompt(model, messages, true);
+  request.options.begins_text = !prompt.continues;
+  request.prompts.push_back(std::move(prompt.tokens));
   check_request(model, request, "messages");
   const Json* output = fields.find("output_config");
   if (output != nullptr && !output->is_object())
     throw ApiError(400, "\"output_config\" must be an object", "output_config");
   const Json* format = output == nullptr ? nullptr : RequestFields(*output).find("format");
   read_response_format(body, "output_config.format", format, model, request.options);
-  prepared.reply = std::make_unique<MessagesReply>(model, request.prompts.front().size());
+  prepared.reply = std::make_unique<MessagesReply>(model, request.prompts.front().size(),
+                                                   answer_alone(model, prompt.text, request.options));
   return prepared;
 }
 

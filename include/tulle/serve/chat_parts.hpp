@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -16,10 +17,14 @@
 
 namespace tulle::serve {
 
+/// Whether the token of an event is the special token that ended the text.
+inline bool is_end(const Tokenizer& tokenizer, const TextPiece& piece) {
+  return piece.finish_reason == FinishReason::stop && piece.token >= 0 && tokenizer.is_special(piece.token);
+}
+
 /// The text of an event without the special token that ended it, where special tokens are shown.
 inline std::string shown_text(const Tokenizer& tokenizer, const TextPiece& piece) {
-  if (piece.finish_reason != FinishReason::stop || piece.token < 0 || !tokenizer.is_special(piece.token))
-    return piece.text;
+  if (!is_end(tokenizer, piece)) return piece.text;
   const std::string end = tokenizer.piece(piece.token);
   return piece.text.ends_with(end) ? piece.text.substr(0, piece.text.size() - end.size()) : piece.text;
 }
@@ -80,5 +85,27 @@ class ChatParts {
     }
   }
 };
+
+/// Whether a prompt ends with the mark in front of what the model thinks, so that its text begins within the block.
+inline bool opens_reasoning(std::string_view prompt, ReasoningFormat format) noexcept {
+  return prompt.substr(0, prompt.find_last_not_of(" \n") + 1).ends_with(reasoning_opening(format));
+}
+
+/// Parts in which what the model thinks is apart. Marks that are special tokens stay in the text then.
+inline void split_reasoning(ChatParts& parts, ReasoningFormat format, std::string_view prompt,
+                            GenerationOptions& options) {
+  // A text that must be JSON or a call cannot leave the block that the prompt has opened: it is the answer.
+  parts.reasoning.emplace(format, !options.sampling.constraint && opens_reasoning(prompt, format));
+  if (has_special_marks(format)) options.skip_special_tokens = false;
+}
+
+/// The parts of an answer in an API that knows no reasoning: where its marks are special tokens, which a text would
+/// lose, it is left out.
+inline ChatParts answer_alone(const ServedModel& model, std::string_view prompt, GenerationOptions& options) {
+  ChatParts parts;
+  const ReasoningFormat format = reasoning_format(model.chat_template);
+  if (has_special_marks(format)) split_reasoning(parts, format, prompt, options);
+  return parts;
+}
 
 }  // namespace tulle::serve

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <tulle/core/error.hpp>
@@ -70,6 +71,7 @@ inline std::vector<ChatMessage> read_messages(const RequestFields& fields, const
 struct ChatPrompt {
   std::string text;
   std::vector<Token> tokens;
+  bool continues = false;  ///< it ends within a message
 };
 
 /// The prompt that the model's chat template makes of messages and further variables, a JSON object as text; ChatML
@@ -99,14 +101,19 @@ inline ChatPrompt continued_prompt(const ServedModel& model, std::vector<ChatMes
     messages.pop_back();
     return chat_prompt(model, messages, true, variables);
   }
+  static constexpr std::string_view mark =
+      "end-of-the-message-that-goes-on";  // what follows may hold the message's last letters
+  last += mark;
   ChatPrompt prompt = chat_prompt(model, messages, false, variables);
-  const std::size_t at = prompt.text.rfind(last);
-  if (at == std::string::npos) {
+  const std::size_t at = prompt.text.rfind(mark);
+  last.resize(last.size() - mark.size());
+  if (at == std::string::npos || !std::string_view(prompt.text).substr(0, at).ends_with(last)) {
     throw ApiError(
         400, "the chat template of this model does not show the last message as it is, so no text can continue it",
         "messages");
   }
-  prompt.text.resize(at + last.size());
+  prompt.text.resize(at);
+  prompt.continues = true;
   prompt.tokens = model.tokenizer.encode(prompt.text, {.add_special_tokens = model.chat_template.empty()});
   return prompt;
 }

@@ -30,11 +30,11 @@ class ChatTools {
   explicit ChatTools(const RequestBody& body) {
     const RequestFields fields(body.json);
     const Json* messages = fields.find("messages");
-    has_calls_ =
-        messages != nullptr && messages->is_array() &&
-        std::any_of(messages->begin(), messages->end(), [](const Json& message) {
-          return message.is_object() && (message.contains("tool_calls") || message.value("role", Json()) == "tool");
-        });
+    has_calls_ = messages != nullptr && messages->is_array() &&
+                 std::any_of(messages->begin(), messages->end(), [](const Json& message) {
+                   return message.is_object() &&
+                          (RequestFields(message).asks("tool_calls") || message.value("role", Json()) == "tool");
+                 });
     const Json* choice = fields.find("tool_choice");
     read_choice(choice == nullptr ? Json("auto") : *choice);
     if (fields.has("tools") || has_calls_) ordered_ = parse_ordered_json(body.text, "the body of the request");

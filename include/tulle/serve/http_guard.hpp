@@ -69,6 +69,11 @@ class HttpGuard {
       response.status = 204;
       return false;
     }
+    if (is_foreign(request)) {
+      return refuse(
+          request, response,
+          ApiError(403, "pages of this origin may not ask; start the server with --cors-origin and its name"));
+    }
     if (!authorized(request)) {
       response.set_header("WWW-Authenticate", "Bearer");
       return refuse(request, response, ApiError(401, "the API key is missing or wrong", {}, "invalid_api_key"));
@@ -166,13 +171,27 @@ class HttpGuard {
     return found && !key.empty();
   }
 
+  /// The entry of the list that allows an origin; null: none.
+  const std::string* listed(const std::string& origin) const noexcept {
+    const auto allows = [&](const std::string& each) { return each == "*" || each == origin; };
+    const auto found = std::find_if(options_.cors_origins.begin(), options_.cors_origins.end(), allows);
+    return found == options_.cors_origins.end() ? nullptr : &*found;
+  }
+
+  /// Whether a page of another origin asks a server without keys: a browser sends such a request, and only keeps the
+  /// answer from the page.
+  bool is_foreign(const httplib::Request& request) const {
+    const std::string origin = request.get_header_value("Origin");
+    if (origin.empty() || !options_.api_keys.empty() || listed(origin) != nullptr) return false;
+    const std::string host = request.get_header_value("Host");
+    return origin != "http://" + host && origin != "https://" + host;
+  }
+
   void allow_origin(const httplib::Request& request, httplib::Response& response) const {
     const std::string origin = request.get_header_value("Origin");
-    if (origin.empty()) return;
-    const auto listed = [&](const std::string& each) { return each == "*" || each == origin; };
-    const auto found = std::find_if(options_.cors_origins.begin(), options_.cors_origins.end(), listed);
-    if (found == options_.cors_origins.end()) return;
-    response.set_header("Access-Control-Allow-Origin", *found == "*" ? "*" : *found);
+    const std::string* entry = origin.empty() ? nullptr : listed(origin);
+    if (entry == nullptr) return;
+    response.set_header("Access-Control-Allow-Origin", *entry);
     response.set_header("Vary", "Origin");
     response.set_header("Access-Control-Allow-Methods", "GET, POST, OPTIONS");
     // Clients have headers of their own (x-stainless-os, anthropic-version): what the page wants to send is allowed.

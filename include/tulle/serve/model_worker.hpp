@@ -48,6 +48,7 @@ class ModelWorker {
 
   const TextGeneration& pipeline() const noexcept { return pipeline_; }  ///< its constants; the engine is the thread's
   const Tokenizer& tokenizer() const noexcept { return pipeline_.tokenizer(); }
+  const std::vector<Token>& chat_ends() const noexcept { return chat_ends_; }
   Position capacity() noexcept;  ///< tokens of prompt and text together
 
   /// Made by the first call. Errors: unsupported without `make_grammars`, and its own.
@@ -78,6 +79,7 @@ class ModelWorker {
   void place(std::size_t texts) noexcept;
 
   TextGeneration pipeline_;
+  const std::vector<Token> chat_ends_;
   const std::size_t max_queue_;
   const MakeGrammars make_grammars_;
   std::mutex grammars_mutex_;

@@ -24,6 +24,7 @@ namespace tulle::serve {
 
 TULLE_SERVE_INLINE ModelWorker::ModelWorker(TextGeneration pipeline, std::size_t max_queue, MakeGrammars make_grammars)
     : pipeline_(std::move(pipeline)),
+      chat_ends_(pipeline_.chat_ends()),
       max_queue_(max_queue),
       make_grammars_(std::move(make_grammars)),
       room_(pipeline_.engine().sequences().free()),

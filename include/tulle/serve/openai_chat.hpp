@@ -59,28 +59,28 @@ inline bool wants_usage(const RequestFields& fields) {
 }
 
 /// `reasoning_format`: "deepseek" puts what the model thinks into `reasoning_content`, in the format that its chat
-/// template knows; "none" leaves the text whole (the names are llama-server's). Errors: ApiError 400.
-inline bool wants_reasoning_apart(const RequestFields& fields) {
-  const std::string format = fields.text("reasoning_format", "none");
+/// template knows; "none" leaves the text whole (the names are llama-server's). Without it reasoning is apart where its
+/// marks are special tokens, which the text would lose. Errors: ApiError 400.
+inline bool wants_reasoning_apart(const RequestFields& fields, ReasoningFormat of_model) {
+  const std::string format = fields.text("reasoning_format", has_special_marks(of_model) ? "deepseek" : "none");
   if (format != "none" && format != "deepseek") {
     throw ApiError(400, "\"reasoning_format\" must be \"none\" or \"deepseek\"", "reasoning_format");
   }
   return format == "deepseek";
 }
 
-/// `chat_template_kwargs`: variables of the chat template, such as {"enable_thinking": false} (the name is vLLM's).
-/// Errors: ApiError 400.
+/// `chat_template_kwargs`: variables of the chat template, such as {"enable_thinking": false} (the name is vLLM's);
+/// `reasoning_effort` is one of them. Errors: ApiError 400.
 inline std::string template_variables(const RequestBody& body) {
-  static constexpr const char* name = "chat_template_kwargs";
-  const Json* variables = RequestFields(body.json).find(name);
-  if (variables == nullptr) return "{}";
-  if (!variables->is_object()) throw ApiError(400, "\"chat_template_kwargs\" must be an object", name);
-  return parse_ordered_json(body.text, "the body of the request")[name].dump();
-}
-
-/// Whether a prompt ends with the mark in front of what the model thinks, so that its text begins within the block.
-inline bool opens_reasoning(std::string_view prompt, ReasoningFormat format) noexcept {
-  return prompt.substr(0, prompt.find_last_not_of(" \n") + 1).ends_with(reasoning_opening(format));
+  static constexpr const char *name = "chat_template_kwargs", *effort = "reasoning_effort";
+  const RequestFields fields(body.json);
+  OrderedJson variables = OrderedJson::object();
+  if (const Json* given = fields.find(name)) {
+    if (!given->is_object()) throw ApiError(400, "\"chat_template_kwargs\" must be an object", name);
+    variables = parse_ordered_json(body.text, "the body of the request")[name];
+  }
+  if (fields.has(effort) && !variables.contains(effort)) variables[effort] = fields.text(effort, "");
+  return variables.dump();
 }
 
 class ChatReply : public Reply {
@@ -102,7 +102,8 @@ class ChatReply : public Reply {
       Json probabilities = nullptr;
       if (probabilities_) probabilities = {{"content", Json::array()}, {"refusal", nullptr}};
       for (const GenerationEvent& event : texts[i].events) {
-        if (probabilities_) probabilities["content"].push_back(token_probability_json(tokenizer_, event));
+        if (!probabilities_ || is_end(tokenizer_, event.piece)) continue;
+        probabilities["content"].push_back(token_probability_json(tokenizer_, event));
       }
       TextPiece all = texts[i].events.empty() ? TextPiece{} : texts[i].events.back().piece;
       all.text = texts[i].text;
@@ -138,9 +139,10 @@ class ChatReply : public Reply {
     std::string events;
     const TextPiece& piece = event.piece;
     const bool last = piece.finish_reason != FinishReason::none;
-    if (last || !piece.text.empty() || (probabilities_ && piece.token >= 0)) {
+    const bool has_probability = probabilities_ && piece.token >= 0 && !is_end(tokenizer_, piece);
+    if (last || !piece.text.empty() || has_probability) {
       Json probabilities = nullptr;
-      if (probabilities_ && piece.token >= 0) {
+      if (has_probability) {
         probabilities = {{"content", Json::array({token_probability_json(tokenizer_, event)})}, {"refusal", nullptr}};
       }
       ChatParts& parts = parts_[piece.generation];
@@ -227,7 +229,7 @@ inline PreparedRequest prepare_chat(const RequestBody& body, const ServedModel& 
   PreparedRequest prepared;
   GenerationRequest& request = prepared.request;
   request.options = read_generation(fields, true);
-  request.options.begins_text = true;
+  request.options.sampling.eos = model.chat_ends;
   request.options.max_new_tokens =
       max_tokens_field(fields, {"max_completion_tokens", "max_tokens"}, detail::most_tokens);
   read_chat_probabilities(fields, request);
@@ -245,6 +247,7 @@ inline PreparedRequest prepare_chat(const RequestBody& body, const ServedModel& 
   } else {
     prompt = chat_prompt(model, read_messages(fields, field), opens_answer, template_variables(body));
   }
+  request.options.begins_text = !prompt.continues;
   request.prompts.push_back(std::move(prompt.tokens));
   check_request(model, request, field);
 
@@ -259,12 +262,8 @@ inline PreparedRequest prepare_chat(const RequestBody& body, const ServedModel& 
   } else if (tools.forces_call()) {
     throw ApiError(400, "a call that \"tool_choice\" asks for cannot follow \"response_format\"", "response_format");
   }
-  if (wants_reasoning_apart(fields)) {
-    const ReasoningFormat format = reasoning_format(model.chat_template);
-    // A text that must be JSON or a call cannot leave the block that the prompt has opened: it is the answer.
-    parts.reasoning.emplace(format, !request.options.sampling.constraint && opens_reasoning(prompt.text, format));
-    if (has_special_marks(format)) request.options.skip_special_tokens = false;
-  }
+  const ReasoningFormat format = reasoning_format(model.chat_template);
+  if (wants_reasoning_apart(fields, format)) split_reasoning(parts, format, prompt.text, request.options);
   prepared.reply = std::make_unique<ChatReply>(model, request.options.log_probabilities, wants_usage(fields),
                                                std::vector<ChatParts>(request.options.num_return_sequences, parts));
   return prepared;

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include <tulle/core/json.hpp>
+#include <tulle/serve/chat_parts.hpp>
 #include <tulle/serve/chat_prompt.hpp>
 #include <tulle/serve/reply.hpp>
 #include <tulle/serve/request_fields.hpp>
@@ -21,21 +22,21 @@ namespace tulle::serve {
 
 class ResponsesReply : public Reply {
  public:
-  ResponsesReply(const ServedModel& model, Json settings)
-      : item_id_(new_id("msg_")), head_{{"id", new_id("resp_")},
-                                        {"object", "response"},
-                                        {"created_at", unix_time()},
-                                        {"model", model.id},
-                                        {"error", nullptr},
-                                        {"incomplete_details", nullptr},
-                                        {"parallel_tool_calls", false},
-                                        {"tool_choice", "none"},
-                                        {"tools", Json::array()}} {
+  ResponsesReply(const ServedModel& model, Json settings, ChatParts parts)
+      : parts_(std::move(parts)), item_id_(new_id("msg_")), head_{{"id", new_id("resp_")},
+                                                                  {"object", "response"},
+                                                                  {"created_at", unix_time()},
+                                                                  {"model", model.id},
+                                                                  {"error", nullptr},
+                                                                  {"incomplete_details", nullptr},
+                                                                  {"parallel_tool_calls", false},
+                                                                  {"tool_choice", "none"},
+                                                                  {"tools", Json::array()}} {
     head_.update(settings);
   }
 
   Json whole(std::span<const FinishedText> texts, const GenerationJob& job) override {
-    text_ = texts.front().text;
+    text_ = parts_.next(texts.front().text, true).text;
     reason_ = texts.front().finish_reason;
     return completed(job);
   }
@@ -55,10 +56,11 @@ class ResponsesReply : public Reply {
   }
 
   std::string next(const GenerationEvent& generated) override {
-    text_ += generated.piece.text;
     reason_ = generated.piece.finish_reason;
-    if (generated.piece.text.empty()) return {};
-    return event("response.output_text.delta", at({{"delta", generated.piece.text}, {"logprobs", Json::array()}}));
+    const std::string text = parts_.next(generated.piece.text, reason_ != FinishReason::none).text;
+    text_ += text;
+    if (text.empty()) return {};
+    return event("response.output_text.delta", at({{"delta", text}, {"logprobs", Json::array()}}));
   }
 
   std::string closing(const GenerationJob& job) override {
@@ -112,6 +114,7 @@ class ResponsesReply : public Reply {
     return response;
   }
 
+  ChatParts parts_;
   std::string item_id_;
   Json head_;
   std::string text_;
@@ -135,12 +138,14 @@ inline PreparedRequest prepare_responses(const RequestBody& body, const ServedMo
   request.options = read_generation(fields, true, "text.format");
   request.options.num_return_sequences = 1;
   request.options.begins_text = true;
+  request.options.sampling.eos = model.chat_ends;
   request.options.max_new_tokens = max_tokens_field(fields, {"max_output_tokens"}, detail::most_tokens);
   prepared.streams = fields.boolean("stream", false);
   std::vector<ChatMessage> messages = read_messages(fields, "input");
   const std::string instructions = fields.text("instructions", "");
   if (!instructions.empty()) messages.insert(messages.begin(), {"system", instructions});
-  request.prompts.push_back(chat_prompt(model, messages, true).tokens);
+  ChatPrompt prompt = chat_prompt(model, messages, true);
+  request.prompts.push_back(std::move(prompt.tokens));
   check_request(model, request, "input");
   const Json* text = fields.find("text");
   if (text != nullptr && !text->is_object()) throw ApiError(400, "\"text\" must be an object", "text");
@@ -153,7 +158,8 @@ inline PreparedRequest prepare_responses(const RequestBody& body, const ServedMo
                 {"metadata", body.json.value("metadata", Json::object())},
                 {"text", {{"format", format == nullptr ? Json{{"type", "text"}} : *format}}},
                 {"store", false}};
-  prepared.reply = std::make_unique<ResponsesReply>(model, std::move(settings));
+  prepared.reply =
+      std::make_unique<ResponsesReply>(model, std::move(settings), answer_alone(model, prompt.text, request.options));
   return prepared;
 }
 

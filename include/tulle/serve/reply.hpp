@@ -72,8 +72,9 @@ struct ServedModel {
   std::string id;
   const Tokenizer& tokenizer;
   const std::string& chat_template;  ///< may be empty
-  std::size_t capacity = 0;          ///< tokens of prompt and text together
-  std::size_t max_texts = 0;         ///< at once, of one request
+  const std::vector<Token>& chat_ends;
+  std::size_t capacity = 0;   ///< tokens of prompt and text together
+  std::size_t max_texts = 0;  ///< at once, of one request
   /// Made when they are first used. Errors: unsupported where the server has none.
   std::function<Grammars&()> grammars;
 };

@@ -13,6 +13,7 @@
 #include <system_error>
 
 #include <tulle/generate/generation_options.hpp>
+#include <tulle/sampling/temperature.hpp>
 #include <tulle/serve/api_error.hpp>
 #include <tulle/serve/request_fields.hpp>
 
@@ -92,9 +93,9 @@ inline std::size_t max_tokens_field(const RequestFields& fields, std::initialize
   return fallback;
 }
 
-/// Everything but the limit of tokens. Temperature 0 is greedy, a temperature or top_p that is given draws; without
-/// either `draws` decides. A seed that is not given is drawn. `format`: the field in which this API takes the form of a
-/// text; those of other APIs are refused. Errors: ApiError 400.
+/// Everything but the limit of tokens. Temperature 0, or next to it, is greedy, a temperature or top_p that is given
+/// draws; without either `draws` decides. A seed that is not given is drawn. `format`: the field in which this API takes
+/// the form of a text; those of other APIs are refused. Errors: ApiError 400.
 inline GenerationOptions read_generation(const RequestFields& fields, bool draws,
                                          std::string_view format = "response_format") {
   detail::refuse_unfollowed(fields, format);
@@ -114,7 +115,7 @@ inline GenerationOptions read_generation(const RequestFields& fields, bool draws
   sampling.frequency_penalty = fields.number("frequency_penalty", 0, -2, 2);
   sampling.repetition_penalty = fields.number("repetition_penalty", 1, 0.01, 100);
   sampling.do_sample = draws || fields.has("temperature") || fields.has("top_p") || fields.has("top_k");
-  sampling.do_sample = fields.boolean("do_sample", sampling.do_sample) && sampling.temperature > 0;
+  sampling.do_sample = fields.boolean("do_sample", sampling.do_sample) && sampling.temperature >= Temperature::smallest;
   if (fields.has("typical_p") && sampling.typical_p == 0)
     throw ApiError(400, "\"typical_p\" must be above 0", "typical_p");
   detail::read_logit_bias(fields, sampling);

@@ -80,8 +80,8 @@ class ServedModels {
     }
     const std::size_t texts = entry.settings.options.engine.max_sequences;
     return {worker,
-            {entry.settings.id, worker->tokenizer(), worker->pipeline().chat_template(), worker->capacity(), texts,
-             [held = worker.get()]() -> Grammars& { return held->grammars(); }}};
+            {entry.settings.id, worker->tokenizer(), worker->pipeline().chat_template(), worker->chat_ends(),
+             worker->capacity(), texts, [held = worker.get()]() -> Grammars& { return held->grammars(); }}};
   }
   const ModelSettings& settings(std::string_view id) { return find(id).settings; }
 
