@@ -43,15 +43,22 @@ def text_of(cell, name):
     return next(text for text in cell["texts"] if text["name"] == name)
 
 
+def matrices_speed(plan, form):
+    """Of decoding the matrices in a form, over int8: measured for all forms in turn, and the plan's own is made of it. Whole
+    tokens are measured too, but each cell's in another hour: plans of 0.52 bytes were 0.78, 0.94 and 1.08 times as fast as
+    the file in three of them."""
+    return next(each["speedup"] for each in plan["plan"]["uniform"] if each["form"] == form["name"])
+
+
 def faults_of(plan, name, forms):
     """Of a plan on a text: it is no worse than any form of no more bytes and lies below the line that joins its neighbours
-    among the forms, both within a standard error, and no form of no fewer bytes is as good and decodes faster (by 5 %, both
-    over the dense model's speed in the same minute)."""
+    among the forms, both within a standard error, and no form of no fewer bytes is as good and faster (by 3 %)."""
     own, at = text_of(plan, name), plan["bytes_per_weight"]
     below, above = ([form for form in forms if (form["bytes_per_weight"] <= at) == side] for side in (True, False))
     faults = [f"{form['name']} is smaller and better" for form in below if least_ratio(own, [(1, text_of(form, name))]) > 1]
     faults += [f"{form['name']} is larger, as good and faster" for form in above
-               if text_of(form, name)["ratio"] <= own["ratio"] and form["decode_ratio"] > 1.05 * plan["decode_ratio"]]
+               if text_of(form, name)["ratio"] <= own["ratio"]
+               and matrices_speed(plan, form) > 1.03 * plan["plan"]["speedup"]]
     if below and above:
         x0, x1 = max(form["bytes_per_weight"] for form in below), min(form["bytes_per_weight"] for form in above)
         left, right = (min((text_of(form, name) for form in forms if form["bytes_per_weight"] == x),
@@ -63,12 +70,12 @@ def faults_of(plan, name, forms):
 
 
 def faults_beside(plan, form, text):
-    """Of a plan made for a form's bytes and speed: it is no larger, decodes no slower (within 5 %) and is no worse (within a
-    standard error)."""
+    """Of a plan made for a form's bytes and speed: it is no larger, no slower (within 3 %) and no worse (within a standard
+    error)."""
     faults = []
     if plan["bytes_per_weight"] > 1.01 * form["bytes_per_weight"]:
         faults.append("it is larger than the form")
-    if plan["decode_ratio"] < 0.95 * form["decode_ratio"]:
+    if plan["plan"]["speedup"] < 0.97 * matrices_speed(plan, form):
         faults.append("it decodes slower than the form")
     if text["ratio_to_form"] - text["standard_error_to_form"] > 1:
         faults.append("it is worse than the form")
@@ -86,6 +93,7 @@ def measure(cell):
     cells = {each["name"]: each for each in survey["cells"]}
     found = cells[cell]
     result = {"passed": True, "bytes_per_weight": round(found["bytes_per_weight"], 3),
+              "matrices": round(found["plan"]["speedup"], 2) if "plan" in found else None,
               "decode": round(found["decode_tokens_per_second"]), "decode_ratio": round(found["decode_ratio"], 3),
               "prefill": round(found["prefill_tokens_per_second"])}
     errors = []
