@@ -89,7 +89,6 @@ UNTESTED = {
     "hub/resolve_model.hpp": "tested over HTTP by tests/hub",
     "serve/anthropic_messages.hpp": "tested over HTTP by tests/serve",
     "serve/chat_prompt.hpp": "tested over HTTP by tests/serve",
-    "serve/chat_parts.hpp": "tested over HTTP by tests/serve",
     "serve/chat_tools.hpp": "tested over HTTP by tests/serve",
     "serve/http_routes.hpp": "tested over HTTP by tests/serve",
     "serve/structured_output.hpp": "tested over HTTP by tests/serve",

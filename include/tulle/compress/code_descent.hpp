@@ -89,10 +89,10 @@ class CodeDescent {
   /// The best scale for the codes as they are.
   void move_scale(const Group& group, CodeScale<T>& scale) const noexcept {
     T slope = 0, curvature = 0;
+    // Products beside each other: the additions of one wait for each other, those of several do not.
     constexpr std::size_t most = 16;
     const auto add = [&](std::size_t begin, auto count) {
-      std::array<T, most>
-          products{};  // beside each other: the additions of one wait for each other, those of several do not
+      std::array<T, most> products{};
       for (std::size_t k = 0; k < group.count; ++k) {
         const T* row = problem_.hessian[group.begin + k] + group.begin + begin;  // of a symmetric matrix: as a column
         for (std::size_t j = 0; j < count; ++j) products[j] += row[j] * group.values[k];

@@ -3,7 +3,9 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -19,6 +21,7 @@
 #include <tulle/compress/edited_tensors.hpp>
 #include <tulle/compress/layer_plan.hpp>
 #include <tulle/compress/owl_sparsities.hpp>
+#include <tulle/compress/planned_solver.hpp>
 #include <tulle/compress/quantizer.hpp>
 #include <tulle/compress/stage_planner.hpp>
 #include <tulle/compress/token_batch.hpp>
@@ -83,10 +86,8 @@ inline void require_refinable(const Architecture& model, const StagePlan& plan, 
   }
   for (const auto& [name, layer] : plan.layers) {
     if (!layer.target.sequential && name != model.names.head) {
-      fail(
-          ErrorCode::unsupported, name,
-          ": refinement goes on from layers that were compressed one after the other; give sequential_update: true, or "
-          "another modifier where this one has no such argument");
+      fail(ErrorCode::unsupported, name, ": refinement needs sequential_update: true, or another modifier where this ",
+           "one has no such argument");
     }
   }
 }

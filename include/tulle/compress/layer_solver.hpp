@@ -29,8 +29,7 @@ template <class T>
 struct CompressedLayer {
   BasicMatrix<T> weights;  ///< as they will be multiplied
   std::optional<CodedMatrix<T>> coded;
-  double relative_error =
-      0;  ///< tr((W - W') H (W - W')^T) / tr(W H W^T): of the layer's output on the same inputs, with H damped
+  double relative_error = 0;  ///< tr((W - W') H (W - W')^T) / tr(W H W^T), H damped: of the output on the same inputs
   double extra_damping = 0;
 };
 

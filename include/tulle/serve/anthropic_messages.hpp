@@ -24,13 +24,15 @@ namespace tulle::serve {
 class MessagesReply : public Reply {
  public:
   MessagesReply(const ServedModel& model, std::size_t prompt_tokens, ChatParts parts)
-      : prompt_tokens_(prompt_tokens),
+      : tokenizer_(model.tokenizer),
+        prompt_tokens_(prompt_tokens),
         parts_(std::move(parts)),
         head_{{"id", new_id("msg_")}, {"type", "message"}, {"role", "assistant"}, {"model", model.id}} {}
 
   Json whole(std::span<const FinishedText> texts, const GenerationJob& job) override {
     Json result = head_;
-    result["content"] = Json::array({Json{{"type", "text"}, {"text", parts_.next(texts.front().text, true).text}}});
+    const std::string text = parts_.next(tokenizer_, whole_piece(texts.front())).text;
+    result["content"] = Json::array({Json{{"type", "text"}, {"text", text}}});
     result.update(ending(texts.front().finish_reason, job));
     result["usage"] = usage(job.summary());
     return result;
@@ -46,7 +48,7 @@ class MessagesReply : public Reply {
   }
   std::string next(const GenerationEvent& generated) override {
     reason_ = generated.piece.finish_reason;
-    const std::string text = parts_.next(generated.piece.text, reason_ != FinishReason::none).text;
+    const std::string text = parts_.next(tokenizer_, generated.piece).text;
     if (text.empty()) return {};
     return event("content_block_delta", {{"index", 0}, {"delta", {{"type", "text_delta"}, {"text", text}}}});
   }
@@ -75,6 +77,7 @@ class MessagesReply : public Reply {
             {"output_tokens", summary.generated_tokens}};
   }
 
+  const Tokenizer& tokenizer_;
   std::size_t prompt_tokens_;
   ChatParts parts_;
   Json head_;

@@ -22,11 +22,12 @@ inline bool is_end(const Tokenizer& tokenizer, const TextPiece& piece) {
   return piece.finish_reason == FinishReason::stop && piece.token >= 0 && tokenizer.is_special(piece.token);
 }
 
-/// The text of an event without the special token that ended it, where special tokens are shown.
-inline std::string shown_text(const Tokenizer& tokenizer, const TextPiece& piece) {
-  if (!is_end(tokenizer, piece)) return piece.text;
-  const std::string end = tokenizer.piece(piece.token);
-  return piece.text.ends_with(end) ? piece.text.substr(0, piece.text.size() - end.size()) : piece.text;
+/// A finished text as one event.
+inline TextPiece whole_piece(const FinishedText& text) {
+  TextPiece piece = text.events.empty() ? TextPiece{} : text.events.back().piece;
+  piece.text = text.text;
+  piece.finish_reason = text.finish_reason;
+  return piece;
 }
 
 /// One part of the answer to a chat request: what is said, thought and called.
@@ -40,9 +41,16 @@ class ChatParts {
   std::optional<ReasoningSplitter> reasoning;  ///< where that is given apart
   std::optional<ToolCallSplitter> tools;       ///< where there are tools
   bool single_call = false;                    ///< of several calls the first counts
+  bool has_special_tokens = false;             ///< in its text, of which the one that ends it is no part
 
-  /// The parts of the next piece; `last`: nothing comes behind it.
-  Parts next(const std::string& piece, bool last) {
+  /// The parts of the next event.
+  Parts next(const Tokenizer& tokenizer, const TextPiece& event) {
+    const bool last = event.finish_reason != FinishReason::none;
+    std::string piece = event.text;
+    if (has_special_tokens && is_end(tokenizer, event)) {
+      const std::string end = tokenizer.piece(event.token);
+      if (piece.ends_with(end)) piece.resize(piece.size() - end.size());
+    }
     Parts parts;
     const auto take_text = [&](const std::string& text) {
       if (tools) {
@@ -91,12 +99,14 @@ inline bool opens_reasoning(std::string_view prompt, ReasoningFormat format) noe
   return prompt.substr(0, prompt.find_last_not_of(" \n") + 1).ends_with(reasoning_opening(format));
 }
 
-/// Parts in which what the model thinks is apart. Marks that are special tokens stay in the text then.
+/// Lets what the model thinks be a part. Marks that are special tokens stay in the text then.
 inline void split_reasoning(ChatParts& parts, ReasoningFormat format, std::string_view prompt,
                             GenerationOptions& options) {
   // A text that must be JSON or a call cannot leave the block that the prompt has opened: it is the answer.
   parts.reasoning.emplace(format, !options.sampling.constraint && opens_reasoning(prompt, format));
-  if (has_special_marks(format)) options.skip_special_tokens = false;
+  if (!has_special_marks(format)) return;
+  options.skip_special_tokens = false;
+  parts.has_special_tokens = true;
 }
 
 /// The parts of an answer in an API that knows no reasoning: where its marks are special tokens, which a text would

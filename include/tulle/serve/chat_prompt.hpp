@@ -101,13 +101,13 @@ inline ChatPrompt continued_prompt(const ServedModel& model, std::vector<ChatMes
     messages.pop_back();
     return chat_prompt(model, messages, true, variables);
   }
-  static constexpr std::string_view mark =
-      "end-of-the-message-that-goes-on";  // what follows may hold the message's last letters
+  // What a template writes behind the message may hold the message's own text too: "<".
+  static constexpr std::string_view mark = "end-of-the-message-that-goes-on";
+  const std::string begun = last;
   last += mark;
   ChatPrompt prompt = chat_prompt(model, messages, false, variables);
   const std::size_t at = prompt.text.rfind(mark);
-  last.resize(last.size() - mark.size());
-  if (at == std::string::npos || !std::string_view(prompt.text).substr(0, at).ends_with(last)) {
+  if (at == std::string::npos || !std::string_view(prompt.text).substr(0, at).ends_with(begun)) {
     throw ApiError(
         400, "the chat template of this model does not show the last message as it is, so no text can continue it",
         "messages");

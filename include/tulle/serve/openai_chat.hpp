@@ -105,10 +105,7 @@ class ChatReply : public Reply {
         if (!probabilities_ || is_end(tokenizer_, event.piece)) continue;
         probabilities["content"].push_back(token_probability_json(tokenizer_, event));
       }
-      TextPiece all = texts[i].events.empty() ? TextPiece{} : texts[i].events.back().piece;
-      all.text = texts[i].text;
-      all.finish_reason = texts[i].finish_reason;
-      const ChatParts::Parts parts = parts_[i].next(text_of(i, all), true);
+      const ChatParts::Parts parts = parts_[i].next(tokenizer_, whole_piece(texts[i]));
       Json message{{"role", "assistant"}, {"content", parts.text}, {"refusal", nullptr}};
       if (parts_[i].reasoning) message["reasoning_content"] = parts.reasoning;
       if (!parts.calls.empty()) {
@@ -145,9 +142,8 @@ class ChatReply : public Reply {
       if (has_probability) {
         probabilities = {{"content", Json::array({token_probability_json(tokenizer_, event)})}, {"refusal", nullptr}};
       }
-      ChatParts& parts = parts_[piece.generation];
-      const std::string text = text_of(piece.generation, piece);
-      events = chunks(piece.generation, parts.next(text, last), std::move(probabilities));
+      const ChatParts::Parts parts = parts_[piece.generation].next(tokenizer_, piece);
+      events = chunks(piece.generation, parts, std::move(probabilities));
     }
     if (last) {
       const Json reason = parts_[piece.generation].finish_reason(piece.finish_reason);
@@ -169,10 +165,6 @@ class ChatReply : public Reply {
   }
 
  private:
-  std::string text_of(std::size_t index, const TextPiece& piece) const {
-    return parts_[index].tools ? shown_text(tokenizer_, piece) : piece.text;
-  }
-
   static Json whole_calls(const ChatParts& of, const std::vector<ToolCallSplitter::Call>& parts) {
     Json calls = Json::array();
     for (const ToolCallSplitter::Call& part : parts) {
@@ -256,7 +248,8 @@ inline PreparedRequest prepare_chat(const RequestBody& body, const ServedModel& 
   if (tools.shows_tools() && !request.options.sampling.constraint) {
     const ToolCallFormat format = tool_call_format(model.chat_template);
     if (tools.forces_call()) tools.force(request.options, model, format);
-    if (format != ToolCallFormat::tagged) request.options.skip_special_tokens = false;
+    parts.has_special_tokens = format != ToolCallFormat::tagged;
+    request.options.skip_special_tokens = !parts.has_special_tokens;
     parts.tools.emplace(format, tools.forces_call());
     parts.single_call = tools.single();
   } else if (tools.forces_call()) {

@@ -23,20 +23,23 @@ namespace tulle::serve {
 class ResponsesReply : public Reply {
  public:
   ResponsesReply(const ServedModel& model, Json settings, ChatParts parts)
-      : parts_(std::move(parts)), item_id_(new_id("msg_")), head_{{"id", new_id("resp_")},
-                                                                  {"object", "response"},
-                                                                  {"created_at", unix_time()},
-                                                                  {"model", model.id},
-                                                                  {"error", nullptr},
-                                                                  {"incomplete_details", nullptr},
-                                                                  {"parallel_tool_calls", false},
-                                                                  {"tool_choice", "none"},
-                                                                  {"tools", Json::array()}} {
+      : tokenizer_(model.tokenizer),
+        parts_(std::move(parts)),
+        item_id_(new_id("msg_")),
+        head_{{"id", new_id("resp_")},
+              {"object", "response"},
+              {"created_at", unix_time()},
+              {"model", model.id},
+              {"error", nullptr},
+              {"incomplete_details", nullptr},
+              {"parallel_tool_calls", false},
+              {"tool_choice", "none"},
+              {"tools", Json::array()}} {
     head_.update(settings);
   }
 
   Json whole(std::span<const FinishedText> texts, const GenerationJob& job) override {
-    text_ = parts_.next(texts.front().text, true).text;
+    text_ = parts_.next(tokenizer_, whole_piece(texts.front())).text;
     reason_ = texts.front().finish_reason;
     return completed(job);
   }
@@ -57,7 +60,7 @@ class ResponsesReply : public Reply {
 
   std::string next(const GenerationEvent& generated) override {
     reason_ = generated.piece.finish_reason;
-    const std::string text = parts_.next(generated.piece.text, reason_ != FinishReason::none).text;
+    const std::string text = parts_.next(tokenizer_, generated.piece).text;
     text_ += text;
     if (text.empty()) return {};
     return event("response.output_text.delta", at({{"delta", text}, {"logprobs", Json::array()}}));
@@ -114,6 +117,7 @@ class ResponsesReply : public Reply {
     return response;
   }
 
+  const Tokenizer& tokenizer_;
   ChatParts parts_;
   std::string item_id_;
   Json head_;
